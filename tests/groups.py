@@ -1,0 +1,70 @@
+"""What a test may need beyond Python and NumPy: PyTorch, a browser, node.
+
+A test that needs one of them says so once, at the top of its file or fixture:
+
+    require("torch", has_torch(), "PyTorch 2.13 is not installed")
+
+Where it is missing, the tests skip with that one line. The environment variable `MINIGRAD_REQUIRE` names the groups
+that must not be missing (`MINIGRAD_REQUIRE=torch,browser,node`): a skip is then a failure, so that a broken
+installation cannot look like a passing run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+GROUPS = ("torch", "browser", "node")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def required() -> frozenset[str]:
+    """The groups that `MINIGRAD_REQUIRE` names."""
+    named = frozenset(word.strip() for word in os.environ.get("MINIGRAD_REQUIRE", "").split(",") if word.strip())
+    unknown = named - set(GROUPS)
+    if unknown:
+        raise ValueError(f"MINIGRAD_REQUIRE names {', '.join(sorted(unknown))}; the groups are {', '.join(GROUPS)}")
+    return named
+
+
+def require(group: str, ok: object, why: str) -> None:
+    """Skip the test (or the whole file) unless `ok`; fail instead where the group is required."""
+    if group not in GROUPS:
+        raise ValueError(f"no test group is named {group!r}; the groups are {', '.join(GROUPS)}")
+    if ok:
+        return
+    if group in required():
+        pytest.fail(f"{group} is required, but {why}", pytrace=False)
+    pytest.skip(f"{group}: {why}", allow_module_level=True)
+
+
+def has_torch() -> bool:
+    """Whether the PyTorch that minigrad is compared with is installed: other versions have other error texts."""
+    return installed("torch").startswith("2.13.")
+
+
+def has_node() -> bool:
+    """Whether node and npm can be run."""
+    return all(shutil.which(program) for program in ("node", "npm"))
+
+
+def chromium() -> str | None:
+    """The browser to drive: the path in `MINIGRAD_CHROMIUM`, or a Chromium or Chrome on the search path."""
+    named = os.environ.get("MINIGRAD_CHROMIUM")
+    return named or next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def has_browser() -> bool:
+    """Whether there is a browser, and playwright to drive it."""
+    return bool(chromium() and installed("playwright"))
+
+
+def installed(distribution: str) -> str:
+    """The version of an installed distribution, or an empty string."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
