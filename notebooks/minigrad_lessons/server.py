@@ -1,0 +1,130 @@
+"""A JupyterLab for one folder of lessons: started, waited for, stopped.
+
+It keeps out of the user's own JupyterLab: the layout of its windows is kept in the lesson folder, and the settings
+that it starts from (no news, no notices of updates) are in `lab_settings/` beside this file.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, Request, build_opener
+
+from minigrad_lessons.folder import HIDDEN, LessonError
+
+HOST = "127.0.0.1"
+FIRST_PORT = 8888
+PORTS_TRIED = 50
+NEEDED = ("jupyterlab", "ipykernel", "anywidget", "matplotlib", "fast_sugiyama")
+
+
+def check_installed() -> None:
+    """Raise where the packages of the extra `lessons` are missing."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise LessonError(
+            f"The lessons need {', '.join(missing)}. Install the extra that brings them:\n\n"
+            '    python -m pip install "minigrad-kit[lessons]"\n\nor, in a copy of the repository, ".[lessons]".'
+        )
+
+
+def choose_port(wanted: int | None) -> int:
+    """The wanted port, if it is free; else the first free one from 8888 on."""
+    if wanted is not None:
+        if not _is_free(wanted):
+            raise LessonError(f"Port {wanted} is in use. Choose another, or leave --port out to have one found.")
+        return wanted
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        if _is_free(port):
+            return port
+    raise LessonError(f"Ports {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1} are all in use. Choose one with --port.")
+
+
+class Lab:
+    """One JupyterLab process; `with Lab(...) as lab:` stops it at the end, and its kernels with it."""
+
+    def __init__(self, folder: Path, lesson: str, port: int, browser: bool = True) -> None:
+        self.port, self.token = port, secrets.token_hex(24)
+        self.url = f"http://{HOST}:{port}/lab/tree/{lesson}?token={self.token}"
+        command = [sys.executable, "-m", "jupyterlab", *_options(folder, lesson, port, browser)]
+        # The token goes by the environment: other users can read a command line.
+        environment = {**os.environ, "JUPYTER_TOKEN": self.token}
+        # Its own session, so that Ctrl-C reaches this process only, which then stops the server in good order.
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def wait_until_ready(self, seconds: float = 90.0) -> None:
+        """Return when the server answers."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise LessonError(f"JupyterLab stopped at once (exit status {self.process.returncode}); see above.")
+            if self._answers():
+                return
+            time.sleep(0.1)
+        raise LessonError(f"JupyterLab did not answer on port {self.port} within {seconds:.0f} seconds.")
+
+    def wait(self) -> int:
+        """Return its exit status when it ends."""
+        return self.process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end; insist after ten seconds."""
+        if self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _answers(self) -> bool:
+        # No proxy: the server is on this machine.
+        request = Request(f"http://{HOST}:{self.port}/api/status", headers={"Authorization": f"token {self.token}"})
+        try:
+            with build_opener(ProxyHandler({})).open(request, timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+
+def _options(folder: Path, lesson: str, port: int, browser: bool) -> list[str]:
+    settings = Path(__file__).resolve().parent / "lab_settings"
+    options = [
+        f"--ServerApp.ip={HOST}",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={folder}",
+        f"--ServerApp.open_browser={browser}",
+        f"--LabApp.default_url=/lab/tree/{lesson}",
+        f"--LabApp.app_settings_dir={settings}",
+        f"--LabApp.workspaces_dir={folder / HIDDEN / 'workspaces'}",
+        "--Application.log_level=ERROR",
+    ]
+    # In a container the user is often root, and JupyterLab then asks to be told that this is meant.
+    return [*options, "--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else options
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        if os.name == "posix":
+            # As the server itself does: a port whose last connection is still closing is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True

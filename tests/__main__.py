@@ -1,0 +1,126 @@
+"""Runs every check of the project: `python -m tests`, or some of its stages: `python -m tests unit parity`.
+
+Each stage is a program of its own, so that one cannot spoil the next. The end is a table: tests run and skipped per
+group, and minutes per stage. The exit status is 0 if every stage passed. A group that lacks what it needs (PyTorch, a
+browser, node) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node` makes such a skip a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.groups import required
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = {
+    "ruff": ["-m", "ruff", "check"],
+    "mypy": ["-m", "mypy"],
+    "floors": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+}
+TESTS = {
+    "unit": ["tests/unit", "tests/widgets", "tests/test_house.py", "tests/test_runner.py"],
+    "parity": ["tests/parity"],
+    "frontend": ["tests/frontend"],
+    "lessons": ["tests/lessons"],
+    "browser": ["tests/browser"],
+    "packaging": ["tests/packaging"],
+}
+# What a group needs as a whole: with it required, not one test of the group may skip.
+NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node"}
+NO_TESTS_COLLECTED = 5
+
+
+@dataclass
+class Result:
+    """How one stage went."""
+
+    stage: str
+    passed: bool
+    minutes: float
+    run: int | None = None
+    skipped: int | None = None
+    why: str = ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the stages that are named, or all; print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description="Runs the checks of minigrad.")
+    parser.add_argument("stage", nargs="*", choices=[[], *TOOLS, *TESTS], help="default: all of them, in this order")
+    named = parser.parse_args(arguments).stage
+    needed = required()
+    results = [
+        run_tool(stage) if stage in TOOLS else run_tests(stage, needed)
+        for stage in [*TOOLS, *TESTS]
+        if stage in named or not named
+    ]
+    print(table(results), flush=True)
+    return 0 if all(result.passed for result in results) else 1
+
+
+def run_tool(stage: str) -> Result:
+    """Run a linter over the whole project."""
+    status, minutes = timed(stage, [sys.executable, *TOOLS[stage]])
+    return Result(stage, status == 0, minutes)
+
+
+def run_tests(stage: str, needed: frozenset[str]) -> Result:
+    """Run one group of tests with pytest, and count."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        status, minutes = timed(stage, [sys.executable, "-m", "pytest", *TESTS[stage], f"--junitxml={report}"])
+        run, skipped = count(report)
+    why = verdict(status, run, skipped, NEEDS.get(stage) in needed)
+    return Result(stage, not why, minutes, run, skipped, why)
+
+
+def timed(stage: str, command: list[str]) -> tuple[int, float]:
+    """Run a command in the project's folder, its output as it comes."""
+    print(f"\n===== {stage} =====", flush=True)
+    start = time.monotonic()
+    status = subprocess.run(command, cwd=ROOT).returncode
+    return status, (time.monotonic() - start) / 60
+
+
+def count(report: Path) -> tuple[int, int]:
+    """Tests run and tests skipped, from pytest's report; zeros where it wrote none."""
+    if not report.exists():
+        return 0, 0
+    suites = ElementTree.parse(report).getroot().iter("testsuite")
+    totals = [(int(suite.get("tests", 0)), int(suite.get("skipped", 0))) for suite in suites]
+    skipped = sum(skip for _, skip in totals)
+    return sum(tests for tests, _ in totals) - skipped, skipped
+
+
+def verdict(status: int, run: int, skipped: int, required: bool) -> str:
+    """Why a group failed; an empty string if it passed."""
+    if status == NO_TESTS_COLLECTED and skipped:
+        status = 0
+    if status == NO_TESTS_COLLECTED:
+        return "it holds no test"
+    if status != 0:
+        return f"pytest ended with status {status}"
+    return f"{skipped} skipped, but none may be" if required and skipped else ""
+
+
+def table(results: Sequence[Result]) -> str:
+    """The results, one line each, and the whole time."""
+    lines = ["", f"{'stage':12}{'result':>8}{'run':>8}{'skipped':>9}{'minutes':>9}"]
+    for result in results:
+        run, skipped = ("" if number is None else str(number) for number in (result.run, result.skipped))
+        word = "passed" if result.passed else "FAILED"
+        line = f"{result.stage:12}{word:>8}{run:>8}{skipped:>9}{result.minutes:9.2f}"
+        lines.append(f"{line}  {result.why}".rstrip())
+    lines.append(f"{'all':37}{sum(result.minutes for result in results):9.2f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
