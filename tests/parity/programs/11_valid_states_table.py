@@ -1,0 +1,16 @@
+# summary table: every valid (is_leaf, requires_grad, retains_grad) state
+def row(name, t):
+    print(f"{name:28s} is_leaf={t.is_leaf!s:5} requires_grad={t.requires_grad!s:5} retains_grad={t.retains_grad}")
+a = torch.ones(2); row("data", a)
+b = torch.ones(2, requires_grad=True); row("parameter", b)
+b.retain_grad(); row("parameter.retain_grad()", b)
+c = b * 2; row("result", c)
+c.retain_grad(); row("result.retain_grad()", c)
+c.retain_grad(); row("twice", c)
+c.requires_grad_(True); row("result.requires_grad_()", c)
+d = c.detach(); row("detached", d)
+raises(lambda: d.retain_grad())
+d.requires_grad_(); row("detached.requires_grad_()", d)
+e = a + 1; row("data + 1", e)
+b.requires_grad_(False); row("parameter off again", b)
+raises(lambda: c.requires_grad_(False))

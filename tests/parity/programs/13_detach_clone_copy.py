@@ -1,0 +1,21 @@
+# detach shares data and cuts the graph; clone copies and keeps it
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+d = x.detach()
+print(d, d.is_leaf, d.requires_grad, d.data_ptr() == x.data_ptr())
+c = x.clone()
+print(c, c.is_leaf, c.data_ptr() == x.data_ptr())
+c.sum().backward()
+print(x.grad)
+t = x.double()
+print(t, t.dtype, t.grad_fn)
+t.sum().backward()
+print(x.grad, x.grad.dtype)
+print(x.to('cpu') is x, x.float() is x)
+y = (x * 2)
+y.detach_()
+print(y, y.is_leaf)
+s = x * x
+d[0] = 10.0
+raises(lambda: s.sum().backward())
+print(x)
+print(x.data, x.data.requires_grad)

@@ -1,0 +1,23 @@
+# eval() changes modules, not recording; no_grad changes recording, not modules
+nn = torch.nn
+bn = nn.BatchNorm1d(2)
+x = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+print(bn.training)
+y = bn(x); print(y)
+print(bn.running_mean, bn.running_var, bn.num_batches_tracked)
+bn.eval()
+y = bn(x); print(y)
+print(y.requires_grad, bn.training)
+with torch.no_grad():
+    print(bn(x).requires_grad)
+drop = nn.Dropout(0.5)
+ones = torch.ones(1000)
+out = drop(ones)
+kept = (out != 0)
+print(set(out.unique().tolist()) <= {0.0, 2.0}, 400 < int(kept.sum()) < 600)
+drop.eval()
+print(torch.equal(drop(ones), ones))
+model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Dropout(0.1), nn.BatchNorm1d(2))
+print(model)
+model.eval()
+print([m.training for m in model.modules()])

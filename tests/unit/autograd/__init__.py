@@ -1,0 +1,1 @@
+"""The engine, the graph, hooks, modes, functions."""
