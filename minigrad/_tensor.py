@@ -1,0 +1,394 @@
+"""The tensor: mirrors `torch/_tensor.py`.
+
+A tensor is an array and what autograd knows of it: whether it requires grad, its `.grad`, the node that made it
+(`grad_fn`) and which output of that node it is, its version. Lesson 1 reads these off, one by one. The ops are in
+`minigrad.ops`, which binds them to this class as methods.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from minigrad._device import CPU, device
+from minigrad._dtype import Size, dtype, from_numpy_dtype
+from minigrad._tensor_str import tensor_repr
+from minigrad.autograd import _api
+from minigrad.autograd.grad_mode import LOCAL
+from minigrad.autograd.graph import Node, accumulator_of, extras_of
+from minigrad.autograd.hooks import HookDict, RemovableHandle
+from minigrad.autograd.saved import REGISTRY, VersionCounter
+
+__all__ = ["Tensor", "counter_of", "owned", "plain"]
+
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
+    "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
+)
+NOT_A_LEAF = (
+    "you can only change requires_grad flags of leaf variables."
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+    "var_no_grad = var.detach()."
+)
+
+
+class Tensor:
+    """An array that knows how it was computed.
+
+    `array` is its data: a NumPy array, or a NumPy scalar for a 0-d result that nobody has written to or taken a view
+    of. The other slots are autograd's; user code reads them through the properties below.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_grad", "_grad_fn", "_output_nr", "_rare", "_requires_grad",
+                 "_version_counter", "array")
+
+    array: Any
+    _grad: Tensor | None
+    _grad_fn: Node | None
+    _output_nr: int
+    _rare: Any
+    _requires_grad: bool
+    _version_counter: VersionCounter | None
+
+    __array_priority__ = 1000  # NumPy's operators leave the work to ours
+    __hash__ = object.__hash__
+
+    # what autograd knows
+    grad_fn = property(attrgetter("_grad_fn"), doc="The node that made this tensor; None for a leaf.")
+    output_nr = property(attrgetter("_output_nr"), doc="Which output of `grad_fn` this tensor is.")
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor. It can be set on leaves, of floating point dtype."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        if not isinstance(on, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if self._grad_fn is not None and not on:
+            raise RuntimeError(NOT_A_LEAF)
+        if on and self.array.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self._grad_fn is None:
+            self._requires_grad = on
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` and return this tensor."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                            f"{type(requires_grad).__name__}")
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """True unless this tensor is the result of a recorded op."""
+        return self._grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What backward passes have added up here, or None. Warns on a tensor that will not get one."""
+        if self._grad is None and self._grad_fn is not None and not self.retains_grad:
+            warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, new: Tensor | None) -> None:
+        if new is not None:
+            self._check_grad(new)
+        self._grad = new
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def _check_grad(self, new: Any) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
+        if new is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if new.array.dtype != self.array.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{_scalar_type(new)}' to a tensor with grad_dtype "
+                f"'{self.dtype.type_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+                "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
+                "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+                "downstream systems that assume they match.")
+        if new.array.shape != self.array.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size")
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a backward pass will keep the gradient of this non-leaf (`retain_grad`)."""
+        node = self._grad_fn
+        if node is None or node.rare is None or node.rare.hooks is None:
+            return False
+        reference = node.rare.hooks.retains.get(self._output_nr)
+        return reference is not None and reference() is self
+
+    @property
+    def _version(self) -> int:
+        """How often this tensor's storage was changed in place."""
+        return 0 if self._version_counter is None else self._version_counter.value
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this one is a view of, or None."""
+        return None if self._rare is None else self._rare.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made inside `inference_mode`."""
+        return self._rare is not None and self._rare.inference
+
+    @property
+    def _backward_hooks(self) -> HookDict | None:
+        return None if self._rare is None else self._rare.hooks
+
+    # autograd's verbs
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:
+        """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
+
+        `gradient`: of this tensor's shape; may be left out for a tensor of one element, then it is 1.
+        `retain_graph`: keep what the nodes saved (default: `create_graph`). `create_graph`: record the pass itself.
+        `inputs`: the tensors to accumulate into (default: all leaves).
+
+        Raises:
+            RuntimeError: if this tensor has no graph, `gradient` is missing or has another shape, the graph was freed
+                by an earlier pass, or a saved tensor was changed in place.
+        """
+        _api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf in `.grad`; nothing happens on a leaf."""
+        if not self._requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self._grad_fn is not None:
+            self._grad_fn.node_hooks().retains[self._output_nr] = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook(grad)` when the gradient of this tensor is known; what it returns takes its place."""
+        if not self._requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._grad_fn is not None:
+            return self._grad_fn.node_hooks().tensor.setdefault(self._output_nr, HookDict()).register(hook)
+        extras = extras_of(self)
+        if extras.hooks is None:
+            extras.hooks = HookDict()
+        handle: RemovableHandle = extras.hooks.register(hook)
+        return handle
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook(param)` after a backward pass has added to this leaf's `.grad`."""
+        if not self._requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        extras = extras_of(self)
+        if extras.post_accumulate is None:
+            extras.post_accumulate = HookDict()
+        handle: RemovableHandle = extras.post_accumulate.register(hook)
+        return handle
+
+    def detach(self) -> Tensor:
+        """The same data and version counter outside of the graph: a leaf that requires no grad."""
+        made = plain(owned(self))
+        made._version_counter = counter_of(self)
+        extras_of(made).base = self._base if self._base is not None else self
+        return made
+
+    def detach_(self) -> Tensor:
+        """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
+        if self._is_view():
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._grad_fn, self._requires_grad, self._output_nr = None, False, 0
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same data, outside of the graph and of the version check: writing to it changes what was saved."""
+        return plain(owned(self))
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        self.array = owned(new)
+
+    def gradient_edge(self) -> tuple[Node | None, int]:
+        """Where a gradient of this tensor goes: its node, or its AccumulateGrad; (None, 0) if nowhere."""
+        if self._grad_fn is not None:
+            return self._grad_fn, self._output_nr
+        return (accumulator_of(self), 0) if self._requires_grad else (None, 0)
+
+    # the data, and its shape
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return Size(self.array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """`shape`, or one of its entries."""
+        return self.shape if dim is None else self.shape[dim]
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements, for instance `minigrad.float32`."""
+        return from_numpy_dtype(self.array.dtype)
+
+    @property
+    def device(self) -> device:
+        """Where the data lives."""
+        return CPU
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self.array.ndim)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return int(self.array.ndim)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self.array.size)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return int(self.array.itemsize)
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating point one."""
+        return self.dtype.is_floating_point
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row-major order."""
+        return bool(owned(self).flags.c_contiguous)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours along each dimension (or one), in elements."""
+        steps = tuple([s // self.array.itemsize for s in owned(self).strides])
+        return steps if dim is None else steps[dim]
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return int(owned(self).ctypes.data)
+
+    def type(self) -> str:
+        """The old name of the type, for instance `torch.FloatTensor`."""
+        return f"torch.{self.dtype.type_name}Tensor"
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The data as a NumPy array that shares memory with this tensor."""
+        if self._requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return owned(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def item(self) -> Any:
+        """The value of a tensor of one element, as a Python number."""
+        if self.array.size != 1:
+            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+        return self.array.item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists, or a number."""
+        return self.array.tolist()
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    unbind: Callable[..., Sequence[Tensor]]  # bound by minigrad.ops
+
+    def __bool__(self) -> bool:
+        if self.array.size > 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self.array.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        return bool(self.array)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __repr__(self) -> str:
+        return tensor_repr(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.array.ndim == 0 else object.__format__(self, spec)
+
+
+def _scalar_type(tensor: Tensor) -> str:
+    """The C++ name of a dtype, as some of PyTorch's errors print it."""
+    return {"float32": "float", "float64": "double"}.get(tensor.dtype.name, tensor.dtype.name)
+
+
+def plain(array: Any, requires_grad: bool = False) -> Tensor:
+    """A leaf around an array, which it shares."""
+    made = Tensor()
+    made.array = array
+    made._requires_grad = requires_grad
+    made._grad = made._grad_fn = made._version_counter = made._rare = None
+    made._output_nr = 0
+    if LOCAL.inference:
+        extras_of(made).inference = True
+    return made
+
+
+def owned(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The data as a real array, which views, `detach()` and in-place ops can share.
+
+    0-d results are NumPy scalars until somebody asks here (operators on scalars cost half). A node that saved this
+    very result takes over the array.
+    """
+    array = tensor.array
+    if type(array) is np.ndarray:
+        return array
+    tensor.array = made = np.asarray(array)
+    node = tensor._grad_fn
+    if node is not None and node.saved and not node.special:
+        node.saved = tuple([made if s is array else s for s in node.saved])
+    return made
+
+
+def counter_of(tensor: Tensor) -> VersionCounter:
+    """The version counter, made when first needed; the node that made the tensor learns of it (NOTE 2)."""
+    if tensor._version_counter is None:
+        tensor._version_counter = VersionCounter()
+        if tensor._grad_fn is not None:
+            extras = tensor._grad_fn.extras()
+            extras.watch = {**(extras.watch or {}), tensor._output_nr: tensor._version_counter}
+    return tensor._version_counter
+
+
+REGISTRY.tensor = plain

@@ -1,0 +1,9 @@
+"""Automatic differentiation: mirrors `torch/autograd/__init__.py`."""
+
+from minigrad.autograd import graph
+from minigrad.autograd._api import backward, grad
+from minigrad.autograd.function import Function
+from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.autograd.gradcheck import gradcheck
+
+__all__ = ["Function", "backward", "enable_grad", "grad", "gradcheck", "graph", "inference_mode", "no_grad", "set_grad_enabled"]

@@ -1,0 +1,167 @@
+"""The engine: mirrors PyTorch's `engine.cpp`.
+
+One backward pass: count how many gradients each node is going to receive, then run what is ready, newest first. One
+loop serves both kinds of pass. In a first-order pass gradients are arrays; in a pass that is itself recorded
+(`create_graph=True`) they are tensors. Lesson 4 steps through it.
+
+NOTE 1 (engine order). A node runs when all its gradients have arrived, which is why a recursion will not do: it would
+run a node once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first,
+that is, the one recorded last; AccumulateGrad nodes have the highest of all. At a node: hooks of the tensor that it
+made (first registered first), retain_grad, the node's pre-hooks, the node, its hooks, release of what it saved. At a
+leaf: hooks of the tensor, pre-hooks, accumulation, post-accumulate hooks, hooks. Only then do the gradients go on.
+
+NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad`, and one that waits is added to
+in place, both without a copy: but only if the formula made it new (it is not the gradient that came in, and it is no
+view of another array) and no user code has seen it. Formulas keep their part of this: they never write into what they
+are given, never return a saved value, and never return one new array twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush, heappushpop
+from typing import Any
+
+from numpy import ndarray
+
+from minigrad.autograd.evaluate import accumulate, differentiate, evaluate, evaluate_leaf
+from minigrad.autograd.grad_mode import LOCAL, switch
+from minigrad.autograd.graph import Node
+from minigrad.autograd.graph_task import GraphRoot, GraphTask, count, reaching
+
+__all__ = ["execute"]
+
+
+def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_graph: bool, keep: bool,
+            captures: Mapping[Any, Sequence[tuple[int, int]]] | None = None, accumulate: bool = True) -> list[Any]:
+    """Run a backward pass from `edges` (node or leaf, output number) with the tensors `grads`.
+
+    With `captures` only what leads to them runs. `accumulate=False` returns the captured gradients as tensors, in the
+    order of their indices (None where none arrived); else leaves add to `.grad`.
+    """
+    task = GraphTask(create_graph, keep)
+    root = GraphRoot(edges)
+    if captures is not None:
+        task.runs = reaching(root, captures)
+        if not accumulate:
+            task.captured = [None] * (1 + max(index for pairs in captures.values() for _, index in pairs))
+        task.captures = captures
+    count(task, root)
+    before = LOCAL.grad_enabled
+    switch(create_graph)
+    try:
+        if task.observer is not None:
+            task.observer.backward_start([(n, nr, g.array) for (n, nr), g in zip(edges, grads, strict=True)],
+                                         _counts(task), create_graph, keep, None)
+        run(task, root, tuple([task.unwrapped(g) for g in grads]))
+        if task.observer is not None:
+            task.observer.backward_end()
+    except BaseException as error:
+        if task.observer is not None:
+            task.observer.error(error)
+        raise
+    finally:
+        switch(before)
+    return [task.wrapped(g) for g in task.captured]
+
+
+def _counts(task: GraphTask) -> dict[Any, int]:
+    """The dependency counts as an observer wants them."""
+    return {target: abs(n) for target, n in task.needs.items() if n}
+
+
+def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
+    """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
+    needs, pending, ready, due = task.needs, task.pending, [], task.due
+    xp, unpack, first_order, keep = task.xp, task.unpack, task.first_order, task.keep
+    straight = task.observer is None and task.captures is None
+    mine, grad = False, None
+    while True:
+        ahead, index = None, -1
+        for target, given in zip(node.next, grads, strict=False):
+            index += 1
+            if target is None:
+                continue
+            if not straight or needs[target] != 1 or target in pending:
+                if not deliver(task, node, index, target, given, mine and given is not grad):
+                    continue
+                given = task.total
+            if ahead is None:
+                ahead, ahead_grad = target, given
+            else:
+                heappush(ready, (-target.sequence_nr, target, given))
+        if due:
+            flush(task)
+        if ready:
+            if ahead is None:
+                _, node, grad = heappop(ready)
+            else:
+                _, node, grad = heappushpop(ready, (-ahead.sequence_nr, ahead, ahead_grad))
+        elif ahead is not None:
+            node, grad = ahead, ahead_grad
+        else:
+            return
+        if straight and node.rare is None and not node.special:
+            grads, mine = differentiate(node, grad, xp, unpack, first_order), first_order
+            if not keep and node.saved:
+                node.saved = None
+        else:
+            grads, mine = evaluate(task, node, grad), False
+        if type(grads) is not tuple:
+            grads = (grads,)
+
+
+def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool) -> bool:
+    """Add a gradient to what waits at `target`; True if a node became ready, with `task.total` for it.
+
+    A leaf that has all its gradients goes into `task.due`.
+    """
+    left = task.needs[target]
+    if left is None:
+        return False
+    edge = target
+    if left == 0:
+        target = target.variable
+        left = task.needs[target] or 0
+    pending, owned = task.pending, task.owned
+    total = old = pending.get(target)
+    output_nr = node.output_nrs[index] if node.output_nrs is not None else 0
+    if type(old) is list:
+        if given is not None:
+            old[output_nr] = given if old[output_nr] is None else old[output_nr] + given
+    elif old is None:
+        total = given
+        if new and type(given) is ndarray and given.base is None:
+            owned.add(target)
+    elif given is not None:
+        if target in owned:
+            old += given
+        else:
+            total = old + given
+            if task.first_order and type(total) is ndarray:
+                owned.add(target)
+    task.total = total
+    if task.observer is not None and type(node) is not GraphRoot:
+        task.observer.flow(node, index, edge, output_nr, given, total[output_nr] if type(old) is list else total)
+    if left != 1 and left != -1:
+        pending[target] = total
+        task.needs[target] = left - 1 if left > 0 else left + 1
+        return False
+    if task.observer is not None:
+        task.observer.ready(edge)
+    pending.pop(target, None)
+    if left == -1:
+        task.due.append((target, total, target in owned))
+    owned.discard(target)
+    return left == 1
+
+
+def flush(task: GraphTask) -> None:
+    """Run the leaves that have become ready: they come before every other node."""
+    due = task.due[:]
+    task.due.clear()
+    for leaf, total, own in due:
+        if leaf._rare is None and task.observer is None and task.captures is None:
+            accumulate(leaf, total, own, task.first_order)
+        else:
+            evaluate_leaf(task, leaf, total, own)

@@ -1,0 +1,218 @@
+"""One node of a backward pass: mirrors `evaluate_function` of PyTorch's `engine.cpp`.
+
+`differentiate` is the straight case, a formula and nothing else. `evaluate` and `evaluate_leaf` are the same with all
+that can happen at a node or a leaf: hooks, captured gradients, several outputs, user code, an observer that tells the
+story. In which order these come is NOTE 1 in engine.py; lesson 6 shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy import ndarray
+
+from minigrad.autograd import saved
+from minigrad.autograd.grad_mode import LOCAL
+from minigrad.autograd.graph import CALL, AccumulateGrad, Node
+from minigrad.autograd.graph_task import GraphTask
+from minigrad.autograd.hooks import HookDict, NodeHooks, checked, checked_tuple
+from minigrad.autograd.saved import REGISTRY
+
+__all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
+
+
+def differentiate(node: Node, grad: Any, xp: Any, unpack: Any, first_order: bool) -> Any:
+    """The gradients of a node's inputs, by its formula, summed and cast to fit them. Straight calls come first."""
+    if grad is None:
+        return (None,) * len(node.next)
+    formula = node.kernel if first_order else node.backward
+    kept = node.saved
+    if kept or kept is None:
+        values = unpack(node)
+        if node.const:
+            grads = formula(xp, grad, *values, *node.const)
+        elif len(values) == 2:
+            grads = formula(xp, grad, values[0], values[1])
+        elif len(values) == 1:
+            grads = formula(xp, grad, values[0])
+        else:
+            grads = formula(xp, grad, *values)
+    elif node.const:
+        grads = formula(xp, grad, *node.const)
+    else:
+        grads = formula(xp, grad)
+    if node.fit is not None:
+        parts = grads if type(grads) is tuple else (grads,)
+        grads = tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
+                       for edge, g, like in zip(node.next, parts, node.fit, strict=True)])
+    return grads
+
+
+def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
+    """Sum a gradient to the shape, and cast it to the dtype, of an input that was broadcast: the only place."""
+    shape, dtype = like
+    if grad.shape != shape:
+        lead = grad.ndim - len(shape)
+        axes = tuple(range(lead)) + tuple([lead + i for i, n in enumerate(shape) if n == 1 != grad.shape[lead + i]])
+        if axes:
+            grad = xp.sum(grad, axes, True)
+        if lead:
+            grad = xp.reshape(grad, shape)
+    return grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
+
+
+def derivatives(task: GraphTask, node: Node, grads: list[Any]) -> tuple[Any, ...]:
+    """The gradients of a node's inputs, as user code sees them: None where the input has no edge."""
+    found = node.apply(grads, task) if node.special else differentiate(
+        node, grads[0], task.xp, task.unpack, task.first_order)
+    parts = found if type(found) is tuple else (found,)
+    return tuple([None if edge is None else g for edge, g in zip(node.next, parts, strict=True)])
+
+
+def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
+    """A node with all that can happen at one: captures, hooks, several outputs, user code, an observer."""
+    grads = list(grad) if node.outputs != 1 else [grad]
+    hooks = None if node.rare is None else node.rare.hooks
+    if task.observer is not None:
+        task.observer.run(node, grads)
+    runs = task.runs is None or node in task.runs
+    if hooks is not None and not runs:
+        grads = call_tensor_hooks(task, node, hooks, grads)
+    if task.captures is not None and task.captured:
+        for output_nr, index in task.captures.get(node, ()):
+            task.captured[index] = grads[output_nr]
+    if not runs:
+        return (None,) * len(node.next)
+    if hooks is not None:
+        grads = call_tensor_hooks(task, node, hooks, grads)
+        grads = call_pre_hooks(task, node, hooks, grads)
+    found = derivatives(task, node, grads)
+    if hooks is not None and hooks.post:
+        found = call_post_hooks(task, node, hooks, found, grads)
+    if not task.keep and node.saved:
+        node.release()
+        if task.observer is not None:
+            task.observer.release(node)
+    return found
+
+
+def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
+    """A leaf with all that can happen at one: hooks, captures, an observer."""
+    rare, observer = leaf._rare, task.observer
+    accumulator = None if rare is None or rare.accumulator_hooks is None else rare.accumulator_hooks
+    if observer is not None:
+        observer.run(leaf, [grad])
+    if rare is not None and rare.hooks:
+        grad, own = run_tensor_hooks(task, leaf, rare.hooks, grad), False
+    if task.captures is not None and task.captured:
+        for _, index in task.captures.get(leaf, ()):
+            task.captured[index] = grad
+            if observer is not None:
+                observer.capture(leaf, grad)
+        return
+    if accumulator is not None:
+        (grad,), own = call_pre_hooks(task, leaf, accumulator, [grad]), False
+    if grad is not None:
+        accumulate(leaf, grad, own, task.first_order)
+        if observer is not None:
+            observer.accumulate(leaf, grad)
+    if rare is not None and rare.post_accumulate:
+        for hook in list(rare.post_accumulate.values()):
+            hook(leaf)
+            if observer is not None:
+                observer.hook(leaf, "post_accumulate", hook, [grad], leaf)
+    if accumulator is not None and accumulator.post:
+        call_post_hooks(task, leaf, accumulator, (), [grad])
+
+
+def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
+    """Add a gradient to `leaf.grad`: in place in a first-order pass, by a recorded op otherwise."""
+    old = leaf._grad
+    if grad is None:
+        return
+    if not first_order:
+        leaf._grad = REGISTRY.words.copy(grad) if old is None else old + grad
+    elif old is None:
+        leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
+    else:
+        if type(old.array) is ndarray:
+            old.array += grad
+        else:
+            old.array = old.array + grad
+        if old._version_counter is not None:
+            old._version_counter.value += 1
+
+
+def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:
+    """The hooks of one tensor; each may put another gradient in the place of what it is given."""
+    given = task.wrapped(grad)
+    for hook in list(hooks.values()):
+        given = checked(hook(given), given, hook)
+        if task.observer is not None:
+            task.observer.hook(target, "tensor", hook, [given])
+    return task.unwrapped(given)
+
+
+def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: list[Any]) -> list[Any]:
+    """The hooks of the tensors that a node made, then retain_grad."""
+    for output_nr, fns in list(hooks.tensor.items()):
+        grads[output_nr] = run_tensor_hooks(task, node, fns, grads[output_nr])
+    for output_nr, reference in list(hooks.retains.items()):
+        tensor, grad = reference(), grads[output_nr]
+        if tensor is not None and grad is not None:
+            accumulate(tensor, grad, False, task.first_order)
+            if task.observer is not None:
+                task.observer.hook(node, "retain_grad", None, [grad], tensor)
+    return grads
+
+
+def call_pre_hooks(task: GraphTask, target: Any, hooks: NodeHooks, grads: Sequence[Any]) -> list[Any]:
+    """The pre-hooks of a node; each may return a tuple in the place of the gradients."""
+    given = tuple([task.wrapped(g) for g in grads])
+    for hook in list(hooks.pre.values()):
+        given = checked_tuple(hook(given), given, hook)
+        if task.observer is not None:
+            task.observer.hook(target, "pre", hook, given)
+    return [task.unwrapped(g) for g in given]
+
+
+def call_post_hooks(task: GraphTask, target: Any, hooks: NodeHooks, found: Sequence[Any],
+                    grads: Sequence[Any]) -> tuple[Any, ...]:
+    """The hooks of a node, with what it computed and what it had received."""
+    given = tuple([task.wrapped(g) for g in found])
+    received = tuple([task.wrapped(g) for g in grads])
+    for hook in list(hooks.post.values()):
+        given = checked_tuple(hook(given, received), given, hook)
+        if task.observer is not None:
+            task.observer.hook(target, "post", hook, given)
+    return tuple([task.unwrapped(g) for g in given])
+
+
+def call(node: Node, given: tuple[Any, ...]) -> Any:
+    """Run one node by hand, under the caller's grad mode: recorded if it is on, and saved tensors are kept.
+
+    Gives what PyTorch gives: a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
+    """
+    if len(given) != node.outputs:
+        raise TypeError(f"expected {node.outputs} arguments, got {len(given)} instead")
+    for i, g in enumerate(given):
+        if g is not None and not saved.is_tensor(g):
+            raise TypeError(f"argument {i} is not a Variable")
+    task = GraphTask(LOCAL.grad_enabled, keep=True)
+    grads = [task.unwrapped(g) for g in given]
+    if isinstance(node, AccumulateGrad):
+        accumulate(node.variable, grads[0], False, task.first_order)
+        for hook in list((node.variable._rare.post_accumulate or {}).values()):
+            hook(node.variable)
+        if task.observer is not None:
+            task.observer.call(node.variable, grads, ())
+        return ()
+    results = derivatives(task, node, grads)
+    if task.observer is not None:
+        task.observer.call(node, grads, results)
+    wrapped = tuple([task.wrapped(g) for g in results])
+    return wrapped[0] if len(wrapped) == 1 else wrapped
+
+
+CALL.append(call)

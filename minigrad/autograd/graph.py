@@ -1,0 +1,244 @@
+"""The graph: mirrors `torch/autograd/graph.py` and PyTorch's `node.h`.
+
+A graph is nodes and edges. A `Node` is one recorded op; `next_functions` are its edges, one per input, each a pair of
+a node and an integer: *which output of that node* the input was. A walk along them ends in an `AccumulateGrad`, one
+per leaf tensor. Lesson 3 walks a graph by hand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+from minigrad.autograd import saved as _saved
+from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
+from minigrad.autograd.saved import REGISTRY
+
+__all__ = ["AccumulateGrad", "GradientEdge", "Node", "TensorExtras", "accumulator_of", "extras_of", "next_sequence_nr"]
+
+next_sequence_nr = itertools.count().__next__
+FIRST_OF_ALL = (1 << 64) - 1  # an AccumulateGrad's sequence number: the engine takes the highest first
+
+
+class GradientEdge(NamedTuple):
+    """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`)."""
+
+    node: Any
+    output_nr: int
+
+
+class NodeExtras:
+    """What few nodes have: hooks, metadata, and the version counters of their results (NOTE 2)."""
+
+    __slots__ = ("hooks", "metadata", "watch")
+
+    def __init__(self) -> None:
+        self.hooks: NodeHooks | None = None
+        self.metadata: dict[Any, Any] | None = None
+        self.watch: dict[int, Any] | None = None
+
+
+class TensorExtras:
+    """What few tensors have.
+
+    `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with
+    `accumulator_hooks`, which outlive it; `base`: the tensor that this one is a view of; `inference`.
+    """
+
+    __slots__ = ("accumulator", "accumulator_hooks", "base", "hooks", "inference", "post_accumulate", "view_of_many")
+
+    def __init__(self) -> None:
+        self.hooks: Any = None
+        self.post_accumulate: Any = None
+        self.accumulator: weakref.ref[AccumulateGrad] | None = None
+        self.accumulator_hooks: NodeHooks | None = None
+        self.base: Any = None
+        self.view_of_many = False
+        self.inference = False
+
+
+class Node:
+    """One recorded op.
+
+    A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the one
+    formula of its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
+
+    `next`: for each input a node, a leaf tensor (its AccumulateGrad appears when somebody looks) or None;
+    `output_nrs`: which output of it (None: all 0); `saved`: tensors (inputs), arrays (results), None (nobody wants
+    the gradient that needs it); `versions`: of the saved inputs (None: all 0); `const`: further arguments of the
+    formula; `fit`: per input the (shape, dtype) to which its gradient is summed and cast, where they differ.
+    """
+
+    __slots__ = ("__weakref__", "const", "fit", "next", "output_nrs", "rare", "saved", "sequence_nr", "versions")
+
+    next: tuple[Any, ...]
+    output_nrs: tuple[int, ...] | None
+    saved: tuple[Any, ...] | None
+    versions: tuple[int, ...] | None
+    const: tuple[Any, ...]
+    fit: tuple[Any, ...] | None
+    sequence_nr: int
+    rare: NodeExtras | None
+
+    outputs: int = 1  # how many gradients come in; ops of several outputs set their own
+    saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
+    special: ClassVar[bool] = False  # not the straight path of the engine: several outputs, or user code
+    kernel: ClassVar[Any]  # the formula on arrays; a hot op may have a fused one beside `backward`
+    backward: Any
+
+    def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if number is not None:
+            cls.op = name or cls.__name__
+            cls.__name__ = cls.__qualname__ = f"{cls.op}Backward{number}"
+        if "backward" in cls.__dict__ and "kernel" not in cls.__dict__:
+            cls.kernel = cls.backward
+        for index, name in enumerate(cls.__dict__.get("saves", ())):
+            setattr(cls, f"_saved_{name}", property(lambda node, index=index: _saved.tensors(node)[index]))
+
+    op: ClassVar[str] = ""
+
+    def name(self) -> str:
+        """The node's name, for instance `MulBackward0`."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """For each input: the node that made it and which of that node's outputs it was, or (None, 0)."""
+        if any(n is not None and not isinstance(n, Node) for n in self.next):
+            self.next = tuple([accumulator_of(n) if n is not None and not isinstance(n, Node) else n
+                               for n in self.next])
+        return tuple(zip(self.next, self.output_nrs or (0,) * len(self.next), strict=True))
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for whatever a user wants to keep with this node."""
+        extras = self.extras()
+        if extras.metadata is None:
+            extras.metadata = {}
+        return extras.metadata
+
+    def _sequence_nr(self) -> int:
+        return self.sequence_nr
+
+    def extras(self) -> NodeExtras:
+        """The rarely needed part of this node, made now if it was not there."""
+        if self.rare is None:
+            self.rare = NodeExtras()
+        return self.rare
+
+    def node_hooks(self) -> NodeHooks:
+        """The hooks of this node, made now if there were none."""
+        extras = self.extras()
+        if extras.hooks is None:
+            extras.hooks = NodeHooks()
+        return extras.hooks
+
+    def register_hook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after this node ran; a tuple that it returns replaces grad_inputs.
+
+        `grad_inputs` are the gradients that the node computed, `grad_outputs` those that it received.
+        """
+        return self.node_hooks().post.register(fn)
+
+    def register_prehook(self, fn: Hook) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before this node runs; a tuple that it returns replaces them."""
+        return self.node_hooks().pre.register(fn)
+
+    def saved_output_nr(self, index: int) -> int:
+        """Which output the saved result number `index` is."""
+        return 0
+
+    def result(self, array: Any, output_nr: int = 0, source: Any = None) -> Any:
+        """A tensor of this graph around a saved array: this node's own result, or that of `source`."""
+        made = REGISTRY.tensor(array)
+        made._requires_grad, made._grad_fn, made._output_nr = True, source or self, output_nr
+        return made
+
+    def release(self) -> None:
+        """Let go of what was saved; a second pass through a node that had saved something raises."""
+        if self.saved:
+            self.saved = None
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run this node by hand, under the caller's grad mode; gives the gradients of its inputs.
+
+        Raises:
+            TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor.
+            RuntimeError: if what the node saved was freed by a backward pass.
+        """
+        return CALL[0](self, grads)
+
+
+CALL: list[Callable[[Node, tuple[Any, ...]], Any]] = []  # engine.py puts its `call` here
+
+
+class AccumulateGrad(Node, number=None):
+    """The end of every walk: adds what it receives to `variable.grad`."""
+
+    __slots__ = ("variable",)
+    variable: Any
+
+    def name(self) -> str:
+        """PyTorch's qualified name of this node."""
+        return "torch::autograd::AccumulateGrad"
+
+    def node_hooks(self) -> NodeHooks:
+        """The hooks live with the leaf, so that they outlive this object, which the leaf holds weakly."""
+        extras = extras_of(self.variable)
+        if extras.accumulator_hooks is None:
+            extras.accumulator_hooks = NodeHooks()
+        self.extras().hooks = extras.accumulator_hooks
+        return extras.accumulator_hooks
+
+
+def accumulator_of(leaf: Any) -> AccumulateGrad:
+    """The one AccumulateGrad of a leaf, as long as anybody holds it."""
+    extras = extras_of(leaf)
+    found = None if extras.accumulator is None else extras.accumulator()
+    if found is None:
+        found = AccumulateGrad()
+        found.next, found.output_nrs, found.saved, found.versions, found.const, found.fit = (), None, (), None, (), None
+        found.sequence_nr, found.rare, found.variable = FIRST_OF_ALL, None, leaf
+        if extras.accumulator_hooks is not None:
+            found.node_hooks()
+        extras.accumulator = weakref.ref(found)
+    return found
+
+
+def edge_of(tensor: Any) -> Any:
+    """What an op's node holds for this input: its node, the leaf itself, or its AccumulateGrad if that is there."""
+    if tensor._grad_fn is not None:
+        return tensor._grad_fn
+    rare = tensor._rare
+    found = None if rare is None or rare.accumulator is None else rare.accumulator()
+    return tensor if found is None else found
+
+
+def extras_of(tensor: Any) -> TensorExtras:
+    """The rarely needed part of a tensor, made now if it was not there."""
+    if tensor._rare is None:
+        tensor._rare = TensorExtras()
+    extras: TensorExtras = tensor._rare
+    return extras
+
+
+class ManyOutputs(Node, number=None):
+    """A node with several outputs: its formula takes a list of gradients, zeros where none arrived."""
+
+    __slots__ = ("output_info", "outputs")
+    special = True
+    output_info: list[tuple[tuple[int, ...], Any]]  # shape and NumPy dtype of each output
+
+    def apply(self, grads: list[Any], task: Any) -> Any:
+        """Run the formula in a pass."""
+        if all(g is None for g in grads):
+            return (None,) * len(self.next)
+        full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
+        formula = self.kernel if task.first_order else self.backward
+        return formula(task.xp, full, *task.unpack(self), *self.const)

@@ -1,0 +1,82 @@
+"""The NumPy backend: the words of a formula, on arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["WORDS"]
+
+# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
+# this package are silenced, so that a user's own NumPy code keeps its warnings.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
+
+
+class ArrayWords:
+    """`minigrad.backends.protocol.Words` on NumPy arrays."""
+
+    exp = staticmethod(np.exp)
+    log = staticmethod(np.log)
+    sqrt = staticmethod(np.sqrt)
+    sin = staticmethod(np.sin)
+    cos = staticmethod(np.cos)
+    sign = staticmethod(np.sign)
+    power = staticmethod(np.power)
+    where = staticmethod(np.where)
+    matmul = staticmethod(np.matmul)
+    swapaxes = staticmethod(np.swapaxes)
+    transpose = staticmethod(np.transpose)
+    reshape = staticmethod(np.reshape)
+    broadcast_to = staticmethod(np.broadcast_to)
+    stack = staticmethod(np.stack)
+    concatenate = staticmethod(np.concatenate)
+    zeros = staticmethod(np.zeros)
+    copy = staticmethod(np.copy)
+
+    @staticmethod
+    def sigmoid(x: Any) -> Any:
+        """1 / (1 + exp(-x)), by the half that does not overflow."""
+        small = np.exp(-np.abs(x))
+        return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(x.dtype, copy=False)[()]
+
+    @staticmethod
+    def masked(mask: Any, x: Any) -> Any:
+        """`x` where `mask`, else 0, also where `x` is infinite or NaN."""
+        return np.where(mask, x, x.dtype.type(0))
+
+    @staticmethod
+    def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+        """The sum over `axes` (None: all)."""
+        return np.add.reduce(x, axes, None, None, keepdims)
+
+    @staticmethod
+    def getitem(x: Any, index: Any) -> Any:
+        """`x[index]`."""
+        return x[index]
+
+    @staticmethod
+    def scatter(x: Any, index: Any, shape: tuple[int, ...]) -> Any:
+        """Zeros of `shape` to which `x` is added at `index`."""
+        out = np.zeros(shape, x.dtype)
+        parts: Sequence[Any] = index if type(index) is tuple else (index,)
+        if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
+            out[index] = x
+        else:
+            np.add.at(out, index, x)
+        return out
+
+    @staticmethod
+    def cast(x: Any, dtype: Any) -> Any:
+        """`x` in another dtype."""
+        return x.astype(dtype)
+
+    @staticmethod
+    def dtype(x: Any) -> Any:
+        """NumPy's dtype of `x`."""
+        return x.dtype
+
+
+WORDS = ArrayWords()

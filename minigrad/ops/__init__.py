@@ -1,0 +1,65 @@
+"""The ops. This is the one place that binds them to Tensor as methods and operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.ops import compare, copy, create, functions, index, inplace, linalg, pointwise, reduce, shape, words
+
+__all__ = ["bind", "words"]
+
+OPERATORS: dict[str, Any] = {
+    "__add__": pointwise.Add.forward, "__radd__": pointwise.Add.forward,
+    "__sub__": pointwise.Sub.forward, "__rsub__": pointwise.Rsub.forward,
+    "__mul__": pointwise.Mul.forward, "__rmul__": pointwise.Mul.forward,
+    "__truediv__": pointwise.Div.forward, "__rtruediv__": functions.rdiv,
+    "__pow__": functions.pow, "__rpow__": functions.rpow,
+    "__neg__": pointwise.Neg.forward, "__abs__": pointwise.Abs.forward, "__matmul__": linalg.matmul,
+    "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
+    "__eq__": compare.eq, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
+    "__ge__": compare.ge, "__and__": compare.bitwise_and, "__or__": compare.bitwise_or,
+    "__invert__": compare.bitwise_not,
+    "__getitem__": index.getitem, "__setitem__": index.setitem, "__deepcopy__": copy.deepcopy,
+}
+
+METHODS: dict[str, Any] = {
+    "sum": reduce.sum_, "bool": copy.to_bool, "float": copy.float_, "int": copy.int_, "double": copy.double,
+    "half": copy.half, "long": copy.long, "to": copy.to, "cpu": copy.cpu, "clone": copy.clone,
+    "contiguous": copy.contiguous, "any": compare.any_, "all": compare.all_, "mean": reduce.mean, "norm": reduce.norm,
+    "new_zeros": create.new_zeros, "new_ones": create.new_ones, "new_tensor": create.new_tensor,
+    "matmul": linalg.matmul, "mm": linalg.mm, "bmm": linalg.bmm, "mv": linalg.mv, "dot": linalg.dot,
+    "addmm": linalg.addmm, "swapaxes": shape.transpose,
+}
+SHAPE = ("chunk", "expand", "expand_as", "flatten", "movedim", "permute", "reshape", "split", "squeeze", "t",
+         "transpose", "unbind", "unsqueeze", "view", "view_as")
+POINTWISE = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
+             "sin", "sqrt", "square", "sub", "tanh")
+COMPARE = ("allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_and",
+           "logical_not", "logical_or", "lt", "ne")
+IN_PLACE = ("abs_", "add_", "copy_", "div_", "exp_", "fill_", "mul_", "neg_", "pow_", "relu_", "sigmoid_", "sqrt_",
+            "sub_", "tanh_", "zero_")
+
+
+def transposed(self: Tensor) -> Tensor:
+    """The tensor with its dimensions reversed."""
+    return shape.Permute.forward(self, tuple(range(self.array.ndim))[::-1])
+
+
+def matrix_transposed(self: Tensor) -> Tensor:
+    """The tensor with its last two dimensions swapped."""
+    return shape.Transpose.forward(self, -2, -1)
+
+
+def bind() -> None:
+    """Give Tensor its methods and operators."""
+    for name, function in {**OPERATORS, **METHODS}.items():
+        setattr(Tensor, name, function)
+    for module, names in ((shape, SHAPE), (functions, POINTWISE), (compare, COMPARE), (inplace, IN_PLACE)):
+        for name in names:
+            setattr(Tensor, name, getattr(module, name))
+    setattr(Tensor, "T", property(transposed))  # noqa: B010 (mypy knows no attribute T to assign to)
+    setattr(Tensor, "mT", property(matrix_transposed))  # noqa: B010 (as above)
+
+
+bind()

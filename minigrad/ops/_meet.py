@@ -1,0 +1,58 @@
+"""How two operands meet: broadcasting and promotion, once for all ops.
+
+No formula mentions either. The forward notes on the node what each input was (`fit`), and the engine sums and casts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import result_dtype
+
+__all__ = ["broadcast_shape", "fit_of", "meet", "weak"]
+
+FLOAT32, INT64 = np.dtype("float32"), np.dtype("int64")
+Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
+
+
+def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of two operands together; PyTorch's error where they do not fit."""
+    out = []
+    for dim in range(-max(len(a), len(b)), 0):
+        m = a[dim] if -dim <= len(a) else 1
+        n = b[dim] if -dim <= len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                               f"dimension {dim + max(len(a), len(b))}")
+        out.append(n if m == 1 else m)
+    return tuple(out)
+
+
+def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
+    """Two arrays in the dtype in which they meet, and what the engine must undo for each (`Node.fit`)."""
+    shape = broadcast_shape(x.shape, y.shape)
+    dtype = result_dtype(x, y)
+    return (x if x.dtype is dtype else x.astype(dtype), y if y.dtype is dtype else y.astype(dtype),
+            fit_of(shape, dtype, x, y))
+
+
+def fit_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
+    """Per array its (shape, dtype), or None where it has the result's already."""
+    return tuple([None if v.shape == shape and v.dtype is dtype else (v.shape, v.dtype) for v in arrays])
+
+
+def weak(x: Any, number: Any) -> tuple[Any, Any]:
+    """An array and a Python number as they meet: a number only decides if its kind (bool < int < float) is higher.
+
+    The number comes back as NotImplemented if it is none.
+    """
+    if isinstance(number, np.generic):
+        number = number.item()
+    kind = x.dtype.kind
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return x, number if isinstance(number, bool) else NotImplemented
+    if isinstance(number, float):
+        return (x if kind == "f" else x.astype(FLOAT32)), number
+    return (x.astype(INT64) if kind == "b" else x), number

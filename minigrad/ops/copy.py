@@ -1,0 +1,178 @@
+"""Copies: `clone`, `copy_`, and conversions of dtype. All of them are ops, recorded like any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._device import device as device_type
+from minigrad._device import on_cpu
+from minigrad._dtype import dtype as dtype_type
+from minigrad._dtype import float16, float32, float64, int32, int64
+from minigrad._dtype import bool as bool_
+from minigrad._tensor import Tensor, plain
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import NUMBER, record1, record2
+
+__all__ = ["clone", "cast", "contiguous", "copied", "to"]
+
+
+class Clone(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Clone, a.array.copy(), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class Copy(Node, number=None):
+    """`dest.copy_(src)`, and what a recorded pass does with a leaf's first gradient (PyTorch's CopyBackwards)."""
+
+    __slots__ = ()
+    op = "Copy"
+
+    @staticmethod
+    def forward(dest: Tensor, src: Any) -> Tensor:
+        x = dest.array
+        if not isinstance(src, Tensor):
+            return record1(Copy, np.full(x.shape, src, x.dtype), dest)
+        y = src.array
+        try:
+            out = np.broadcast_to(y, x.shape).astype(x.dtype)
+        except ValueError:
+            raise RuntimeError(mismatch(x.shape, y.shape)) from None
+        return record2(Copy, out, dest, src, (), (), (None, (y.shape, y.dtype)))
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, ...]:
+        zeros = None if self.next[0] is None else xp.zeros(g.shape, xp.dtype(g))
+        return (zeros, g)[:len(self.next)]
+
+    def name(self) -> str:
+        """PyTorch's qualified name of this node."""
+        return "torch::autograd::CopyBackwards"
+
+
+Copy.__name__ = Copy.__qualname__ = "CopyBackwards"
+
+
+class ToCopy(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, dtype: Any) -> Tensor:
+        return record1(ToCopy, a.array.astype(dtype), a, (), (a.array.dtype,))
+
+    def backward(self, xp: Any, g: Any, dtype: Any) -> Any:
+        return xp.cast(g, dtype)
+
+
+def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
+    """PyTorch's sentence for a source that cannot be broadcast into a target."""
+    for i in range(1, len(source) + 1):
+        n = source[-i]
+        m = target[-i] if i <= len(target) else 1
+        if i > len(target) and n != 1:
+            return (f"output with shape {list(target)} doesn't match the broadcast shape {list(source)}")
+        if n not in (1, m):
+            return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
+                    f"{max(len(target), len(source)) - i}")
+    return f"output with shape {list(target)} doesn't match the broadcast shape {list(source)}"
+
+
+def clone(input: Tensor) -> Tensor:
+    """A copy that stays in the graph."""
+    return Clone.forward(input)
+
+
+def copied(grad: Tensor) -> Tensor:
+    """A leaf's first gradient in a recorded pass: a copy, by the op of `copy_`."""
+    return record2(Copy, np.array(grad.array), NUMBER, grad)
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if its memory is in row-major order, else a copy that is."""
+    return input if input.is_contiguous() else Clone.forward(input)
+
+
+def cast(input: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another NumPy dtype; itself if that is its own."""
+    return input if input.array.dtype == dtype else ToCopy.forward(input, dtype)
+
+
+def to(input: Tensor, *args: Any, dtype: dtype_type | None = None, device: Any = None, copy: bool = False) -> Tensor:
+    """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
+
+    A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
+    """
+    for given in args:
+        if isinstance(given, dtype_type):
+            dtype = given
+        elif isinstance(given, Tensor):
+            dtype = given.dtype
+        elif isinstance(given, (str, device_type)):
+            device = given
+    on_cpu(device)
+    wanted = input.array.dtype if dtype is None else dtype.numpy
+    return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
+
+
+def double(input: Tensor) -> Tensor:
+    """`to(float64)`."""
+    return cast(input, float64.numpy)
+
+
+def float_(input: Tensor) -> Tensor:
+    """`to(float32)`."""
+    return cast(input, float32.numpy)
+
+
+def half(input: Tensor) -> Tensor:
+    """`to(float16)`."""
+    return cast(input, float16.numpy)
+
+
+def long(input: Tensor) -> Tensor:
+    """`to(int64)`."""
+    return cast(input, int64.numpy)
+
+
+def int_(input: Tensor) -> Tensor:
+    """`to(int32)`."""
+    return cast(input, int32.numpy)
+
+
+def to_bool(input: Tensor) -> Tensor:
+    """`to(bool)`."""
+    return cast(input, bool_.numpy)
+
+
+def cpu(input: Tensor) -> Tensor:
+    """The tensor itself: its data is on the CPU."""
+    return input
+
+
+def deepcopy(input: Tensor, memo: dict[int, Any]) -> Tensor:
+    """What `copy.deepcopy` makes of a leaf.
+
+    Raises:
+        RuntimeError: for a tensor with a graph, which cannot be copied.
+    """
+    if input._grad_fn is not None:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+                           "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
+                           "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
+    if id(input) in memo:
+        found: Tensor = memo[id(input)]
+        return found
+    made = type(input)()
+    source = plain(np.array(input.array), input._requires_grad)
+    for slot in ("array", "_requires_grad", "_grad", "_grad_fn", "_output_nr", "_version_counter", "_rare"):
+        setattr(made, slot, getattr(source, slot))
+    memo[id(input)] = made
+    if input._grad is not None:
+        made._grad = deepcopy(input._grad, memo)
+    return made

@@ -1,0 +1,143 @@
+"""The ops as functions: `minigrad.mul(a, b)` beside `a * b`. Arguments are checked here, the work is the ops'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.ops import activation, pointwise
+
+__all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "rdiv", "reciprocal", "relu", "rpow", "rsub",
+           "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
+
+Operand = Any  # a Tensor or a Python number
+
+
+def _checked(result: Any, name: str, position: int, given: Any) -> Tensor:
+    """A result, or PyTorch's kind of error for an operand that is neither a tensor nor a number."""
+    if result is NotImplemented:
+        raise TypeError(f"{name}(): argument 'other' (position {position}) must be Tensor, not {type(given).__name__}")
+    return result  # type: ignore[no-any-return]  # a Tensor, since it is not NotImplemented
+
+
+def _tensor(value: Operand, other: Operand) -> Tensor:
+    """The left operand of a function, which may be a number where the right one is a tensor."""
+    return value if isinstance(value, Tensor) else pointwise.as_operand(value, other)
+
+
+def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`input + alpha * other`, with broadcasting and promotion."""
+    scaled = other if alpha == 1 else other * alpha
+    return _checked(pointwise.Add.forward(_tensor(input, other), scaled), "add", 2, other)
+
+
+def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`input - alpha * other`, with broadcasting and promotion."""
+    scaled = other if alpha == 1 else other * alpha
+    return _checked(pointwise.Sub.forward(_tensor(input, other), scaled), "sub", 2, other)
+
+
+def rsub(input: Tensor, other: Operand) -> Tensor:
+    """`other - input`."""
+    if isinstance(other, Tensor):
+        return pointwise.Sub.forward(other, input)
+    return pointwise.Rsub.forward(input, other)
+
+
+def mul(input: Tensor, other: Operand) -> Tensor:
+    """`input * other`, with broadcasting and promotion."""
+    return _checked(pointwise.Mul.forward(_tensor(input, other), other), "mul", 2, other)
+
+
+def div(input: Tensor, other: Operand) -> Tensor:
+    """`input / other`, with broadcasting and promotion; integers become float32."""
+    return _checked(pointwise.Div.forward(_tensor(input, other), other), "div", 2, other)
+
+
+def rdiv(input: Tensor, other: Operand) -> Tensor:
+    """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
+    return pointwise.Mul.forward(pointwise.Reciprocal.forward(input), other)
+
+
+def pow(input: Operand, exponent: Operand) -> Tensor:
+    """`input ** exponent`; one of them may be a number."""
+    if not isinstance(input, Tensor):
+        return _checked(pointwise.PowScalar.forward(exponent, input), "pow", 1, input)
+    if isinstance(exponent, Tensor):
+        return pointwise.PowTensor.forward(input, exponent)
+    return pointwise.Pow.forward(input, exponent)
+
+
+def rpow(input: Tensor, other: Operand) -> Tensor:
+    """`other ** input`."""
+    return pointwise.PowScalar.forward(input, other)
+
+
+def square(input: Tensor) -> Tensor:
+    """`input ** 2`."""
+    return pointwise.Pow.forward(input, 2)
+
+
+def neg(input: Tensor) -> Tensor:
+    """`-input`."""
+    return pointwise.Neg.forward(input)
+
+
+def reciprocal(input: Tensor) -> Tensor:
+    """`1 / input`; integers become float32."""
+    return pointwise.Reciprocal.forward(input)
+
+
+def exp(input: Tensor) -> Tensor:
+    """The exponential of each element."""
+    return pointwise.Exp.forward(input)
+
+
+def log(input: Tensor) -> Tensor:
+    """The natural logarithm of each element."""
+    return pointwise.Log.forward(input)
+
+
+def sqrt(input: Tensor) -> Tensor:
+    """The square root of each element."""
+    return pointwise.Sqrt.forward(input)
+
+
+def sin(input: Tensor) -> Tensor:
+    """The sine of each element, in radians."""
+    return pointwise.Sin.forward(input)
+
+
+def cos(input: Tensor) -> Tensor:
+    """The cosine of each element, in radians."""
+    return pointwise.Cos.forward(input)
+
+
+def abs(input: Tensor) -> Tensor:
+    """The absolute value of each element; the derivative at 0 is 0."""
+    return pointwise.Abs.forward(input)
+
+
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1 for each element."""
+    return pointwise.Sign.forward(input)
+
+
+def relu(input: Tensor) -> Tensor:
+    """max(input, 0)."""
+    return activation.Relu.forward(input)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input))."""
+    return activation.Sigmoid.forward(input)
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent of each element."""
+    return activation.Tanh.forward(input)
+
+
+def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
+    """`input` where `condition`, else `other`."""
+    return pointwise.Where.forward(condition, input, other)

@@ -1,0 +1,215 @@
+"""Indexing: `x[0]` (Select), `x[1:]` (Slice), `x[[0, 2]]` (Index), as PyTorch takes an index apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, owned
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import in_place, record1, record_view
+from minigrad.ops.copy import Copy
+from minigrad.ops.shape import Unsqueeze
+
+__all__ = ["getitem", "setitem"]
+
+Shape = tuple[int, ...]
+
+
+class Select(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, i: int) -> Tensor:
+        x = owned(a)
+        index = (*(slice(None),) * dim, i, ...)
+        return record_view(Select, x[index], a, (index, x.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return xp.scatter(g, index, shape)
+
+
+class Slice(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, part: slice) -> Tensor:
+        x = owned(a)
+        index = (*(slice(None),) * dim, part)
+        return record_view(Slice, x[index], a, (index, x.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return xp.scatter(g, index, shape)
+
+
+class Alias(Node):
+    """`x[...]`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record_view(Alias, owned(a)[...], a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class Index(Node):
+    """By lists, tensors of indices or masks: a copy."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, index: Any) -> Tensor:
+        x = a.array
+        return record1(Index, x[index], a, (), (index, x.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return xp.scatter(g, index, shape)
+
+
+class Scatter(Node):
+    """Zeros to which a tensor is added at an index: the word `scatter` on Tensors."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(g: Tensor, index: Any, shape: Shape, words: Any) -> Tensor:
+        return record1(Scatter, words.scatter(g.array, index, shape), g, (), (index,))
+
+    def backward(self, xp: Any, g: Any, index: Any) -> Any:
+        return xp.getitem(g, index)
+
+
+def as_array(part: Any) -> Any:
+    """An entry of an index in NumPy's terms."""
+    if isinstance(part, Tensor):
+        if part.array.dtype.kind not in "iub":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return part.array
+    return np.asarray(part) if isinstance(part, list) else part
+
+
+def advanced(part: Any) -> bool:
+    """Whether an entry of an index copies (a list, a mask, a tensor of indices)."""
+    return isinstance(part, np.ndarray) and (part.ndim > 0 or part.dtype.kind == "b")
+
+
+def taken(parts: tuple[Any, ...], ndim: int) -> int:
+    """How many dimensions an index names."""
+    return sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else p is not None and p is not ...
+               for p in parts)
+
+
+def parts_of(index: Any, ndim: int) -> tuple[Any, ...]:
+    """An index as a tuple of entries; PyTorch's error where there are too many."""
+    parts = tuple([as_array(p) for p in (index if isinstance(index, tuple) else (index,))])
+    if taken(parts, ndim) > ndim:
+        if ndim == 0:
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+                             "C++ to convert a 0-dim tensor to a number")
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    return parts
+
+
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """`input[index]`: views for numbers, slices, `None` and `...`; a copy for lists, masks and tensors of indices.
+
+    Raises:
+        IndexError: if an index is out of range or there are too many.
+    """
+    parts = parts_of(index, input.array.ndim)
+    if any(advanced(p) for p in parts):
+        try:
+            return Index.forward(input, parts if len(parts) > 1 else parts[0])
+        except IndexError as error:
+            raise IndexError(advanced_message(error, parts, input.array.shape)) from None
+    if parts == (...,):
+        return Alias.forward(input)
+    if len(parts) == 1 and isinstance(parts[0], slice):
+        return Slice.forward(input, 0, checked_slice(parts[0]))
+    return basic(input, parts)
+
+
+def basic(input: Tensor, parts: tuple[Any, ...]) -> Tensor:
+    """One op per entry of the index, as in PyTorch; a full slice is no op."""
+    made, dim = input, 0
+    for position, part in enumerate(parts):
+        if part is ...:
+            dim += made.array.ndim - dim - taken(parts[position:], 0) if made.array.ndim else 0
+        elif part is None:
+            made = Unsqueeze.forward(made, dim)
+            dim += 1
+        elif isinstance(part, slice):
+            if part.indices(made.array.shape[dim]) != (0, made.array.shape[dim], 1):
+                made = Slice.forward(made, dim, checked_slice(part))
+            dim += 1
+        else:
+            size, i = made.array.shape[dim], int(part)
+            if not -size <= i < size:
+                raise IndexError(f"index {i} is out of bounds for dimension {position} with size {size}")
+            made = Select.forward(made, dim, i)
+    return made if made is not input else Alias.forward(input)
+
+
+def checked_slice(part: slice) -> slice:
+    """A slice whose step PyTorch takes."""
+    if part.step is not None and part.step <= 0:
+        raise ValueError("step must be greater than zero")
+    return part
+
+
+def advanced_message(error: IndexError, parts: tuple[Any, ...], shape: Shape) -> str:
+    """PyTorch's sentence for an index tensor that is out of range."""
+    for dim, part in enumerate(parts):
+        if isinstance(part, np.ndarray) and part.dtype.kind == "b" and part.shape != shape[dim:dim + part.ndim]:
+            return (f"The shape of the mask {list(part.shape)} at index 0 does not match the shape of the indexed "
+                    f"tensor {list(shape)} at index 0")
+        if isinstance(part, np.ndarray) and part.dtype.kind in "iu":
+            for i in itertools.chain.from_iterable(outside(part, shape[dim])):
+                return f"index {i} is out of bounds for dimension {dim} with size {shape[dim]}"
+    return str(error)
+
+
+def outside(indices: Any, size: int) -> Iterator[Any]:
+    """The indices that are out of range."""
+    yield indices[(indices < -size) | (indices >= size)].tolist()
+
+
+def setitem(input: Tensor, index: Any, value: Any) -> None:
+    """`input[index] = value`, in place.
+
+    Raises:
+        RuntimeError: as the in-place ops.
+        IndexError: as `getitem`.
+    """
+    parts = parts_of(index, input.array.ndim)
+    if any(advanced(p) for p in parts):
+        in_place(IndexPut.forward, input, parts if len(parts) > 1 else parts[0], value)
+        return
+    in_place(Copy.forward, getitem(input, index), value)
+
+
+class IndexPut(Node):
+    """A tensor in which the elements at an index are replaced."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, index: Any, value: Any) -> Tensor:
+        out = a.array.copy()
+        put = value.array if isinstance(value, Tensor) else value
+        out[index] = put
+        if isinstance(value, Tensor) and value._requires_grad:
+            raise NotImplementedError("minigrad does not record an assignment of a tensor that requires grad to a list "
+                                      "of indices yet.\n\nUse where(), or assign to a slice of a clone().")
+        return record1(IndexPut, out, a, (), (index,))
+
+    def backward(self, xp: Any, g: Any, index: Any) -> Any:
+        keep = np.ones(g.shape, bool)
+        keep[index] = False
+        return xp.masked(keep, g)

@@ -1,0 +1,112 @@
+"""In-place ops: `x.add_(1)` and its kind. Each is the op out of place with its result written into `x`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import in_place, record1
+from minigrad.ops import pointwise
+from minigrad.ops.activation import Relu, Sigmoid, Tanh
+from minigrad.ops.copy import Copy
+
+
+class Zero(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Zero, np.zeros_like(a.array), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, xp.dtype(g))
+
+
+class Fill(Node, number=2):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, value: Any) -> Tensor:
+        number = value.array if isinstance(value, Tensor) else value
+        return record1(Fill, np.full(a.array.shape, number, a.array.dtype), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, xp.dtype(g))
+
+
+def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """`self += alpha * other`."""
+    return in_place(pointwise.Add.forward, self, other if alpha == 1 else other * alpha)
+
+
+def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """`self -= alpha * other`."""
+    return in_place(pointwise.Sub.forward, self, other if alpha == 1 else other * alpha)
+
+
+def mul_(self: Tensor, other: Any) -> Tensor:
+    """`self *= other`."""
+    return in_place(pointwise.Mul.forward, self, other)
+
+
+def div_(self: Tensor, other: Any) -> Tensor:
+    """`self /= other`."""
+    return in_place(pointwise.Div.forward, self, other)
+
+
+def pow_(self: Tensor, exponent: float) -> Tensor:
+    """`self **= exponent`."""
+    return in_place(pointwise.Pow.forward, self, exponent)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return in_place(Zero.forward, self)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Fill with one value."""
+    return in_place(Fill.forward, self, value)
+
+
+def copy_(self: Tensor, src: Tensor) -> Tensor:
+    """Fill with the values of another tensor, which is broadcast and converted."""
+    return in_place(Copy.forward, self, src)
+
+
+def neg_(self: Tensor) -> Tensor:
+    """`self = -self`, in place."""
+    return in_place(pointwise.Neg.forward, self)
+
+
+def exp_(self: Tensor) -> Tensor:
+    """`exp`, in place."""
+    return in_place(pointwise.Exp.forward, self)
+
+
+def sqrt_(self: Tensor) -> Tensor:
+    """`sqrt`, in place."""
+    return in_place(pointwise.Sqrt.forward, self)
+
+
+def abs_(self: Tensor) -> Tensor:
+    """`abs`, in place."""
+    return in_place(pointwise.Abs.forward, self)
+
+
+def relu_(self: Tensor) -> Tensor:
+    """`relu`, in place."""
+    return in_place(Relu.forward, self)
+
+
+def sigmoid_(self: Tensor) -> Tensor:
+    """`sigmoid`, in place."""
+    return in_place(Sigmoid.forward, self)
+
+
+def tanh_(self: Tensor) -> Tensor:
+    """`tanh`, in place."""
+    return in_place(Tanh.forward, self)

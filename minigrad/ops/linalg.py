@@ -1,0 +1,234 @@
+"""Products of matrices and vectors, put together as PyTorch does: which op runs depends on the dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record2, record_n
+from minigrad.ops._meet import broadcast_shape
+from minigrad.ops.pointwise import Mul
+from minigrad.ops.shape import Expand, SqueezeDim, T, UnsafeView, Unsqueeze, View, expand
+
+__all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv"]
+
+
+def wanted(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """What a product saves: each operand only if the other's gradient is wanted."""
+    return a if b._requires_grad else None, b if a._requires_grad else None
+
+
+class Mm(Node):
+    """Matrix times matrix."""
+
+    __slots__ = ()
+    saves = ("self", "mat2")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return record2(Mm, a.array.dot(b.array), a, b, wanted(a, b))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
+                None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), g))
+
+
+class Bmm(Node):
+    """Batches of matrices."""
+
+    __slots__ = ()
+    saves = ("self", "mat2")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return record2(Bmm, a.array @ b.array, a, b, wanted(a, b))
+
+    backward = Mm.backward
+
+
+class Mv(Node):
+    """Matrix times vector."""
+
+    __slots__ = ()
+    saves = ("self", "vec")
+
+    @staticmethod
+    def forward(a: Tensor, v: Tensor) -> Tensor:
+        return record2(Mv, a.array.dot(v.array), a, v, wanted(a, v))
+
+    def backward(self, xp: Any, g: Any, a: Any, v: Any) -> tuple[Any, Any]:
+        return (None if v is None else xp.reshape(g, (-1, 1)) * v,
+                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), g))
+
+
+class Dot(Node):
+    """Vector times vector."""
+
+    __slots__ = ()
+    saves = ("self", "tensor")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return record2(Dot, a.array.dot(b.array), a, b, wanted(a, b))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return None if b is None else g * b, None if a is None else g * a
+
+
+class Addmm(Node):
+    """A bias plus matrix times matrix."""
+
+    __slots__ = ()
+    saves = ("mat1", "mat2")
+
+    @staticmethod
+    def forward(bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        y = a.array.dot(b.array)
+        x = bias.array
+        fit = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
+        y += x
+        return record_n(Addmm, y, (bias, a, b), wanted(a, b), (), fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+        return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, 0, 1)),
+                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), g))
+
+
+def same_dtype(a: Tensor, b: Tensor, names: str) -> None:
+    """Products do not promote."""
+    if a.array.dtype != b.array.dtype:
+        kind = {"float32": "float", "float64": "double", "int64": "long long", "int32": "int", "float16": "c10::Half",
+                "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
+        x, y = kind[a.dtype.name], kind[b.dtype.name]
+        if names == "mat":
+            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x} != {y}")
+        raise RuntimeError(f"{names} : expected both vectors to have same dtype, but found "
+                           f"{a.dtype.type_name} and {b.dtype.type_name}")
+
+
+def check_inner(a: Tensor, b: Tensor) -> None:
+    """PyTorch's error for matrices that do not fit."""
+    m, n = a.array.shape, b.array.shape
+    if m[1] != n[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m[0]}x{m[1]} and {n[0]}x{n[1]})")
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices, shapes (n, m) and (m, p)."""
+    for name, v in (("self", input), ("mat2", mat2)):
+        if v.array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    check_inner(input, mat2)
+    same_dtype(input, mat2, "mat")
+    return Mm.forward(input, mat2)
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
+    for name, v in (("batch1", input), ("batch2", mat2)):
+        if v.array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    (batch, _, m), found = input.array.shape, mat2.array.shape
+    if found[:2] != (batch, m):
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: "
+                           f"[{found[0]}, {found[1]}].")
+    return Bmm.forward(input, mat2)
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix (n, m) and a vector (m)."""
+    if input.array.ndim != 2 or vec.array.ndim != 1:
+        raise RuntimeError("vector + matrix @ vector expected, got "
+                           f"1, {input.array.ndim}, {vec.array.ndim}")
+    if input.array.shape[1] != vec.array.shape[0]:
+        n, m = input.array.shape
+        raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.array.shape[0]})")
+    return Mv.forward(input, vec)
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of two vectors of one length."""
+    if input.array.ndim != 1 or tensor.array.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.array.ndim}D and {tensor.array.ndim}D tensors")
+    if input.array.shape != tensor.array.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.array.shape[0]}] and src "
+                           f"[{tensor.array.shape[0]}] to have the same number of elements, but got "
+                           f"{input.array.shape[0]} and {tensor.array.shape[0]} elements respectively")
+    same_dtype(input, tensor, "dot")
+    return Dot.forward(input, tensor)
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2`."""
+    check_inner(mat1, mat2)
+    same_dtype(mat1, mat2, "mat")
+    n, m = mat1.array.shape[0], mat2.array.shape[1]
+    if broadcast_shape(input.array.shape, (n, m)) != (n, m):
+        expand(input, n, m)  # raises PyTorch's error
+    scaled = input if beta == 1 else Mul.forward(input, beta)
+    return Addmm.forward(scaled, mat1 if alpha == 1 else Mul.forward(mat1, alpha), mat2)
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of two tensors: of vectors, of matrices, or of batches of matrices that are broadcast.
+
+    Raises:
+        RuntimeError: if an operand is 0-d or the sizes do not fit.
+    """
+    if not isinstance(other, Tensor):
+        return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
+    m, n = input.array.ndim, other.array.ndim
+    if m == 2 and n == 2:
+        return mm(input, other)
+    if m == 0 or n == 0:
+        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
+                           f"{m}D and {n}D")
+    if m == 1 and n == 1:
+        return dot(input, other)
+    if m == 2 and n == 1:
+        return mv(input, other)
+    if m == 1 and n == 2:
+        return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
+    return batched(input, other)
+
+
+class SqueezeDim4(Node, name="Squeeze", number=4):
+    """Of the row that a vector became in a product; not a view."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record_n(SqueezeDim4, a.array[0], (a,), (), (a.array.shape,))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
+        return xp.reshape(g, shape)
+
+
+def batched(a: Tensor, b: Tensor) -> Tensor:
+    """A product in which an operand has three or more dimensions."""
+    if b.array.ndim == 1:
+        return SqueezeDim.forward(batched(a, Unsqueeze.forward(b, 1)), a.array.ndim - 1)
+    if a.array.ndim == 1:
+        return SqueezeDim.forward(batched(Unsqueeze.forward(a, 0), b), b.array.ndim - 2)
+    if b.array.ndim == 2:
+        rows = View.forward(a.contiguous(), (int(np.prod(a.array.shape[:-1])), a.array.shape[-1]))
+        return UnsafeView.forward(mm(rows, b), (*a.array.shape[:-1], b.array.shape[-1]))
+    lead = broadcast_shape(a.array.shape[:-2], b.array.shape[:-2])
+    flat = [UnsafeView.forward(v if v.array.shape[:-2] == lead else Expand.forward(v, lead + v.array.shape[-2:]),
+                               (int(np.prod(lead)), *v.array.shape[-2:])) for v in (a, b)]
+    return UnsafeView.forward(bmm(*flat), (*lead, a.array.shape[-2], b.array.shape[-1]))
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias`; shapes (…, in), (out, in), (out)."""
+    if bias is None:
+        return matmul(input, T.forward(weight))
+    shape = input.array.shape
+    if len(shape) == 2:
+        return addmm(bias, input, T.forward(weight))
+    rows = View.forward(input.contiguous(), (int(np.prod(shape[:-1])), shape[-1]))
+    return View.forward(addmm(bias, rows, T.forward(weight)), (*shape[:-1], weight.array.shape[0]))

@@ -1,0 +1,78 @@
+"""Losses."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import Size
+from minigrad._tensor import Tensor
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record2
+from minigrad.ops._meet import meet
+from minigrad.ops.pointwise import Abs, Sub
+from minigrad.ops.reduce import Mean, Sum
+
+__all__ = ["l1_loss", "mse_loss"]
+
+
+class MseLoss(Node):
+    """The squares of the differences; `count` is by what their sum is divided, None where they are not summed."""
+
+    __slots__ = ()
+    saves = ("self", "target")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
+        x, y, fit = meet(a.array, b.array)
+        d = x - y
+        d = d * d
+        if reduction != "none":
+            shape, d = d.shape, np.add.reduce(d, None)
+            count = int(np.prod(shape)) if reduction == "mean" else 1
+            d = d / d.dtype.type(count)
+            fit = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
+        else:
+            count = 1
+        return record2(MseLoss, d, a, b, (a, b), (2 / count if count else float("nan"),), fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, factor: float) -> tuple[Any, Any]:
+        d = (a - b) * (g * factor)
+        return d, -d
+
+
+def checked(reduction: str) -> str:
+    """One of PyTorch's reductions; a ValueError else."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def warn_of_sizes(input: Tensor, target: Tensor) -> None:
+    """PyTorch's warning about a loss over operands of different sizes."""
+    if input.array.shape != target.array.shape:
+        warnings.warn(f"Using a target size ({Size(target.array.shape)}) that is different to the input size "
+                      f"({Size(input.array.shape)}). This will likely lead to incorrect results due to broadcasting. "
+                      "Please ensure they have the same size.", UserWarning, stacklevel=3)
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or none) of the squared differences.
+
+    Raises:
+        ValueError: for another reduction.
+        RuntimeError: if the shapes do not broadcast.
+    """
+    checked(reduction)
+    warn_of_sizes(input, target)
+    return MseLoss.forward(input, target, reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or none) of the absolute differences; errors as `mse_loss`."""
+    checked(reduction)
+    warn_of_sizes(input, target)
+    apart = Abs.forward(Sub.forward(input, target))
+    return apart if reduction == "none" else Mean.forward(apart) if reduction == "mean" else Sum.forward(apart)

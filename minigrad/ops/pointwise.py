@@ -1,0 +1,345 @@
+"""Pointwise ops: each a class with its forward, and its derivative right under it.
+
+Mirrors the rows of PyTorch's `derivatives.yaml`. In a formula `g` is the gradient of the result, `xp` the words of
+`minigrad.backends.protocol`; the other arguments are what the forward saved. The same formula runs on arrays and, in
+a pass that is recorded, on Tensors. A saved value is None where nobody wants the gradient that needs it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import NUMBER, record1, record2
+from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
+
+Operand = Any  # a Tensor or a Python number
+Grads = tuple[Any, Any]
+
+
+class Add(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, b: Operand) -> Tensor:
+        x = a.array
+        if not isinstance(b, Tensor):
+            x, b = weak(x, b)
+            return b if b is NotImplemented else record2(Add, x + b, a, NUMBER)
+        y = b.array
+        if x.shape == y.shape and x.dtype is y.dtype:
+            return record2(Add, x + y, a, b)
+        x, y, fit = meet(x, y)
+        return record2(Add, x + y, a, b, fit=fit)
+
+    def backward(self, xp: Any, g: Any) -> Grads:
+        return g, g
+
+
+class Sub(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, b: Operand) -> Tensor:
+        x = a.array
+        if not isinstance(b, Tensor):
+            x, b = weak(x, b)
+            return b if b is NotImplemented else record2(Sub, x - b, a, NUMBER)
+        y = b.array
+        if x.dtype.kind == "b" or y.dtype.kind == "b":
+            raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+                               "to invert a mask, use the `~` or `logical_not()` operator instead.")
+        if x.shape == y.shape and x.dtype is y.dtype:
+            return record2(Sub, x - y, a, b)
+        x, y, fit = meet(x, y)
+        return record2(Sub, x - y, a, b, fit=fit)
+
+    def backward(self, xp: Any, g: Any) -> Grads:
+        return g, -g
+
+
+class Rsub(Node, number=1):
+    """A number minus a tensor."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, c: Operand) -> Tensor:
+        x, c = weak(a.array, c)
+        return c if c is NotImplemented else record1(Rsub, c - x, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return -g
+
+
+class Mul(Node):
+    __slots__ = ()
+    saves = ("self", "other")
+
+    @staticmethod
+    def forward(a: Tensor, b: Operand) -> Tensor:
+        x = a.array
+        if not isinstance(b, Tensor):
+            x, b = weak(x, b)
+            return b if b is NotImplemented else record2(Mul, x * b, a, NUMBER, (None, b))
+        y = b.array
+        saved = a if b._requires_grad else None, b if a._requires_grad else None
+        if x.shape == y.shape and x.dtype is y.dtype:
+            return record2(Mul, x * y, a, b, saved)
+        x, y, fit = meet(x, y)
+        return record2(Mul, x * y, a, b, saved, fit=fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return None if b is None else g * b, None if a is None else g * a
+
+
+class Div(Node):
+    __slots__ = ()
+    saves = ("self", "other")
+
+    @staticmethod
+    def forward(a: Tensor, b: Operand) -> Tensor:
+        x = a.array
+        if x.dtype.kind != "f":
+            x = x.astype(FLOAT32) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
+        if not isinstance(b, Tensor):
+            x, b = weak(x, b)
+            return b if b is NotImplemented else record2(Div, x / b, a, NUMBER, (None, b))
+        y = b.array
+        saved = a if b._requires_grad else None, b
+        if x.shape == y.shape and x.dtype is y.dtype:
+            return record2(Div, x / y, a, b, saved)
+        x, y, fit = meet(x, y)
+        return record2(Div, x / y, a, b, saved, fit=fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return g / b, None if a is None else -g * ((a / b) / b)
+
+
+class Reciprocal(Node):
+    __slots__ = ()
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
+        y = x.dtype.type(1) / x
+        return record1(Reciprocal, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return -g * (y * y)
+
+
+class Neg(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        if a.array.dtype.kind == "b":
+            raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+                               "invert a mask, use the `~` or `logical_not()` operator instead.")
+        return record1(Neg, -a.array, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return -g
+
+
+class Pow(Node):
+    """A tensor to the power of a number."""
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor, n: float) -> Tensor:
+        x, n = weak(a.array, n)
+        if n is NotImplemented:
+            return NotImplemented
+        if x.dtype.kind != "f" and n < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return record1(Pow, power(x, n), a, (a,), (n,))
+
+    def backward(self, xp: Any, g: Any, a: Any, n: float) -> Any:
+        return g * (n * xp.power(a, n - 1)) if n else xp.zeros(g.shape, xp.dtype(g))
+
+
+class PowTensor(Node, name="Pow", number=1):
+    """A tensor to the power of a tensor (PowBackward1)."""
+
+    __slots__ = ()
+    saves = ("self", "exponent", "result")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        x, y, fit = meet(a.array, b.array)
+        if x.dtype.kind != "f" and (y < 0).any():
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        z = np.power(x, y)
+        return record2(PowTensor, z, a, b, (a, b, z), fit=fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
+        return (xp.masked(b != 0, g * (b * xp.power(a, b - 1))),
+                xp.masked(((a != 0) | (b < 0)), g * (z * xp.log(a))))
+
+
+class PowScalar(Node, name="Pow", number=2):
+    """A number to the power of a tensor (PowBackward2)."""
+
+    __slots__ = ()
+    saves = ("exponent", "result")
+
+    @staticmethod
+    def forward(b: Tensor, c: float) -> Tensor:
+        y, c = weak(b.array, c)
+        if c is NotImplemented:
+            return NotImplemented
+        z = np.power(y.dtype.type(c), y)
+        return record1(PowScalar, z, b, (b, z), (c,))
+
+    def backward(self, xp: Any, g: Any, b: Any, z: Any, c: float) -> Any:
+        if c == 0:
+            return xp.masked(b < 0, g * (z * -math.inf))
+        return g * (z * (math.log(c) if c > 0 else math.nan))
+
+
+def power(x: Any, n: float) -> Any:
+    """`x ** n` on an array, by products where they are exact and much faster."""
+    if n == 2:
+        return x * x
+    if n == 3:
+        return x * x * x
+    if n == 1:
+        return x.copy()
+    return np.sqrt(x) if n == 0.5 else np.power(x, n)
+
+
+class Exp(Node):
+    __slots__ = ()
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.exp(floating(a.array))
+        return record1(Exp, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g * y
+
+
+class Log(Node):
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Log, np.log(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g / a
+
+
+class Sqrt(Node):
+    __slots__ = ()
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.sqrt(floating(a.array))
+        return record1(Sqrt, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g / (2 * y)
+
+
+class Sin(Node):
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Sin, np.sin(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * xp.cos(a)
+
+
+class Cos(Node):
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Cos, np.cos(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * -xp.sin(a)
+
+
+class Abs(Node):
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Abs, abs(a.array), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * xp.sign(a)
+
+
+class Sign(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Sign, np.sign(a.array), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, xp.dtype(g))
+
+
+class Masked(Node):
+    """`x` where `mask`, else 0: the word `masked` on Tensors."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(mask: Any, a: Tensor) -> Tensor:
+        keep = mask.array if isinstance(mask, Tensor) else mask
+        return record1(Masked, np.where(keep, a.array, a.array.dtype.type(0)), a, (), (keep,))
+
+    def backward(self, xp: Any, g: Any, keep: Any) -> Any:
+        return xp.masked(keep, g)
+
+
+class Where(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(condition: Tensor, a: Operand, b: Operand) -> Tensor:
+        a, b = as_operand(a, b), as_operand(b, a)
+        x, y, _ = meet(a.array, b.array)
+        broadcast_shape(condition.array.shape, broadcast_shape(x.shape, y.shape))
+        out = np.where(condition.array, x, y)
+        return record2(Where, out, a, b, (), (condition.array,), fit_of(out.shape, out.dtype, a.array, b.array))
+
+    def backward(self, xp: Any, g: Any, keep: Any) -> Grads:
+        return xp.masked(keep, g), xp.masked(~keep, g)
+
+
+def as_operand(value: Operand, other: Operand) -> Tensor:
+    """A tensor as it is; a number as a 0-d tensor of the dtype in which it meets `other`."""
+    if isinstance(value, Tensor):
+        return value
+    like = other.array if isinstance(other, Tensor) else np.zeros((), FLOAT32 if isinstance(other, float) else bool)
+    x, number = weak(like, value)
+    return plain(np.asarray(number, x.dtype))
+
+
+def floating(x: Any) -> Any:
+    """An array as the input of a function with real values: integers become float32."""
+    return x if x.dtype.kind == "f" else x.astype(FLOAT32)

@@ -1,0 +1,182 @@
+"""Reductions: sums, means and norms, over all dimensions or some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record1
+
+__all__ = ["mean", "norm", "sum_"]
+
+Dims = int | Sequence[int] | None
+INT64 = np.dtype("int64")
+
+
+def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
+    """The dimensions as non-negative numbers; None for all.
+
+    Raises:
+        IndexError: if one is out of range.
+        RuntimeError: if one appears twice.
+    """
+    if dim is None:
+        return None
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if not dims:
+        return None
+    room = max(ndim, 1)
+    for d in dims:
+        if not -room <= d < room:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, {room - 1}], but got {d})")
+    axes = tuple([d % room for d in dims])
+    if len(set(axes)) != len(axes):
+        twice = next(d for i, d in enumerate(axes) if d in axes[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return axes if ndim else ()
+
+
+def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape in which the reduced dimensions are 1."""
+    return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+class Sum(Node):
+    """Over all dimensions."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = a.array
+        return record1(Sum, np.add.reduce(x, None), a, (), (x.shape,))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
+        return xp.broadcast_to(g, shape)
+
+
+class SumDim(Node, name="Sum", number=1):
+    """Over some dimensions."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
+        x = a.array
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        y = np.add.reduce(x, axes, None, None, keepdim)
+        return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes)))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
+        return xp.broadcast_to(xp.reshape(g, kept), shape)
+
+
+class Mean(Node):
+    """Over all dimensions."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = a.array
+        return record1(Mean, np.add.reduce(x, None) / x.dtype.type(x.size), a, (), (x.shape, x.size))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
+        return xp.broadcast_to(g / count, shape)
+
+
+class MeanDim(Node, name="Mean", number=1):
+    """Over some dimensions."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
+        x = a.array
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        kept = kept_shape(x.shape, axes)
+        count = int(np.prod([x.shape[i] for i in axes]))
+        y = np.add.reduce(x, axes, None, None, keepdim) / x.dtype.type(count)
+        return record1(MeanDim, y, a, (), (x.shape, kept, count))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
+        return xp.broadcast_to(xp.reshape(g, kept), shape) / count
+
+
+class LinalgVectorNorm(Node):
+    """(sum |x|^p)^(1/p) over some dimensions; its gradient is 0 where the norm is 0."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    @staticmethod
+    def forward(a: Tensor, p: float, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
+        x = a.array
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        if p == 2:
+            y = np.sqrt(np.add.reduce(x * x, axes, None, None, keepdim))
+        elif p == 1:
+            y = np.add.reduce(abs(x), axes, None, None, keepdim)
+        else:
+            y = np.power(np.add.reduce(np.power(abs(x), p), axes, None, None, keepdim), 1 / p)
+        return record1(LinalgVectorNorm, y, a, (a, y), (p, kept_shape(x.shape, axes)))
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, kept: tuple[int, ...]) -> Any:
+        g, y = xp.reshape(g, kept), xp.reshape(y, kept)
+        if p == 2:
+            return a * xp.masked(y != 0, g / y)
+        if p == 1:
+            return g * xp.sign(a)
+        size = a if p % 2 == 0 else a * xp.sign(a)
+        slope = xp.masked(a != 0, xp.sign(a) * xp.power(size, p - 1))
+        return slope * xp.masked(y != 0, g / xp.power(y, p - 1))
+
+
+def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
+
+    Raises:
+        IndexError: if `dim` is out of range.
+    """
+    if dtype is not None:
+        input = input.to(dtype)
+    if dim is None and not keepdim:
+        return Sum.forward(input)
+    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim)
+
+
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The mean of the elements, over all dimensions or over `dim`.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools.
+    """
+    if dtype is not None:
+        input = input.to(dtype)
+    if input.array.dtype.kind != "f":
+        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or "
+                           f"complex dtype. Got: {input.dtype.type_name}")
+    if dim is None and not keepdim:
+        return Mean.forward(input)
+    return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim)
+
+
+def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The p-norm of the elements (default: 2), over all dimensions or over `dim`, for 0 < p < infinity.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools.
+        NotImplementedError: for p = 0, infinity or less than 0.
+    """
+    order = 2.0 if p in ("fro", None) else float(p)  # type: ignore[arg-type]  # None and "fro" are dealt with
+    if not 0 < order < float("inf"):
+        raise NotImplementedError(f"minigrad's norm takes 0 < p < infinity, but got p={p}")
+    if input.array.dtype.kind != "f":
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{input.dtype.type_name}")
+    return LinalgVectorNorm.forward(input, order, axes_of(dim, input.array.ndim), keepdim)

@@ -1,0 +1,71 @@
+"""The words of a formula on Tensors: `minigrad.backends.protocol.Words`, made of ops that are themselves recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad.autograd.saved import REGISTRY
+from minigrad.backends.numpy import WORDS
+from minigrad.ops import activation, copy, index, linalg, pointwise, reduce, shape
+
+__all__ = ["TensorWords"]
+
+
+class TensorWords:
+    """Each word by the op of that meaning."""
+
+    exp = staticmethod(pointwise.Exp.forward)
+    log = staticmethod(pointwise.Log.forward)
+    sqrt = staticmethod(pointwise.Sqrt.forward)
+    sin = staticmethod(pointwise.Sin.forward)
+    cos = staticmethod(pointwise.Cos.forward)
+    sign = staticmethod(pointwise.Sign.forward)
+    sigmoid = staticmethod(activation.Sigmoid.forward)
+    where = staticmethod(pointwise.Where.forward)
+    masked = staticmethod(pointwise.Masked.forward)
+    matmul = staticmethod(linalg.matmul)
+    stack = staticmethod(shape.stack)
+    concatenate = staticmethod(shape.cat)
+    reshape = staticmethod(shape.reshape)
+    broadcast_to = staticmethod(shape.Expand.forward)
+    swapaxes = staticmethod(shape.transpose)
+    transpose = staticmethod(shape.Permute.forward)
+    cast = staticmethod(copy.cast)
+    copy = staticmethod(copy.copied)
+
+    @staticmethod
+    def power(x: Tensor, y: Any) -> Tensor:
+        """`x ** y`, `y` a number or a Tensor."""
+        return pointwise.PowTensor.forward(x, y) if isinstance(y, Tensor) else pointwise.Pow.forward(x, y)
+
+    @staticmethod
+    def sum(x: Tensor, axes: tuple[int, ...] | None, keepdims: bool) -> Tensor:
+        """The sum over `axes` (None: all)."""
+        return reduce.sum_(x, axes, keepdims)
+
+    @staticmethod
+    def getitem(x: Tensor, part: Any) -> Tensor:
+        """`x[part]`, by one op."""
+        return index.Index.forward(x, part)
+
+    @staticmethod
+    def scatter(x: Tensor, part: Any, size: tuple[int, ...]) -> Tensor:
+        """Zeros of `size` to which `x` is added at `part`."""
+        return index.Scatter.forward(x, part, size, WORDS)
+
+    @staticmethod
+    def zeros(size: Sequence[int], dtype: Any) -> Tensor:
+        """Zeros, `dtype` NumPy's."""
+        return plain(np.zeros(size, dtype))
+
+    @staticmethod
+    def dtype(x: Tensor) -> Any:
+        """NumPy's dtype of `x`."""
+        return x.array.dtype
+
+
+REGISTRY.words = TensorWords()
