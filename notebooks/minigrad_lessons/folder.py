@@ -122,6 +122,7 @@ def _write(target: Path, content: bytes) -> None:
         unfinished.write_bytes(content)
         os.replace(unfinished, target)
     except OSError as error:
+        unfinished.unlink(missing_ok=True)
         raise LessonError(f"Cannot write {target} ({error.strerror}); what was there is unchanged.") from error
 
 

@@ -1,0 +1,68 @@
+"""Runs `minigrad lab` as a user does, and asks its server questions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+ADDRESS = re.compile(r"Open (http://127\.0\.0\.1:(\d+)/lab/tree/(\S+)\?token=(\w+))")
+
+
+@dataclass
+class Running:
+    """A lab that has printed its address."""
+
+    process: subprocess.Popen[str]
+    said: str
+    url: str
+    port: int
+    lesson: str
+    token: str
+
+    def get(self, path: str) -> bytes:
+        """The answer of the server to a request with its token."""
+        address = f"http://{urlsplit(self.url).netloc}{path}"
+        request = Request(address, headers={"Authorization": f"token {self.token}"})
+        with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
+            return bytes(answer.read())
+
+    def json(self, path: str) -> Any:
+        """The same, read as JSON."""
+        return json.loads(self.get(path))
+
+
+@contextmanager
+def lab(command: Sequence[str | Path], cwd: Path, seconds: float = 120) -> Iterator[Running]:
+    """Start the command, wait for its address; stop it at the end and see that it ends well."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True, env=environment)
+    # Ends a command that says nothing, so that the loop below ends too.
+    alarm = threading.Timer(seconds, process.kill)
+    alarm.start()
+    try:
+        said = ""
+        assert process.stdout is not None
+        for line in process.stdout:
+            said += line
+            if found := ADDRESS.search(said):
+                break
+        else:
+            raise AssertionError(f"no address in what it printed:\n{said}")
+        alarm.cancel()
+        url, port, lesson, token = found.groups()
+        yield Running(process, said, url, int(port), lesson, token)
+    finally:
+        alarm.cancel()
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0

@@ -1,0 +1,120 @@
+"""The sdist and the wheel: what they hold, and that a clean environment can use them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from minigrad_lessons.folder import shipped
+from tests.packaging.lab import lab
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ANSWERS = "tests/lessons/answers/"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    # Without isolation: the build backend is part of the test extra, and needs no second download.
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def in_wheel(wheel: Path) -> dict[str, int]:
+    """The size of each file in the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {entry.filename: entry.file_size for entry in archive.infolist()}
+
+
+@pytest.fixture(scope="module")
+def in_sdist(built: Path) -> set[str]:
+    (found,) = built.glob("*.tar.gz")
+    with tarfile.open(found) as archive:
+        return {name.partition("/")[2] for name in archive.getnames()}
+
+
+def test_the_wheel_is_small_and_pure(wheel: Path, in_wheel: dict[str, int]) -> None:
+    print(f"wheel: {wheel.stat().st_size / 1000:.0f} kB, {len(in_wheel)} files")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.stat().st_size < 2_000_000
+
+
+def test_the_wheel_holds_the_front_ends_bundle(in_wheel: dict[str, int]) -> None:
+    bundle = ROOT / "widgets" / "minigrad_widgets" / "static"
+    expected = {f"minigrad_widgets/static/{path.name}": path.stat().st_size for path in bundle.iterdir()}
+    assert {name: in_wheel.get(name) for name in expected} == expected
+    assert any(name.endswith(".js") for name in expected) and all(expected.values())
+
+
+def test_the_wheel_holds_every_lesson(in_wheel: dict[str, int]) -> None:
+    lessons = {f"minigrad_lessons/notebooks/{name}" for name in shipped()}
+    assert lessons == {name for name in in_wheel if name.endswith(".ipynb")}
+
+
+def test_the_wheel_holds_the_marks_of_types_the_licence_and_the_settings(in_wheel: dict[str, int]) -> None:
+    for package in ("minigrad", "minigrad_widgets", "minigrad_lessons"):
+        assert f"{package}/py.typed" in in_wheel
+    assert "minigrad_lessons/lab_settings/overrides.json" in in_wheel
+    assert any(name.endswith("licenses/LICENSE") for name in in_wheel)
+
+
+def test_answers_are_in_the_sdist_and_never_in_the_wheel(in_sdist: set[str], in_wheel: dict[str, int]) -> None:
+    answers = {path.name for path in (ROOT / ANSWERS).glob("*.py")} - {"__init__.py"}
+    assert answers and all(f"{ANSWERS}{name}" in in_sdist for name in answers)
+    tops = {name.partition("/")[0] for name in in_wheel if ".dist-info/" not in name}
+    assert tops == {"minigrad", "minigrad_widgets", "minigrad_lessons"}
+    assert not [name for name in in_wheel if "answers" in name or Path(name).name in answers]
+
+
+def test_the_sdist_holds_what_the_tests_need(in_sdist: set[str]) -> None:
+    needed = {"pyproject.toml", "README.md", "LICENSE", "tests/__main__.py", "widgets/frontend/package-lock.json"}
+    assert needed <= in_sdist
+    assert not [name for name in in_sdist if "node_modules" in name]
+
+
+def test_the_core_installs_and_runs_with_numpy_alone(wheel: Path, tmp_path: Path) -> None:
+    python = clean_environment(tmp_path / "core", wheel)
+    listed = subprocess.run([python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True).stdout
+    names = {line.partition("==")[0] for line in listed.split()}
+    assert names - {"pip", "setuptools", "wheel"} == {"numpy", "minigrad-kit"}
+    program = "import minigrad; x = minigrad.ones(2, requires_grad=True); (x * 3).sum().backward(); print(x.grad)"
+    done = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "tensor([3., 3.])\n", done.stderr
+    refused = subprocess.run([python.with_name("minigrad"), "lab"], cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 1 and 'pip install "minigrad-kit[lessons]"' in refused.stderr
+    assert "Traceback" not in refused.stderr and not (tmp_path / "minigrad-lessons").exists()
+
+
+def test_a_clean_environment_opens_the_lessons(wheel: Path, tmp_path: Path) -> None:
+    python = clean_environment(tmp_path / "lessons", f"{wheel}[lessons]")
+    with lab([python.with_name("minigrad"), "lab", "--no-browser"], tmp_path) as running:
+        assert "started" in running.json("/api/status")
+        assert running.json(f"/api/contents/{running.lesson}")["type"] == "notebook"
+    assert {path.name for path in (tmp_path / "minigrad-lessons").glob("*.ipynb")} == set(shipped())
+
+
+def clean_environment(folder: Path, install: Path | str) -> Path:
+    """A new environment with one thing installed; its Python."""
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    done = subprocess.run([python, "-m", "pip", "install", "--quiet", str(install)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return python
