@@ -1,0 +1,142 @@
+/** The details pane: everything that the trace knows of one node. */
+import { html } from "./dom";
+import { inline, nodeName, place, shape, tensor, tensorName, valueOf } from "./format";
+import type { NodeLook } from "./look";
+import type { Maybe, Trace } from "./types";
+
+/** What a lens knows at this moment; the pane itself holds no state of the program. */
+export interface Moment {
+  pending: (node: number) => readonly Maybe[];
+  edge: (key: string) => Maybe | undefined;
+  grad: (tensor: number) => Maybe | undefined;
+  version: (tensor: number) => number;
+  saved: (node: number) => string;
+  look: (node: number) => NodeLook;
+}
+
+type Child = Node | string;
+
+function section(title: string, ...children: Child[]): HTMLElement {
+  return html("section", { class: "mg-part" }, html("h4", {}, title), ...children);
+}
+
+function rows(pairs: readonly (readonly [string, Child])[]): HTMLElement {
+  const cells = pairs.flatMap(([key, child]) => [html("dt", {}, key), html("dd", {}, child)]);
+  return html("dl", {}, ...cells);
+}
+
+function value(text: string): HTMLElement {
+  return html("pre", { class: "mg-value" }, text);
+}
+
+export class DetailsPane {
+  readonly element: HTMLElement;
+  private readonly body = html("div", { class: "mg-details-body", tabindex: 0, role: "group" });
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly pick: (node: number) => void,
+  ) {
+    this.element = html("section", { class: "mg-details", "aria-label": "details" }, this.body);
+  }
+
+  show(id: Maybe, moment: Moment, note: string): void {
+    const node = id === null ? undefined : this.trace.nodes[id];
+    if (id === null || !node) {
+      this.body.replaceChildren(html("p", { class: "mg-quiet" }, "Choose a node to see what it holds."));
+      return;
+    }
+    const look = moment.look(id);
+    const title = html("h3", { class: "mg-name" }, node.name, html("span", { class: "mg-tag", "data-status": look.look }, look.word || look.look));
+    const parts: (HTMLElement | null)[] = [
+      title,
+      html("p", { class: "mg-quiet" }, this.origin(id, note)),
+      this.pending(id, moment),
+      node.variable === undefined ? null : this.tensorCard(node.variable, moment, "variable"),
+      this.formula(node.name),
+      this.next(id, moment),
+      this.saved(id, moment),
+      ...node.outputs.slice(0, 4).map((output) => this.tensorCard(output, moment, "output")),
+    ];
+    this.body.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  private origin(id: number, note: string): string {
+    const node = this.trace.nodes[id];
+    const made = place(this.trace, node?.file, node?.line);
+    const number = node?.sequence_nr === null ? "runs before all others" : `sequence_nr ${node?.sequence_nr}`;
+    return [note, number, made && `made in ${made}`].filter(Boolean).join(" · ");
+  }
+
+  private pending(id: number, moment: Moment): HTMLElement | null {
+    const list = moment.pending(id);
+    if (list.length === 0) return null;
+    const texts = list.map((entry, nr) => {
+      const text = entry === null ? "nothing yet" : tensor(valueOf(this.trace, entry));
+      return value(list.length > 1 ? `output ${nr}: ${text}` : text);
+    });
+    return section("pending gradient", ...texts);
+  }
+
+  private formula(name: string): HTMLElement | null {
+    const text = this.trace.formulas[name];
+    return text ? section("its derivative, as written", html("pre", { class: "mg-formula" }, dedent(text))) : null;
+  }
+
+  private next(id: number, moment: Moment): HTMLElement | null {
+    const edges = this.trace.nodes[id]?.next ?? [];
+    if (edges.length === 0) return null;
+    const items = edges.slice(0, 24).map((edge, index) => html("li", {}, ...this.edge(id, index, edge, moment)));
+    if (edges.length > 24) items.push(html("li", { class: "mg-quiet" }, `and ${edges.length - 24} more`));
+    return section("next_functions", html("ol", { class: "mg-next-list", start: 0 }, ...items));
+  }
+
+  private edge(id: number, index: number, edge: [number, number] | null, moment: Moment): Child[] {
+    if (!edge) return [html("code", {}, "(None, 0)"), html("span", { class: "mg-quiet" }, " needs no gradient")];
+    const [to, output] = edge;
+    const button = html("button", { type: "button", class: "mg-link" }, nodeName(this.trace, to));
+    button.addEventListener("click", () => this.pick(to));
+    const flowed = moment.edge(`${id}:${index}`);
+    const children: Child[] = ["(", button, `, ${output})`];
+    if (flowed === undefined) return children;
+    const text = flowed === null ? "a partial sum" : inline(valueOf(this.trace, flowed), 40);
+    children.push(html("span", { class: "mg-sent" }, ` ← ${text}`));
+    return children;
+  }
+
+  private saved(id: number, moment: Moment): HTMLElement | null {
+    const list = this.trace.nodes[id]?.saved ?? [];
+    if (list.length === 0) return null;
+    const state = moment.saved(id);
+    const pairs = list.map(([name, tensorId, valueId]) => {
+      const whose = tensorId === null ? "" : `${tensorName(this.trace, tensorId)} = `;
+      return [name, html("code", {}, `${whose}${inline(valueOf(this.trace, valueId), 48)}`)] as const;
+    });
+    const part = section(`saved tensors ${state ? `(${state})` : ""}`, rows(pairs));
+    part.dataset["saved"] = state;
+    return part;
+  }
+
+  private tensorCard(id: number, moment: Moment, role: string): HTMLElement {
+    const record = this.trace.tensors[id];
+    if (!record) return section(role);
+    const grad = moment.grad(id);
+    const flags = [record.is_leaf ? "leaf" : "", record.requires_grad ? "requires grad" : "", record.parameter ? "parameter" : ""];
+    const pairs: (readonly [string, Child])[] = [
+      ["is", `${shape(record.shape)} ${record.dtype}`],
+      ["flags", flags.filter(Boolean).join(", ") || "none"],
+      ["value", value(tensor(valueOf(this.trace, record.value)))],
+      [".grad", value(grad === undefined ? "None" : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
+    ];
+    if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);
+    if (moment.version(id) > 0) pairs.push(["version", String(moment.version(id))]);
+    return section(`${role} ${tensorName(this.trace, id)}`, rows(pairs));
+  }
+}
+
+function dedent(text: string): string {
+  const lines = text.replace(/\s+$/, "").split("\n");
+  const used = lines.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length);
+  const margin = Math.min(...used, 40);
+  return lines.map((line) => line.slice(margin)).join("\n");
+}

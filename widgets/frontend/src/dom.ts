@@ -1,0 +1,42 @@
+/** Small helpers to make elements. Text goes in as text only, never as markup: it comes from users' programs. */
+
+const SVG = "http://www.w3.org/2000/svg";
+type Attributes = Record<string, string | number | boolean>;
+
+function fill(element: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+}
+
+export function html<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  fill(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS(SVG, tag);
+  fill(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+/** Writes text only where it differs: an unchanged node costs no layout. */
+export function write(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function mark(element: Element, name: string, value: string | number | null): void {
+  const text = value === null ? null : String(value);
+  if (element.getAttribute(name) === text) return;
+  if (text === null) element.removeAttribute(name);
+  else element.setAttribute(name, text);
+}

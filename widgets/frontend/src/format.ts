@@ -1,0 +1,111 @@
+/** Values and names as text: short ones for edges, PyTorch's look for sentences and details. */
+import type { Maybe, Scalar, Trace, Value } from "./types";
+
+function special(entry: string): string {
+  return entry === "nan" || entry.endsWith("inf") ? entry : `'${entry}'`;
+}
+
+/** One number, at most four decimals, a point behind a whole float: `3.`, `0.3333`, `1.2e-7`. */
+export function number(entry: Scalar, dtype = "float32"): string {
+  if (entry === null) return "none";
+  if (typeof entry === "string") return special(entry);
+  if (typeof entry === "boolean") return entry ? "True" : "False";
+  if (!/float|complex|bfloat/.test(dtype)) return String(entry);
+  if (Number.isInteger(entry) && Math.abs(entry) < 1e7) return `${entry}.`;
+  const size = Math.abs(entry);
+  if (size >= 1e5 || size < 1e-3) return entry.toExponential(2).replace("e+", "e");
+  return String(Number(entry.toFixed(4)));
+}
+
+/** A shape as PyTorch's users read it: `[2, 3]`, and `scalar` for none. */
+export function shape(sizes: readonly number[]): string {
+  return sizes.length === 0 ? "scalar" : `[${sizes.join(", ")}]`;
+}
+
+function nested(data: readonly string[], sizes: readonly number[], indent: number): string {
+  if (sizes.length === 0) return data[0] ?? "";
+  const [first = 0, ...rest] = sizes;
+  const step = rest.reduce((a, b) => a * b, 1);
+  const rows = Array.from({ length: first }, (_, i) => nested(data.slice(i * step, (i + 1) * step), rest, indent + 1));
+  const gap = rest.length === 0 ? ", " : `,${"\n".repeat(rest.length)}${" ".repeat(indent + 1)}`;
+  return `[${rows.join(gap)}]`;
+}
+
+function statistics(value: Value): string {
+  const stats = value.stats;
+  if (!stats) return "";
+  const parts = (["min", "max", "mean", "norm"] as const).map((key) => `${key} ${number(stats[key])}`);
+  if (stats.nan) parts.push(`${stats.nan} nan`);
+  if (stats.inf) parts.push(`${stats.inf} inf`);
+  return parts.join(", ");
+}
+
+function columns(value: Value): string[] {
+  const texts = (value.data ?? []).map((entry) => number(entry, value.dtype));
+  const width = value.shape.length > 1 ? Math.max(0, ...texts.map((text) => text.length)) : 0;
+  return texts.map((text) => text.padStart(width));
+}
+
+/** A tensor as PyTorch prints it, more or less; a large one by its statistics. */
+export function tensor(value: Value | undefined): string {
+  if (!value) return "None";
+  if (!value.data) return `tensor of ${shape(value.shape)}: ${statistics(value)}`;
+  return `tensor(${nested(columns(value), value.shape, 7)})`;
+}
+
+/** The same on one line, cut where it is long. */
+export function inline(value: Value | undefined, limit = 60): string {
+  const text = tensor(value).replace(/\s+/g, " ").replaceAll("[ ", "[");
+  return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
+}
+
+/** A gradient in a few characters, for an edge: the number, up to three numbers, or shape and norm. */
+export function brief(value: Value | undefined): string {
+  if (!value) return "None";
+  const data = value.data;
+  if (data && data.length <= 3 && value.shape.length <= 1) {
+    const texts = data.map((entry) => rounded(entry, value.dtype));
+    return value.shape.length === 0 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
+  }
+  return `${value.shape.join("×")} ‖${rounded(norm(value), "float32")}‖`;
+}
+
+function rounded(entry: Scalar, dtype: string): string {
+  if (typeof entry !== "number" || Number.isInteger(entry)) return number(entry, dtype);
+  return number(Number(entry.toPrecision(3)), dtype);
+}
+
+function norm(value: Value): Scalar {
+  if (value.stats) return value.stats.norm;
+  const data = (value.data ?? []).filter((entry): entry is number => typeof entry === "number");
+  return Math.hypot(...data);
+}
+
+export function valueOf(trace: Trace, id: Maybe | undefined): Value | undefined {
+  return id === null || id === undefined ? undefined : trace.values[id];
+}
+
+/** What a tensor is called: its name in the program, else its number in the trace. */
+export function tensorName(trace: Trace, id: Maybe | undefined): string {
+  if (id === null || id === undefined) return "a constant";
+  return trace.tensors[id]?.name ?? `tensor ${id}`;
+}
+
+/** What a node is called in a sentence: an AccumulateGrad is told apart by its leaf. */
+export function nodeName(trace: Trace, id: number): string {
+  const node = trace.nodes[id];
+  if (!node) return `node ${id}`;
+  if (node.variable === undefined) return node.name;
+  return `AccumulateGrad of ${tensorName(trace, node.variable)}`;
+}
+
+export function place(trace: Trace, file: Maybe | undefined, line: Maybe | undefined): string {
+  if (file === null || file === undefined || line === null || line === undefined) return "";
+  return `${trace.files[file]?.name ?? "?"}, line ${line}`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} kB`;
+  return `${(count / 1024 / 1024).toFixed(1)} MB`;
+}

@@ -1,0 +1,328 @@
+/**
+ * The fold of docs/trace.md: the state of the world after each event.
+ *
+ * A `Replay` stands at one step. Going forward applies one event and writes down what it overwrote; going back
+ * takes that page of the journal and puts the old entries back. A step costs what it changes, in both directions,
+ * and `take()` tells which nodes and edges changed since it was last asked, so that a view redraws only these.
+ */
+import { litNode, shownGradient } from "./types";
+import type { BackwardStart, Bytes, Flow, Maybe, Status, Trace, TraceEvent } from "./types";
+
+type Undo = [map: Map<unknown, unknown>, key: unknown, had: boolean, old: unknown];
+
+/** What an outer backward pass gets back when a nested one ends. */
+interface Outer {
+  depth: number;
+  status: Map<number, Status>;
+  needs: Map<number, number>;
+  ready: Map<number, number>;
+  pending: Map<number, Maybe[]>;
+  running: Maybe;
+  before: Outer | null;
+}
+
+interface Registers {
+  bytes: Bytes | null;
+  running: Maybe;
+  arrivals: number;
+  pass: number;
+  outer: Outer | null;
+}
+
+export interface Changes {
+  nodes: Set<number>;
+  edges: Set<string>;
+}
+
+export interface Frame {
+  step: number;
+  kind: string;
+  file: Maybe;
+  line: Maybe;
+  depth: number;
+  lit: Maybe;
+  status: Record<string, Status>;
+  needs: Record<string, number>;
+  ready: number[];
+  pending: Record<string, Maybe[]>;
+  edges: Record<string, Maybe>;
+  saved: Record<string, "held" | "released">;
+  grads: Record<string, Maybe>;
+  versions: Record<string, number>;
+  gradient: Maybe;
+  bytes: Bytes | null;
+}
+
+const OF_A_PASS: ReadonlySet<string> = new Set([
+  "ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_start", "backward_end",
+]);
+
+export class Replay {
+  step = -1;
+  readonly status = new Map<number, Status>();
+  readonly needs = new Map<number, number>();
+  readonly pending = new Map<number, Maybe[]>();
+  readonly edges = new Map<string, Maybe>();
+  readonly saved = new Map<number, "held" | "released">();
+  readonly grads = new Map<number, Maybe>();
+  readonly versions = new Map<number, number>();
+  private readonly arrived = new Map<number, number>();
+  private readonly registers = new Map<keyof Registers, unknown>();
+  private readonly journal: Undo[][] = [];
+  private page: Undo[] = [];
+  private changes: Changes = { nodes: new Set(), edges: new Set() };
+
+  constructor(readonly trace: Trace) {}
+
+  get event(): TraceEvent | null {
+    return this.trace.events[this.step] ?? null;
+  }
+
+  get bytes(): Bytes | null {
+    return this.get("bytes") ?? null;
+  }
+
+  /** The ready queue in the order in which the engine will run it. */
+  get ready(): number[] {
+    const rank = (node: number): number => this.trace.nodes[node]?.sequence_nr ?? Infinity;
+    const turn = (node: number): number => this.arrived.get(node) ?? 0;
+    const later = (a: number, b: number): number => (rank(a) === rank(b) ? turn(a) - turn(b) : rank(b) - rank(a));
+    return [...this.arrived.keys()].sort(later);
+  }
+
+  /** Goes to a step, forwards or backwards; -1 is the state before the first event. */
+  goTo(step: number): void {
+    const target = Math.max(-1, Math.min(step, this.trace.events.length - 1));
+    while (this.step < target) this.forward();
+    while (this.step > target) this.back();
+  }
+
+  /** The nodes and edges that changed since the last call. */
+  take(): Changes {
+    const changes = this.changes;
+    this.changes = { nodes: new Set(), edges: new Set() };
+    return changes;
+  }
+
+  frame(): Frame {
+    const event = this.event;
+    return {
+      step: this.step,
+      kind: event?.kind ?? "",
+      file: event?.file ?? null,
+      line: event?.line ?? null,
+      depth: event?.depth ?? 0,
+      lit: event ? litNode(event) : null,
+      status: Object.fromEntries(this.status),
+      needs: Object.fromEntries(this.needs),
+      ready: this.ready,
+      pending: Object.fromEntries(this.pending),
+      edges: Object.fromEntries(this.edges),
+      saved: Object.fromEntries(this.saved),
+      grads: Object.fromEntries(this.grads),
+      versions: Object.fromEntries(this.versions),
+      gradient: event ? shownGradient(event) : null,
+      bytes: this.bytes,
+    };
+  }
+
+  private forward(): void {
+    this.step += 1;
+    this.page = [];
+    this.journal.push(this.page);
+    const event = this.trace.events[this.step];
+    if (!event) return;
+    if (event.bytes) this.put("bytes", event.bytes);
+    this.apply(event);
+  }
+
+  private back(): void {
+    const page = this.journal.pop() ?? [];
+    for (const [map, key, had, old] of page.reverse()) {
+      if (had) map.set(key, old);
+      else map.delete(key);
+      this.note(map, key);
+    }
+    this.step -= 1;
+  }
+
+  private get<K extends keyof Registers>(key: K): Registers[K] | undefined {
+    return this.registers.get(key) as Registers[K] | undefined;
+  }
+
+  private put<K extends keyof Registers>(key: K, value: Registers[K]): void {
+    this.set(this.registers, key, value);
+  }
+
+  private set<K, V>(map: Map<K, V>, key: K, value: V): void {
+    this.page.push([map as Map<unknown, unknown>, key, map.has(key), map.get(key)]);
+    map.set(key, value);
+    this.note(map, key);
+  }
+
+  private drop<K, V>(map: Map<K, V>, key: K): void {
+    if (!map.has(key)) return;
+    this.page.push([map as Map<unknown, unknown>, key, true, map.get(key)]);
+    map.delete(key);
+    this.note(map, key);
+  }
+
+  private clear<K, V>(map: Map<K, V>): void {
+    for (const key of [...map.keys()]) this.drop(map, key);
+  }
+
+  private replace<K, V>(map: Map<K, V>, other: ReadonlyMap<K, V>): void {
+    for (const key of [...map.keys()]) if (!other.has(key)) this.drop(map, key);
+    for (const [key, value] of other) if (map.get(key) !== value) this.set(map, key, value);
+  }
+
+  private note(map: unknown, key: unknown): void {
+    if (map === this.edges) this.changes.edges.add(key as string);
+    else if (map !== this.registers && map !== this.grads && map !== this.versions) this.changes.nodes.add(key as number);
+  }
+
+  private apply(event: TraceEvent): void {
+    if (OF_A_PASS.has(event.kind)) this.leave(event.depth ?? 0);
+    switch (event.kind) {
+      case "forward":
+        if (event.node !== null) this.learn(event.node);
+        break;
+      case "save":
+        this.set(this.saved, event.node, "held");
+        break;
+      case "release":
+        this.set(this.saved, event.node, "released");
+        break;
+      case "version":
+        this.set(this.versions, event.tensor, event.version);
+        break;
+      case "backward_start":
+        this.start(event, event.depth ?? 0);
+        break;
+      case "ready":
+        this.set(this.status, event.node, "ready");
+        this.drop(this.needs, event.node);
+        this.set(this.arrived, event.node, this.count());
+        break;
+      case "run":
+        this.drop(this.arrived, event.node);
+        this.drop(this.pending, event.node);
+        this.run(event.node);
+        break;
+      case "call":
+        this.run(event.node);
+        break;
+      case "flow":
+        this.flow(event);
+        break;
+      case "hook":
+        if (event.hook === "retain_grad" && event.tensor !== null) {
+          this.set(this.grads, event.tensor, event.grad ?? null);
+        }
+        break;
+      case "accumulate":
+        this.set(this.grads, event.tensor, event.grad);
+        break;
+      case "backward_end":
+        this.end();
+    }
+  }
+
+  private learn(node: number): void {
+    this.set(this.status, node, "recorded");
+    for (const edge of this.trace.nodes[node]?.next ?? []) {
+      const leaf = edge && this.trace.nodes[edge[0]]?.variable !== undefined;
+      if (edge && leaf && !this.status.has(edge[0])) this.set(this.status, edge[0], "recorded");
+    }
+  }
+
+  private count(): number {
+    const arrivals = (this.get("arrivals") ?? 0) + 1;
+    this.put("arrivals", arrivals);
+    return arrivals;
+  }
+
+  private run(node: number): void {
+    this.finish();
+    this.set(this.status, node, "running");
+    this.put("running", node);
+  }
+
+  private finish(): void {
+    const running = this.get("running") ?? null;
+    if (running !== null) this.set(this.status, running, "done");
+    this.put("running", null);
+  }
+
+  private start(event: BackwardStart, depth: number): void {
+    const pass = this.get("pass") ?? 0;
+    if (depth > pass) this.push(pass);
+    this.put("pass", depth);
+    this.put("running", null);
+    this.clear(this.pending);
+    this.clear(this.edges);
+    this.clear(this.arrived);
+    this.replace(this.needs, new Map(event.needs));
+    for (const node of this.status.keys()) if (!this.needs.has(node)) this.set(this.status, node, "recorded");
+    for (const node of this.needs.keys()) this.set(this.status, node, "waiting");
+    for (const [node, output_nr, value] of event.roots) this.pile(node, output_nr, value);
+  }
+
+  private push(depth: number): void {
+    this.put("outer", {
+      depth,
+      status: new Map(this.status),
+      needs: new Map(this.needs),
+      ready: new Map(this.arrived),
+      pending: new Map(this.pending),
+      running: this.get("running") ?? null,
+      before: this.get("outer") ?? null,
+    });
+  }
+
+  private pile(node: number, output_nr: number, value: Maybe): void {
+    const list = [...(this.pending.get(node) ?? [])];
+    while (list.length <= output_nr) list.push(null);
+    list[output_nr] = value;
+    this.set(this.pending, node, list);
+  }
+
+  private flow(event: Flow): void {
+    this.set(this.edges, `${event.node}:${event.index}`, event.gradient);
+    this.pile(event.to, event.output_nr, event.sum);
+    const left = this.needs.get(event.to);
+    if (left !== undefined) this.set(this.needs, event.to, left - 1);
+  }
+
+  private end(): void {
+    if (this.get("outer")) return this.restore();
+    this.finish();
+    for (const map of [this.needs, this.arrived, this.pending]) this.clear(map as Map<number, unknown>);
+  }
+
+  /** A pass that an error ended has no `backward_end`: the next event of an outer pass brings that one back. */
+  private leave(depth: number): void {
+    while (this.get("outer") && depth < (this.get("pass") ?? 0)) this.restore();
+  }
+
+  private restore(): void {
+    const outer = this.get("outer");
+    if (!outer) return;
+    this.put("outer", outer.before);
+    this.put("pass", outer.depth);
+    this.put("running", outer.running);
+    const met = [...this.status.keys()].filter((node) => !outer.status.has(node));
+    this.replace(this.status, new Map([...outer.status, ...met.map((node) => [node, "recorded"] as const)]));
+    this.replace(this.needs, outer.needs);
+    this.replace(this.arrived, outer.ready);
+    this.replace(this.pending, outer.pending);
+  }
+}
+
+/** The steps at which a lens stops. */
+export function lensSteps(trace: Trace, lens: string): number[] {
+  const all = trace.events.map((_, step) => step);
+  if (lens === "all") return all;
+  const starts = trace.events.findIndex((event) => event.kind === "backward_start" || event.kind === "call");
+  return starts < 0 ? all : all.slice(starts);
+}

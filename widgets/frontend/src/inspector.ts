@@ -1,0 +1,187 @@
+/** The inspector: panes around one lens. Stepping happens here, in the browser; Python hears of it at rest. */
+import { BackwardLens } from "./backward";
+import { TraversalLens } from "./byhand";
+import { DetailsPane } from "./details";
+import { html, mark, write } from "./dom";
+import { GraphPane } from "./graph";
+import { listen } from "./keys";
+import type { Changed, Lens } from "./lens";
+import { Memory } from "./memory";
+import type { Link } from "./link";
+import { QueueStrip } from "./queue";
+import { SourcePane } from "./source";
+import { Transport } from "./transport";
+import type { Maybe, Trace } from "./types";
+
+const ALL: Changed = { nodes: null, edges: null };
+
+export class Inspector {
+  readonly element: HTMLElement;
+  private readonly lenses: Record<string, Lens>;
+  private lens: Lens;
+  private selected: Maybe;
+  private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
+  private readonly graph: GraphPane;
+  private readonly source: SourcePane;
+  private readonly details: DetailsPane;
+  private readonly queue: QueueStrip;
+  private readonly memory: Memory;
+  private readonly transport: Transport;
+  private readonly tabs: HTMLButtonElement[] = [];
+  private readonly undo: (() => void)[] = [];
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly link: Link,
+  ) {
+    this.lenses = { traversal: new TraversalLens(trace), backward: new BackwardLens(trace, "backward"), all: new BackwardLens(trace, "all") };
+    this.lens = this.lenses[link.lens] ?? (this.lenses["backward"] as Lens);
+    this.selected = link.selected;
+    const pick = (node: Maybe): void => this.select(node);
+    this.graph = new GraphPane(trace, { pick: (node) => this.clicked(node) });
+    this.source = new SourcePane(trace);
+    this.details = new DetailsPane(trace, pick);
+    this.queue = new QueueStrip(trace, pick);
+    this.memory = new Memory(trace);
+    this.transport = new Transport({ go: (position) => this.go(position) });
+    this.element = this.assemble();
+    this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
+    this.open();
+  }
+
+  dispose(): void {
+    this.transport.pause();
+    this.graph.viewport.dispose();
+    this.link.flush();
+    for (const undo of this.undo) undo();
+  }
+
+  private assemble(): HTMLElement {
+    const head = html("header", { class: "mg-head" }, this.text, this.tabList());
+    const panes = html("div", { class: "mg-panes" }, this.source.element, this.graph.element, this.details.element);
+    const foot = html("footer", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
+    const label = "minigrad inspector; left and right arrow step, space plays";
+    return html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label }, head, panes, foot);
+  }
+
+  private tabList(): HTMLElement {
+    const list = html("div", { class: "mg-tabs", role: "group", "aria-label": "lens" });
+    const titles = { all: "every step", backward: "backward", traversal: "call by hand" };
+    for (const [name, title] of Object.entries(titles)) {
+      const tab = html("button", { type: "button", class: "mg-tab", "data-lens": name }, title);
+      tab.addEventListener("click", () => this.switchTo(name));
+      this.tabs.push(tab);
+      list.append(tab);
+    }
+    return list;
+  }
+
+  private actions() {
+    return {
+      back: () => this.transport.back(),
+      forward: () => this.transport.forward(),
+      first: () => this.transport.first(),
+      last: () => this.transport.end(),
+      toggle: () => this.transport.toggle(),
+      choose: () => this.clicked(this.selected ?? this.lens.lit),
+      walk: (direction: 1 | -1) => this.walk(direction),
+    };
+  }
+
+  /** Shows the state that the model holds: at the start, and when Python has changed it. */
+  private open(): void {
+    const lens = this.lens;
+    if (lens instanceof TraversalLens) lens.load(this.link.calls);
+    else if (lens instanceof BackwardLens) lens.goTo(lens.positionOf(this.link.step));
+    this.show(ALL);
+  }
+
+  private told(): void {
+    this.transport.pause();
+    this.lens = this.lenses[this.link.lens] ?? this.lens;
+    this.selected = this.link.selected;
+    this.open();
+  }
+
+  private switchTo(name: string): void {
+    const next = this.lenses[name];
+    if (!next || next === this.lens) return;
+    this.transport.pause();
+    if (next instanceof BackwardLens) next.goTo(next.positionOf(this.lens.step));
+    this.lens = next;
+    this.link.say("lens", name);
+    this.show(ALL);
+  }
+
+  private go(position: number): void {
+    if (position === this.lens.position && this.lens.last > 0) return;
+    const changed = this.lens.goTo(position);
+    this.report();
+    this.show(changed);
+  }
+
+  private report(): void {
+    if (this.lens instanceof TraversalLens) this.link.say("calls", this.lens.made);
+    else this.link.say("step", this.lens.step);
+  }
+
+  private clicked(node: Maybe): void {
+    if (node === null || !(this.lens instanceof TraversalLens)) return this.select(node === this.selected ? null : node);
+    this.selected = node;
+    if (this.lens.call(node)) this.report();
+    this.show(ALL);
+  }
+
+  private select(node: Maybe): void {
+    this.selected = node;
+    this.link.say("selected", node);
+    if (node !== null) this.graph.reveal(node);
+    this.show({ nodes: [], edges: [] });
+  }
+
+  /** Walks the selection along the graph: down to the first next node, up to a node that leads here. */
+  private walk(direction: 1 | -1): void {
+    const from = this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0;
+    const down = this.trace.nodes[from]?.next.find((edge) => edge !== null)?.[0];
+    const up = this.trace.nodes.findIndex((node) => node.next.some((edge) => edge?.[0] === from));
+    const to = direction > 0 ? down : up;
+    if (to !== undefined && to >= 0) this.select(to);
+  }
+
+  private show(changed: Changed): void {
+    const lens = this.lens;
+    const scene = lens.scene(this.selected);
+    this.graph.update(scene, changed.nodes, changed.edges);
+    const shown = this.selected ?? lens.lit ?? lens.ready[0] ?? null;
+    const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : "runs next";
+    this.details.show(shown, lens.moment, note);
+    this.queue.show(lens.ready, lens instanceof TraversalLens ? "nothing is complete" : "empty");
+    this.showSource(shown);
+    write(this.text, lens.text);
+    this.transport.show(lens.position, lens.last, lens.text, lens.counter);
+    this.memory.show(lens.step);
+    for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
+    this.mark();
+    if (lens.lit !== null) this.graph.reveal(lens.lit);
+  }
+
+  private showSource(shown: Maybe): void {
+    const lens = this.lens;
+    if (lens instanceof TraversalLens) return this.source.write("the same calls in Python", lens.python);
+    const event = this.trace.events[lens.step];
+    const node = shown === null ? undefined : this.trace.nodes[shown];
+    const picked = this.selected !== null && node?.line != null;
+    this.source.show((picked ? node.file : event?.file) ?? null, (picked ? node.line : event?.line) ?? null);
+  }
+
+  /** What tests read, so that they need no pixels. */
+  private mark(): void {
+    const lens = this.lens;
+    mark(this.element, "data-lens", lens.name);
+    mark(this.element, "data-step", lens.step);
+    mark(this.element, "data-position", lens.position);
+    mark(this.element, "data-lit", lens.lit ?? "");
+    mark(this.element, "data-ready", lens.ready.join(" "));
+    mark(this.element, "data-gradient", lens.gradient ?? "");
+  }
+}

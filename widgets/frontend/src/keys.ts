@@ -1,0 +1,48 @@
+/**
+ * The keyboard. JupyterLab's own shortcuts listen further out (`b` inserts a cell, `d d` deletes one), so every key
+ * that is pressed inside the inspector ends here, except those that lead out of it or belong to the browser.
+ */
+export interface Actions {
+  back(): void;
+  forward(): void;
+  first(): void;
+  last(): void;
+  toggle(): void;
+  choose(): void;
+  walk(direction: 1 | -1): void;
+}
+
+function leavesUs(event: KeyboardEvent): boolean {
+  return event.key === "Tab" || event.key === "Escape" || event.ctrlKey || event.metaKey;
+}
+
+/** A focused button, link or list has its own use of Space, Enter and the up and down arrows. */
+function ownKey(event: KeyboardEvent): boolean {
+  const target = event.target as Element | null;
+  if (target?.matches("select")) return true;
+  if (target?.matches("button")) return event.key === " " || event.key === "Enter";
+  return (target?.matches(".mg-code, .mg-details-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
+}
+
+export function listen(root: HTMLElement, actions: Actions): () => void {
+  const table: Record<string, () => void> = {
+    ArrowLeft: () => actions.back(),
+    ArrowRight: () => actions.forward(),
+    ArrowUp: () => actions.walk(-1),
+    ArrowDown: () => actions.walk(1),
+    Home: () => actions.first(),
+    End: () => actions.last(),
+    " ": () => actions.toggle(),
+    Enter: () => actions.choose(),
+  };
+  const handle = (event: KeyboardEvent): void => {
+    if (leavesUs(event)) return;
+    event.stopPropagation();
+    const act = table[event.key];
+    if (!act || event.altKey || ownKey(event)) return;
+    event.preventDefault();
+    act();
+  };
+  root.addEventListener("keydown", handle);
+  return () => root.removeEventListener("keydown", handle);
+}

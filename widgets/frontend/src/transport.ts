@@ -1,0 +1,137 @@
+/** First, back, play, forward, last; the slider; the speed. It knows positions 0 to `last`, nothing else. */
+import { html, mark } from "./dom";
+
+const SPEEDS = [0.5, 1, 2, 4, 8];
+const ICONS = {
+  first: "M3 3h2v10H3zM13 3v10L6 8z",
+  back: "M11 3v10L4 8z",
+  play: "M4 2.5v11l9-5.5z",
+  pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  forward: "M5 3v10l7-5z",
+  last: "M11 3h2v10h-2zM3 3v10l7-5z",
+};
+
+export interface Commands {
+  go(position: number): void;
+}
+
+export class Transport {
+  readonly element: HTMLElement;
+  private readonly slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, class: "mg-slider" });
+  private readonly counter = html("span", { class: "mg-counter", "aria-hidden": true });
+  private readonly speed = html("select", { class: "mg-speed", "aria-label": "speed" });
+  private readonly playButton: HTMLButtonElement;
+  private readonly buttons: Record<string, HTMLButtonElement> = {};
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private position = 0;
+  private last = 0;
+
+  constructor(private readonly commands: Commands) {
+    for (const speed of SPEEDS) this.speed.append(html("option", { value: speed }, `${speed} ×`));
+    this.speed.value = "1";
+    this.playButton = this.button("play", "play (space)", () => this.toggle());
+    this.slider.setAttribute("aria-label", "step");
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    const group = html(
+      "div",
+      { class: "mg-buttons", role: "toolbar", "aria-label": "steps" },
+      this.button("first", "first step (Home)", () => this.go(0)),
+      this.button("back", "one step back (left arrow)", () => this.go(this.position - 1)),
+      this.playButton,
+      this.button("forward", "one step forward (right arrow)", () => this.go(this.position + 1)),
+      this.button("last", "last step (End)", () => this.go(this.last)),
+    );
+    this.element = html("div", { class: "mg-transport" }, group, this.slider, this.counter, this.speed);
+  }
+
+  get playing(): boolean {
+    return this.timer !== null;
+  }
+
+  show(position: number, last: number, valueText: string, counter: string): void {
+    this.position = position;
+    this.last = last;
+    if (this.slider.max !== String(last)) this.slider.max = String(last);
+    this.slider.value = String(position);
+    this.slider.style.setProperty("--mg-way", `${last === 0 ? 0 : (100 * position) / last}%`);
+    mark(this.slider, "aria-valuetext", valueText);
+    if (this.counter.textContent !== counter) this.counter.textContent = counter;
+    for (const name of ["first", "back"]) this.enable(name, position > 0);
+    for (const name of ["forward", "last"]) this.enable(name, position < last);
+    if (this.playing && position >= last) this.pause();
+  }
+
+  back(): void {
+    this.pause();
+    this.go(this.position - 1);
+  }
+
+  forward(): void {
+    this.pause();
+    this.go(this.position + 1);
+  }
+
+  first(): void {
+    this.pause();
+    this.go(0);
+  }
+
+  end(): void {
+    this.pause();
+    this.go(this.last);
+  }
+
+  toggle(): void {
+    if (this.playing) return this.pause();
+    if (this.position >= this.last) this.go(0);
+    this.dress("pause", "pause (space)");
+    this.tick();
+  }
+
+  pause(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.dress("play", "play (space)");
+  }
+
+  private tick(): void {
+    this.timer = setTimeout(() => {
+      this.go(this.position + 1);
+      if (this.playing && this.position < this.last) this.tick();
+      else this.pause();
+    }, 1000 / Number(this.speed.value));
+  }
+
+  private go(position: number): void {
+    this.commands.go(Math.max(0, Math.min(position, this.last)));
+  }
+
+  /** Not `disabled`: a disabled button would lose the keyboard focus in the middle of stepping. */
+  private enable(name: string, on: boolean): void {
+    const button = this.buttons[name];
+    if (button) mark(button, "aria-disabled", String(!on));
+  }
+
+  private dress(name: "play" | "pause", title: string): void {
+    this.playButton.title = title;
+    this.playButton.setAttribute("aria-label", title);
+    this.playButton.querySelector("path")?.setAttribute("d", ICONS[name]);
+  }
+
+  private button(name: keyof typeof ICONS, title: string, act: () => void): HTMLButtonElement {
+    const button = html("button", { type: "button", class: `mg-button mg-${name}`, title, "aria-label": title });
+    const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const shape = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    shape.setAttribute("d", ICONS[name]);
+    icon.setAttribute("viewBox", "0 0 16 16");
+    icon.setAttribute("aria-hidden", "true");
+    icon.append(shape);
+    button.append(icon);
+    button.addEventListener("click", () => {
+      if (name !== "play") this.pause();
+      act();
+    });
+    this.buttons[name] = button;
+    return button;
+  }
+}

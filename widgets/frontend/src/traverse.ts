@@ -1,0 +1,173 @@
+/**
+ * The traversal lens: the student calls nodes by hand. A pure fold over the list of calls, from the recorded flows
+ * of the first backward pass. docs/trace.md ("Lenses") says what it gives; `Trace.traverse` in Python gives the same.
+ */
+import { PythonWriter } from "./python";
+import type { BackwardStart, Flow, Maybe, Trace } from "./types";
+
+export interface Pile {
+  arrived: number;
+  of: number;
+  gradient: Maybe;
+}
+
+export interface Traversal {
+  calls: number[];
+  pending: Record<string, Pile>;
+  grads: Record<string, Maybe>;
+  early: number[];
+  python: string[];
+}
+
+/** The same, and what the panes draw. */
+export interface State extends Traversal {
+  /** Gradients that went along edges: null where the value is a partial sum that nobody knows. */
+  edges: Map<string, Maybe>;
+  /** The edges of the last call. */
+  now: Set<string>;
+  /** What each call was handed: null where unknown. */
+  given: Maybe[];
+  /** What was there when the last call came too early; else null. */
+  lastEarly: Pile | null;
+}
+
+/** What the first pass of a trace says about its graph. */
+interface Pass {
+  start: BackwardStart;
+  needs: Map<number, number>;
+  leaving: Map<number, Flow[]>;
+  arriving: Map<number, Flow[]>;
+  grads: Map<number, Maybe>;
+  /** How many gradients each node takes. */
+  inputs: Map<number, number>;
+}
+
+interface Arrival {
+  flow: Flow | null;
+  gradient: Maybe;
+  output_nr: number;
+  expression: string;
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+}
+
+/** Reads the first pass of a trace; null where there is none. */
+function firstPass(trace: Trace): Pass | null {
+  const at = trace.events.findIndex((event) => event.kind === "backward_start");
+  const start = trace.events[at];
+  if (start?.kind !== "backward_start") return null;
+  const maps = { leaving: new Map<number, Flow[]>(), arriving: new Map<number, Flow[]>() };
+  const pass: Pass = { start, needs: new Map(start.needs), ...maps, grads: new Map(), inputs: new Map() };
+  for (const event of trace.events.slice(at + 1)) {
+    if ((event.depth ?? 0) !== (start.depth ?? 0)) continue;
+    if (event.kind === "backward_end" || event.kind === "backward_start") break;
+    if (event.kind === "flow") {
+      push(pass.leaving, event.node, event);
+      push(pass.arriving, event.to, event);
+    } else if (event.kind === "accumulate") pass.grads.set(event.node, event.grad);
+    else if (event.kind === "run") pass.inputs.set(event.node, event.gradient.length);
+  }
+  return pass;
+}
+
+/** Plays lists of calls on the first pass of a trace. */
+export class Walk {
+  private readonly pass: Pass | null;
+
+  constructor(private readonly trace: Trace) {
+    this.pass = firstPass(trace);
+  }
+
+  get possible(): boolean {
+    return this.pass !== null;
+  }
+
+  play(calls: readonly number[]): State {
+    const game = new Game(this.trace, this.pass);
+    for (const node of calls) game.call(node);
+    return game.state();
+  }
+}
+
+class Game {
+  private readonly calls: number[] = [];
+  private readonly early: number[] = [];
+  private readonly given: Maybe[] = [];
+  private readonly grads: Record<string, Maybe> = {};
+  private readonly edges = new Map<string, Maybe>();
+  private readonly arrived = new Map<number, Arrival[]>();
+  private readonly roots = new Map<number, number>();
+  private readonly python: PythonWriter;
+  private now = new Set<string>();
+  private lastEarly: Pile | null = null;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly pass: Pass | null,
+  ) {
+    this.python = new PythonWriter(trace);
+    for (const [node, output_nr, gradient] of pass?.start.roots ?? []) {
+      const expression = this.python.root(node, output_nr, gradient);
+      push(this.arrived, node, { flow: null, gradient, output_nr, expression });
+      this.roots.set(node, (this.roots.get(node) ?? 0) + 1);
+    }
+  }
+
+  state(): State {
+    const { calls, early, given, grads, edges, now, lastEarly } = this;
+    const pending = Object.fromEntries([...this.arrived].map(([node, here]) => [node, this.pile(node, here)]));
+    return { calls, early, given, grads, edges, now, lastEarly, pending, python: this.python.lines };
+  }
+
+  /** Calls a node with what lies there; nothing happens where nothing does. */
+  call(node: number): void {
+    const here = this.arrived.get(node);
+    if (!here) return;
+    this.arrived.delete(node);
+    const pile = this.pile(node, here);
+    const early = pile.arrived < pile.of;
+    const known = !early && pile.gradient !== null;
+    if (early && !this.early.includes(node)) this.early.push(node);
+    this.lastEarly = early ? pile : null;
+    this.calls.push(node);
+    this.given.push(pile.gradient);
+    this.passOn(node, here, known);
+    const leaf = this.trace.nodes[node]?.variable;
+    if (leaf !== undefined) this.grads[leaf] = known && !(leaf in this.grads) ? (this.pass?.grads.get(node) ?? null) : null;
+  }
+
+  private passOn(node: number, here: readonly Arrival[], known: boolean): void {
+    const record = this.trace.nodes[node];
+    const takes = this.pass?.inputs.get(node) ?? Math.max(1, record?.outputs.length ?? 0);
+    const result = this.python.call(node, this.calls.length, takes, here);
+    this.now = new Set();
+    for (const flow of this.pass?.leaving.get(node) ?? []) {
+      const expression = (record?.next.length ?? 0) > 1 ? `${result}[${flow.index}]` : result;
+      const gradient = known ? flow.gradient : null;
+      this.python.reach(flow.to, node, flow.index);
+      this.edges.set(`${node}:${flow.index}`, gradient);
+      this.now.add(`${node}:${flow.index}`);
+      const written = flow.gradient === null ? "" : expression;
+      push(this.arrived, flow.to, { flow, gradient, output_nr: flow.output_nr, expression: written });
+    }
+  }
+
+  private pile(node: number, here: readonly Arrival[]): Pile {
+    return { arrived: here.length, of: Math.max(1, this.pass?.needs.get(node) ?? 1), gradient: this.sum(node, here) };
+  }
+
+  /** The value of what lies at a node, where the trace holds this very sum; else null. */
+  private sum(node: number, here: readonly Arrival[]): Maybe {
+    if (here.some((arrival) => arrival.gradient === null)) return null;
+    if (here.length === 1) return here[0]?.gradient ?? null;
+    const flows = here.map((arrival) => arrival.flow).filter((flow) => flow !== null);
+    const recorded = this.pass?.arriving.get(node) ?? [];
+    if (flows.length === 0 || here.length - flows.length !== (this.roots.get(node) ?? 0)) return null;
+    const first = flows.every((flow, at) => flow === recorded[at]);
+    return flows.length === recorded.length || first ? (recorded[flows.length - 1]?.sum ?? null) : null;
+  }
+}

@@ -1,0 +1,104 @@
+"""Where things are drawn on a laid-out graph: sizes of boxes, ports on them, the points of every edge.
+
+The still pictures use it; the browser has the same rules in frontend/src/geometry.ts, and a golden test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from minigrad_widgets.text import shape_text
+
+HEIGHT = 46
+PORTS = 28.0
+
+Data = dict[str, Any]
+Point = tuple[float, float]
+
+
+@dataclass
+class Wire:
+    """One edge of the graph: input `index` of `node` leads to output `output_nr` of `to` (None: no gradient needed)."""
+
+    node: int
+    index: int
+    to: int | None
+    output_nr: int
+    bends: list[Point] = field(default_factory=list)
+    start: Point = (0.0, 0.0)
+    end: Point = (0.0, 0.0)
+
+    @property
+    def key(self) -> str:
+        """The edge's name in a frame."""
+        return f"{self.node}:{self.index}"
+
+    @property
+    def points(self) -> list[Point]:
+        """All points that the edge passes: straight down beside the boxes of each layer that it crosses."""
+        passed = [point for x, y in self.bends for point in ((x, y - HEIGHT / 2), (x, y + HEIGHT / 2))]
+        return [self.start, *passed, self.end]
+
+
+def labels(data: Data, node: int) -> tuple[str, str]:
+    """The two lines of text on a node: its name, and its tensor's name and shape."""
+    record = data["nodes"][node]
+    outputs = record["outputs"]
+    shown = record.get("variable", outputs[0] if outputs else None)
+    tensor = None if shown is None else data["tensors"][shown]
+    parts = [] if tensor is None else [tensor["name"] or "", shape_text(tensor["shape"])]
+    if len(outputs) > 1:
+        parts.append(f"× {len(outputs)}")
+    return record["name"], " · ".join(part for part in parts if part)
+
+
+def width_of(data: Data, node: int) -> int:
+    """The width that holds both lines and the marks of the saved tensors."""
+    title, caption = labels(data, node)
+    marks = 11 * min(4, len(data["nodes"][node]["saved"])) + 8
+    return max(132, ceil(max(len(title) * 8.1 + marks, len(caption) * 6.6 + 58)) + 44)
+
+
+def wires(data: Data) -> list[Wire]:
+    """Every edge of the graph with the points that it passes; those to nothing have only a start."""
+    spots = {int(node): (float(x), float(y)) for node, (x, y) in data["layout"]["nodes"].items()}
+    long = data["layout"].get("edges", {})
+    leaving: dict[int, list[Wire]] = {}
+    arriving: dict[int, list[Wire]] = {}
+    for node in spots:
+        for index, edge in enumerate(data["nodes"][node]["next"]):
+            bends = [(float(x), float(y)) for x, y in long.get(f"{node}:{index}", [])]
+            wire = Wire(node, index, edge and edge[0], edge[1] if edge else 0, bends)
+            leaving.setdefault(node, []).append(wire)
+            if edge:
+                arriving.setdefault(edge[0], []).append(wire)
+    for node, group in leaving.items():
+        _ports(group, spots[node][0], width_of(data, node), lambda wire: _first(wire, spots))
+        for wire in group:
+            wire.start = (wire.end[0], spots[node][1] + HEIGHT / 2)
+    for node, group in arriving.items():
+        _ports(group, spots[node][0], width_of(data, node), lambda wire: _last(wire, spots))
+        for wire in group:
+            wire.end = (wire.end[0], spots[node][1] - HEIGHT / 2)
+    return [wire for group in leaving.values() for wire in group]
+
+
+def _first(wire: Wire, spots: dict[int, Point]) -> float:
+    if wire.to is None:
+        return float("inf")
+    return wire.bends[0][0] if wire.bends else spots[wire.to][0]
+
+
+def _last(wire: Wire, spots: dict[int, Point]) -> float:
+    return wire.bends[-1][0] if wire.bends else spots[wire.node][0]
+
+
+def _ports(group: list[Wire], x: float, width: float, toward: Callable[[Wire], float]) -> None:
+    """Spreads edges over a side of a box, close together and centred, each on the side that it comes from."""
+    group.sort(key=lambda wire: (toward(wire), wire.node, wire.index))
+    gap = min(PORTS, (width - PORTS) / max(1, len(group) - 1))
+    for at, wire in enumerate(group):
+        wire.end = (x + (at - (len(group) - 1) / 2) * gap, 0.0)

@@ -1,0 +1,138 @@
+"""The inspector: step through a recorded program and its backward pass, in both directions.
+
+`Inspector(trace)` as the last line of a cell shows it. The trace is sent to the browser once and stepping runs there,
+so it goes on when the kernel is busy or gone. `step`, `lens`, `selected` and `calls` can be set and observed from
+Python; the browser sends them when it comes to rest, so an observer sees where a student stopped, not every step.
+
+Where no widget can run, the same frame is a picture and a text: `to_png()`, `to_svg()`, `text`. `to_html()` gives a
+page that plays on its own, without a kernel and without asking the network for anything.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from minigrad.recorder import Trace
+from minigrad_widgets import picture
+from minigrad_widgets.layout import place
+from minigrad_widgets.text import Words, traversal_text
+
+STATIC = Path(__file__).parent / "static"
+LENSES = ("backward", "traversal", "all")
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>minigrad inspector</title>
+<style>
+{style}
+body {{ margin: 24px; background: #fff; }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #0d0f12; }} }}
+</style>
+</head>
+<body>
+<main data-minigrad="state" aria-label="minigrad inspector"></main>
+<script type="application/json" id="state">{state}</script>
+<script>
+{player}
+</script>
+</body>
+</html>
+"""
+
+
+class Inspector(anywidget.AnyWidget):
+    """Shows a trace; `lens` is "backward", "traversal" (call nodes by hand) or "all" (every recorded step)."""
+
+    _esm = STATIC / "inspector.js"
+    _css = STATIC / "inspector.css"
+
+    trace = traitlets.Unicode(help="the trace as JSON, sent once").tag(sync=True)
+    lens = traitlets.Enum(LENSES, default_value="backward").tag(sync=True)
+    step = traitlets.Int(0, help="the event that is shown").tag(sync=True)
+    selected = traitlets.Int(None, allow_none=True, help="the node that is selected").tag(sync=True)
+    calls = traitlets.List(traitlets.Int(), help="the nodes called by hand, in order").tag(sync=True)
+
+    def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None) -> None:
+        self._trace = trace
+        self._data: dict[str, Any] = json.loads(trace.to_json())
+        if not self._data["layout"]:
+            self._data["layout"] = place(self._data)
+        first = next(iter(trace.steps("all" if lens == "all" else "backward")), 0)
+        written = json.dumps(self._data, separators=(",", ":"))
+        super().__init__(trace=written, lens=lens, step=first if step is None else step)
+
+    @traitlets.validate("step")
+    def _known_step(self, proposal: dict[str, Any]) -> int:
+        return max(0, min(int(proposal["value"]), len(self._data["events"]) - 1))
+
+    @traitlets.validate("selected")
+    def _known_node(self, proposal: dict[str, Any]) -> int | None:
+        node = proposal["value"]
+        return node if node is not None and 0 <= node < len(self._data["nodes"]) else None
+
+    @property
+    def frame(self) -> dict[str, Any]:
+        """The state of the world after the current step: `trace.frame(step)`."""
+        return dict(self._trace.frame(self.step)) if self._data["events"] else {}
+
+    @property
+    def text(self) -> str:
+        """The current frame in words, the same on every machine."""
+        if not self._data["events"]:
+            return "Inspector: nothing was recorded"
+        if self.lens == "traversal":
+            return f"Inspector, calling nodes by hand\n{self._told_by_hand()}"
+        return f"Inspector, {self._trace.text(self.step)}"
+
+    def to_png(self) -> bytes:
+        """The graph at the current step as a PNG picture."""
+        return picture.png(self._data, self._drawn(), self._title())
+
+    def to_svg(self) -> str:
+        """The graph at the current step as SVG text."""
+        return picture.svg(self._data, self._drawn(), self._title())
+
+    def to_html(self) -> str:
+        """A page that shows this inspector on its own: everything is inside, nothing is asked from the network."""
+        state = {name: getattr(self, name) for name in ("trace", "lens", "step", "selected", "calls")}
+        written = json.dumps(state).replace("<", "\\u003c")
+        style = (STATIC / "inspector.css").read_text(encoding="utf-8")
+        return PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
+
+    def _drawn(self) -> dict[str, Any]:
+        if not self._data["events"]:
+            return picture.EMPTY
+        if self.lens == "traversal" and self._has_pass():
+            return picture.by_hand(self._data, self.frame, dict(self._trace.traverse(self.calls)))
+        return self.frame
+
+    def _has_pass(self) -> bool:
+        return any(event["kind"] == "backward_start" for event in self._data["events"])
+
+    def _told_by_hand(self) -> str:
+        if not self._has_pass():
+            return "no backward pass was recorded: there is nothing to call"
+        return traversal_text(self._data, dict(self._trace.traverse(self.calls)))
+
+    def _title(self) -> str:
+        if not self._data["events"]:
+            return "nothing was recorded"
+        if self.lens == "traversal":
+            return "call the nodes by hand"
+        return f"step {self.step}: {Words(self._data).describe(self.step)}"
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The widget, and what stands for it where none can run: a PNG and a text (an SVG would break PDF export)."""
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        return {**data, "text/plain": self.text, "image/png": b64encode(self.to_png()).decode()}, metadata

@@ -1,0 +1,214 @@
+"""A still picture of one frame: the graph pane, from the same positions as the live view, drawn by matplotlib.
+
+It is what a notebook shows where no widget can run: on a hosting site, in a PDF, in an untrusted notebook. The light
+theme, the Okabe-Ito palette, and the same glyphs, dashes and words as in the browser. A large graph is drawn around
+the node that is lit. Only matplotlib's objects are used, never `pyplot`: a lesson's own figures are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.path import Path
+
+from minigrad_widgets.canvas import FONT, to_png, to_svg
+from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
+from minigrad_widgets.text import Words, brief
+
+Data = dict[str, Any]
+Box = tuple[float, float, float]
+
+INK, SOFT, LINE = "#1d2127", "#5b626d", "#7a828e"
+FLOW, FLOW_INK, BADGE, SAVED = "#56b4e9", "#005a8e", "#e69f00", "#cc79a7"
+LARGEST = (1100.0, 900.0)
+DPI = 100
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one status is drawn; frontend/src/look.ts and style.css say the same."""
+
+    edge: str
+    face: str
+    text: str
+    marker: str
+    filled: bool
+    word: str
+    width: float = 1.2
+    dash: tuple[float, float] | None = None
+
+
+STYLES = {
+    "recorded": Style(LINE, "#ffffff", INK, ".", True, ""),
+    "waiting": Style(LINE, "#ffffff", INK, "o", False, "waits", dash=(4.0, 2.5)),
+    "ready": Style("#e69f00", "#fcf3e0", INK, "D", True, "ready", 2.0),
+    "running": Style("#0072b2", "#0072b2", "#ffffff", ">", True, "runs", 2.0),
+    "done": Style("#009e73", "#e0f3ee", INK, "$✓$", True, "done", 1.4),
+}
+
+
+EMPTY: Data = {
+    "lit": None, "status": {}, "needs": {}, "ready": [], "pending": {}, "edges": {}, "saved": {}, "grads": {},
+}
+
+
+def by_hand(data: Data, frame: Data, walk: Data) -> Data:
+    """A frame that shows a traversal: who was called, where gradients wait, who could be called now."""
+    piles = walk["pending"]
+    needs = {node: pile["of"] - pile["arrived"] for node, pile in piles.items() if pile["arrived"] < pile["of"]}
+    status = {**dict.fromkeys(frame["status"], "recorded"), **dict.fromkeys(walk["calls"], "done")}
+    status.update({node: "waiting" if node in needs else "ready" for node in piles})
+    pending = {node: [pile["gradient"]] for node, pile in piles.items()}
+    return {**frame, **EMPTY, "status": status, "needs": needs, "pending": pending, "saved": frame["saved"]}
+
+
+def png(data: Data, frame: Data, title: str = "") -> bytes:
+    """The picture as PNG."""
+    with rc_context(FONT):
+        return to_png(_figure(data, frame, title))
+
+
+def svg(data: Data, frame: Data, title: str = "") -> str:
+    """The picture as SVG text, the same for the same frame."""
+    with rc_context({**FONT, "svg.hashsalt": "minigrad", "svg.fonttype": "none"}):
+        return to_svg(_figure(data, frame, title))
+
+
+def _figure(data: Data, frame: Data, title: str) -> Figure:
+    left, top, width, height = _window(data, frame)
+    head = 34 if title else 0
+    figure = Figure(figsize=(width / DPI, (height + head) / DPI), dpi=DPI, facecolor="white")
+    axes = figure.add_axes((0, 0, 1, height / (height + head)))
+    axes.set_axis_off()
+    axes.set_xlim(left, left + width)
+    axes.set_ylim(top + height, top)
+    if title:
+        size = min(9.0, 9.0 * width / (6.4 * max(1, len(title))))
+        figure.text(14 / width, 1 - 20 / (height + head), title, fontsize=size, color=INK, va="center")
+    _Drawing(axes, data, frame, (left, top, left + width, top + height)).draw()
+    return figure
+
+
+def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
+    """The part of the graph that is drawn: all of it, or the neighbourhood of the lit node."""
+    width, height = data["layout"]["size"] if data["layout"]["nodes"] else (320.0, 120.0)
+    wide, high = max(320.0, min(width, LARGEST[0])), max(90.0, min(height, LARGEST[1]))
+    nodes = data["layout"]["nodes"]
+    lit = frame["lit"] if frame["lit"] is not None else (frame["ready"] or [None])[0]
+    x, y = nodes.get(str(lit), (width / 2, 0.0))
+    left = (width - wide) / 2 if width <= wide else min(max(0.0, x - wide / 2), width - wide)
+    top = 0.0 if height <= high else min(max(0.0, y - high / 2), height - high)
+    return left, top, wide, high
+
+
+class _Drawing:
+    """Draws one frame on one pair of axes, in the pixels of the layout."""
+
+    def __init__(self, axes: Axes, data: Data, frame: Data, window: tuple[float, float, float, float]) -> None:
+        self.axes, self.data, self.frame, self.words = axes, data, frame, Words(data)
+        self.window = window
+        nodes = {int(node): spot for node, spot in data["layout"]["nodes"].items()}
+        known = {node for node in nodes if node in frame["status"]}
+        self.boxes: dict[int, Box] = {node: (*nodes[node], float(width_of(data, node))) for node in sorted(known)}
+
+    def draw(self) -> None:
+        for wire in wires(self.data):
+            self.edge(wire)
+        for node in self.boxes:
+            if self.inside(node):
+                self.node(node)
+
+    def inside(self, node: int) -> bool:
+        x, y, width = self.boxes[node]
+        left, top, right, bottom = self.window
+        return left <= x + width / 2 and x - width / 2 <= right and top - HEIGHT <= y <= bottom + HEIGHT
+
+    def edge(self, wire: Wire) -> None:
+        if wire.node not in self.boxes:
+            return
+        if wire.to is None:
+            self.stub(*wire.start)
+        elif wire.to in self.boxes and self.passes(wire.points):
+            flowed = wire.key in self.frame["edges"]
+            self.curve(wire.points, FLOW if flowed else LINE, 2.0 if flowed else 1.0)
+            (ax, ay), (bx, by) = wire.points[-2:]
+            self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
+            if flowed:
+                gradient = self.words.value(self.frame["edges"][wire.key])
+                self.label((ax + bx) / 2 + 6, (ay + by) / 2, brief(gradient), FLOW_INK, 8, "bold")
+
+    def passes(self, points: list[Point]) -> bool:
+        left, top, right, bottom = self.window
+        return any(top <= y <= bottom and left <= x <= right for x, y in points)
+
+    def curve(self, points: list[Point], color: str, width: float) -> None:
+        steps: list[Point] = [points[0]]
+        codes = [Path.MOVETO]
+        for (ax, ay), (bx, by) in pairwise(points):
+            middle = (ay + by) / 2
+            steps += [(ax, middle), (bx, middle), (bx, by)]
+            codes += [Path.CURVE4] * 3
+        x, y = points[-1]
+        steps += [(x - 4, y - 6), (x, y - 0.5), (x + 4, y - 6)]
+        codes += [Path.MOVETO, Path.LINETO, Path.LINETO]
+        self.axes.add_patch(PathPatch(Path(steps, codes), fill=False, edgecolor=color, linewidth=width, zorder=1))
+
+    def stub(self, x: float, y: float) -> None:
+        self.axes.plot([x, x], [y, y + 12], color=LINE, linewidth=1, linestyle=":", zorder=1)
+        self.axes.plot([x - 5, x + 5], [y + 12, y + 12], color=LINE, linewidth=1, zorder=1)
+        self.label(x + 8, y + 12, "None", SOFT, 7)
+
+    def node(self, node: int) -> None:
+        x, y, width = self.boxes[node]
+        style = STYLES[self.frame["status"][node]]
+        leaf = self.data["nodes"][node].get("variable") is not None
+        radius = HEIGHT / 2 if leaf else 8
+        if node == self.frame["lit"]:
+            self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="white", linewidth=2.5)
+        dash = {"linestyle": (0, style.dash)} if style.dash else {}
+        self.box(x, y, width, HEIGHT, radius, edgecolor=style.edge, facecolor=style.face, linewidth=style.width, **dash)
+        title, caption = labels(self.data, node)
+        left, ink = x - width / 2, style.text
+        soft = ink if style.face == style.edge else SOFT
+        face = soft if style.face == style.edge else style.edge
+        self.axes.plot([left + 17], [y], marker=style.marker, markersize=8 if style.filled else 7, color=face, zorder=4,
+                       markerfacecolor=face if style.filled else "white", markeredgewidth=1.2 if style.word else 0)
+        self.text(left + 32, y - 8, title, ink, 8.5, "bold")
+        self.text(left + 32, y + 10, caption, soft, 7.5)
+        needs = self.frame["needs"].get(node)
+        word = f"{style.word}: {needs}" if needs is not None and style.word == "waits" else style.word
+        self.text(x + width / 2 - 12, y + 10, word, soft, 7.5, "bold", "right")
+        self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
+
+    def marks(self, node: int, right: float, top: float, color: str) -> None:
+        state = self.frame["saved"].get(node)
+        for at in range(min(4, len(self.data["nodes"][node]["saved"])) if state else 0):
+            self.axes.plot([right - 16.5 - at * 11], [top + 11.5], marker="s", markersize=5, color=color, zorder=4,
+                           fillstyle="full" if state == "held" else "none")
+        known = [each for each in self.frame["pending"].get(node, []) if each is not None]
+        if known:
+            text = f"Σ {brief(self.words.value(known[0]))}"
+            pill = {"boxstyle": "round,pad=0.25,rounding_size=0.8", "facecolor": BADGE, "edgecolor": "white"}
+            self.axes.text(right - 10, top, text, fontsize=7.5, weight="bold", color="#1d1500", va="center", zorder=6,
+                           clip_on=True, bbox=pill, parse_math=False)
+
+    def box(self, x: float, y: float, width: float, height: float, radius: float, **look: Any) -> None:
+        style = f"round,pad=0,rounding_size={radius}"
+        corner = (x - width / 2, y - height / 2)
+        self.axes.add_patch(FancyBboxPatch(corner, width, height, boxstyle=style, zorder=3, **look))
+
+    def text(self, x: float, y: float, text: str, color: str, size: float, weight: str = "normal",
+             align: str = "left") -> None:
+        self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, ha=align, va="center", zorder=5,
+                       clip_on=True, parse_math=False)
+
+    def label(self, x: float, y: float, text: str, color: str, size: float, weight: str = "normal") -> None:
+        pad = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+        self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, va="center", zorder=2, clip_on=True,
+                       bbox=pad, parse_math=False)

@@ -1,0 +1,222 @@
+"""A trace in words: numbers, tensors and events as deterministic text, and a traversal by hand.
+
+The sentences are the ones that the browser shows (frontend/src/format.ts and describe.ts): a golden test holds the two
+equal. They hold no addresses, so that a lesson's outputs can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import hypot
+from typing import Any
+
+Data = dict[str, Any]
+Maybe = int | None
+
+HOOKS = {
+    "tensor": "a hook of its tensor ran",
+    "retain_grad": "retain_grad kept the gradient",
+    "pre": "a pre-hook ran",
+    "post": "a post-hook ran",
+    "post_accumulate": "a hook ran after the gradient was added",
+}
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as it is written on a node."""
+    return f"[{', '.join(map(str, shape))}]" if shape else "scalar"
+
+
+def number(entry: Any, dtype: str = "float32") -> str:
+    """One number, at most four decimals, a point behind a whole float."""
+    if entry is None:
+        return "none"
+    if isinstance(entry, str):
+        return entry if entry == "nan" or entry.endswith("inf") else f"'{entry}'"
+    if isinstance(entry, bool) or not any(kind in dtype for kind in ("float", "complex")):
+        return str(entry)
+    size = abs(entry)
+    if float(entry).is_integer() and size < 1e7:
+        return f"{int(entry)}."
+    if size >= 1e5 or size < 1e-3:
+        digits, exponent = f"{entry:.2e}".split("e")
+        return f"{digits}e{int(exponent)}"
+    return repr(float(f"{entry:.4f}")).removesuffix(".0")
+
+
+def _nested(texts: Sequence[str], shape: Sequence[int], indent: int) -> str:
+    if not shape:
+        return texts[0] if texts else ""
+    first, *rest = shape
+    step = 1
+    for size in rest:
+        step *= size
+    rows = [_nested(texts[at * step : (at + 1) * step], rest, indent + 1) for at in range(first)]
+    gap = "," + "\n" * len(rest) + " " * (indent + 1) if rest else ", "
+    return f"[{gap.join(rows)}]"
+
+
+def _statistics(stats: Data) -> str:
+    parts = [f"{key} {number(stats[key])}" for key in ("min", "max", "mean", "norm")]
+    parts += [f"{stats[key]} {key}" for key in ("nan", "inf") if stats[key]]
+    return ", ".join(parts)
+
+
+def tensor(value: Data | None) -> str:
+    """A value as PyTorch prints a tensor, more or less; a large one by its statistics."""
+    if value is None:
+        return "None"
+    if "data" not in value:
+        return f"tensor of {shape_text(value['shape'])}: {_statistics(value['stats'])}"
+    texts = [number(entry, value["dtype"]) for entry in value["data"]]
+    width = max(map(len, texts), default=0) if len(value["shape"]) > 1 else 0
+    return f"tensor({_nested([text.rjust(width) for text in texts], value['shape'], 7)})"
+
+
+def inline(value: Data | None, limit: int = 60) -> str:
+    """The same on one line, cut where it is long."""
+    text = " ".join(tensor(value).split()).replace("[ ", "[")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def brief(value: Data | None) -> str:
+    """A gradient in a few characters, for an edge: the number, up to three numbers, or shape and norm."""
+    if value is None:
+        return "None"
+    data, shape = value.get("data"), value["shape"]
+    if data is not None and len(data) <= 3 and len(shape) <= 1:
+        texts = [_rounded(entry, value["dtype"]) for entry in data]
+        return f"[{', '.join(texts)}]" if shape else texts[0]
+    norm = value["stats"]["norm"] if data is None else hypot(*(each for each in data if not isinstance(each, str)))
+    return f"{'×'.join(map(str, shape))} ‖{_rounded(norm, 'float32')}‖"
+
+
+def _rounded(entry: Any, dtype: str) -> str:
+    if entry is None or isinstance(entry, (str, bool)) or float(entry).is_integer():
+        return number(entry, dtype)
+    return number(float(f"{entry:.3g}"), dtype)
+
+
+class Words:
+    """The sentences of one trace."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+
+    def value(self, index: Maybe) -> Data | None:
+        """The preview with this id."""
+        return None if index is None else self.data["values"][index]
+
+    def values(self, ids: Iterable[Maybe]) -> str:
+        """Several previews, one behind the other."""
+        return " and ".join(inline(self.value(each)) for each in ids)
+
+    def tensor(self, index: Maybe) -> str:
+        """What a tensor is called: its name in the program, else its number in the trace."""
+        return "a constant" if index is None else self.data["tensors"][index]["name"] or f"tensor {index}"
+
+    def node(self, index: int) -> str:
+        """What a node is called: an AccumulateGrad is told apart by its leaf."""
+        record = self.data["nodes"][index]
+        if record.get("variable") is None:
+            return str(record["name"])
+        return f"AccumulateGrad of {self.tensor(record['variable'])}"
+
+    def describe(self, step: int) -> str:
+        """What happened at a step, in plain words."""
+        event = self.data["events"][step]
+        tell = TELL.get(event["kind"])
+        return "an event of a kind that this inspector does not know" if tell is None else tell(self, event)
+
+
+def _forward(words: Words, event: Data) -> str:
+    outputs = ", ".join(words.tensor(each) for each in event["outputs"]) or "nothing"
+    node = event["node"]
+    recorded = "nothing was recorded" if node is None else f"{words.node(node)} was recorded"
+    return f"{event['op']} ran and made {outputs}; {recorded}"
+
+
+def _start(words: Words, event: Data) -> str:
+    roots = " and ".join(words.node(node) for node, _, _ in event["roots"])
+    given = words.values(value for _, _, value in event["roots"])
+    extra = "; it records a graph of itself" if event["create_graph"] else ""
+    return f"backward starts at {roots} with {given}; the engine counts what each node will receive{extra}"
+
+
+def _hook(words: Words, event: Data) -> str:
+    what = HOOKS.get(event["hook"], f"a hook ({event['hook']}) ran")
+    name = f" ({event['name']})" if event["name"] and event["hook"] != "retain_grad" else ""
+    left = f"; the gradient is {words.values(event['gradient'])}" if event["gradient"] else ""
+    return f"{words.node(event['node'])}: {what}{name}{left}"
+
+
+def _flow(words: Words, event: Data) -> str:
+    way = f"from {words.node(event['node'])} to {words.node(event['to'])}"
+    says = f"{inline(words.value(event['gradient']))} flows {way}"
+    output = f", output {event['output_nr']}" if event["output_nr"] > 0 else ""
+    piled = "" if event["sum"] == event["gradient"] else f"; {inline(words.value(event['sum']))} has piled up there"
+    return says + output + piled
+
+
+def _accumulate(words: Words, event: Data) -> str:
+    gradient, grad = inline(words.value(event["gradient"])), inline(words.value(event["grad"]))
+    return f"{words.tensor(event['tensor'])}.grad receives {gradient} and is now {grad}"
+
+
+def _call(words: Words, event: Data) -> str:
+    gave = f"gave {words.values(event['result'])}" if event["result"] else "gave nothing back"
+    return f"{words.node(event['node'])} was called by hand with {words.values(event['gradient'])} and {gave}"
+
+
+TELL: dict[str, Callable[[Words, Data], str]] = {
+    "forward": _forward,
+    "save": lambda words, event: f"{words.node(event['node'])} saved what its derivative will need",
+    "version": lambda words, event: (
+        f"an in-place op raised the version of {words.tensor(event['tensor'])} to {event['version']}"
+    ),
+    "mode": lambda words, event: f"{event['mode']} mode is {'on' if event['on'] else 'off'}",
+    "backward_start": _start,
+    "ready": lambda words, event: (
+        f"{words.node(event['node'])} has every gradient it waited for: it joins the ready queue"
+    ),
+    "run": lambda words, event: f"{words.node(event['node'])} runs; it received {words.values(event['gradient'])}",
+    "hook": _hook,
+    "release": lambda words, event: f"{words.node(event['node'])} lets go of its saved tensors",
+    "flow": _flow,
+    "accumulate": _accumulate,
+    "capture": lambda words, event: (
+        f"autograd.grad keeps {inline(words.value(event['gradient']))} for {words.tensor(event['tensor'])}"
+    ),
+    "backward_end": lambda words, event: "the pass is over",
+    "call": _call,
+    "error": lambda words, event: f"{event['type']}: {event['message']}",
+}
+LIMIT = 24
+
+
+def _list(parts: Sequence[str]) -> str:
+    shown = list(parts[:LIMIT])
+    if len(parts) > LIMIT:
+        shown.append(f"and {len(parts) - LIMIT} more")
+    return ", ".join(shown) or "none"
+
+
+def traversal_text(data: Data, walk: Data) -> str:
+    """A traversal by hand as text: the calls, what is pending, what came too early, the leaves' `.grad`."""
+    words = Words(data)
+    pending = [
+        f"{words.node(node)} {pile['arrived']} of {pile['of']} ({_known(words, pile['gradient'])})"
+        for node, pile in sorted(walk["pending"].items())
+    ]
+    grads = [f"{words.tensor(each)} {_known(words, value)}" for each, value in sorted(walk["grads"].items())]
+    lines = [
+        f"called: {_list([words.node(node) for node in walk['calls']])}",
+        f"pending: {_list(pending)}",
+        f"too early: {_list([words.node(node) for node in walk['early']])}",
+        f".grad: {_list(grads)}",
+    ]
+    return "\n".join(lines)
+
+
+def _known(words: Words, value: Maybe) -> str:
+    return "a partial sum" if value is None else inline(words.value(value))
