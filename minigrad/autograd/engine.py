@@ -73,12 +73,12 @@ def _counts(task: GraphTask) -> dict[Any, int]:
 def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
     needs, pending, ready, due = task.needs, task.pending, [], task.due
-    xp, unpack, first_order, keep = task.xp, task.unpack, task.first_order, task.keep
+    xp, first_order, keep = task.xp, task.first_order, task.keep
     straight = task.observer is None and task.captures is None
     mine, grad = False, None
     while True:
         ahead, index = None, -1
-        for target, given in zip(node.next, grads, strict=False):
+        for target, given in zip(node.next, grads):
             index += 1
             if target is None:
                 continue
@@ -101,8 +101,8 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
             node, grad = ahead, ahead_grad
         else:
             return
-        if straight and node.rare is None and not node.special:
-            grads, mine = differentiate(node, grad, xp, unpack, first_order), first_order
+        if straight and node.rare is None:
+            grads, mine = differentiate(node, grad, xp, first_order), first_order
             if not keep and node.saved:
                 node.saved = None
         else:

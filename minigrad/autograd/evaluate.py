@@ -22,26 +22,25 @@ from minigrad.autograd.saved import REGISTRY
 __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
 
 
-def differentiate(node: Node, grad: Any, xp: Any, unpack: Any, first_order: bool) -> Any:
+def differentiate(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
     """The gradients of a node's inputs, by its formula, summed and cast to fit them. Straight calls come first."""
     if grad is None:
         return (None,) * len(node.next)
-    formula = node.kernel if first_order else node.backward
     kept = node.saved
     if kept or kept is None:
-        values = unpack(node)
+        values = node.arrays() if first_order else saved.tensors(node)
         if node.const:
-            grads = formula(xp, grad, *values, *node.const)
+            grads = node.backward(xp, grad, *values, *node.const)
         elif len(values) == 2:
-            grads = formula(xp, grad, values[0], values[1])
+            grads = node.backward(xp, grad, values[0], values[1])
         elif len(values) == 1:
-            grads = formula(xp, grad, values[0])
+            grads = node.backward(xp, grad, values[0])
         else:
-            grads = formula(xp, grad, *values)
+            grads = node.backward(xp, grad, *values)
     elif node.const:
-        grads = formula(xp, grad, *node.const)
+        grads = node.backward(xp, grad, *node.const)
     else:
-        grads = formula(xp, grad)
+        grads = node.backward(xp, grad)
     if node.fit is not None:
         parts = grads if type(grads) is tuple else (grads,)
         grads = tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
@@ -65,7 +64,7 @@ def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
 def derivatives(task: GraphTask, node: Node, grads: list[Any]) -> tuple[Any, ...]:
     """The gradients of a node's inputs, as user code sees them: None where the input has no edge."""
     found = node.apply(grads, task) if node.special else differentiate(
-        node, grads[0], task.xp, task.unpack, task.first_order)
+        node, grads[0], task.xp, task.first_order)
     parts = found if type(found) is tuple else (found,)
     return tuple([None if edge is None else g for edge, g in zip(node.next, parts, strict=True)])
 

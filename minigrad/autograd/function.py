@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.grad_mode import LOCAL, no_grad, set_grad_enabled
-from minigrad.autograd.graph import Node, edge_of, extras_of, next_sequence_nr
+from minigrad.autograd.graph import Node, NodeExtras, edge_of, extras_of, next_sequence_nr
 from minigrad.autograd.saved import FREED, pack, tensors, versions_of
 from minigrad.backends.numpy import WORDS
 
@@ -74,7 +74,7 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
         self.next = tuple([edge_of(a) if isinstance(a, Tensor) and a._requires_grad else None for a in args])
         self.output_nrs = tuple([a._output_nr if isinstance(a, Tensor) else 0 for a in args])
         self.input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
-        self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, None
+        self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, NodeExtras()
         self.outputs, self.output_info, self.saved_nrs = 1, [], ()
         self.sequence_nr = next_sequence_nr()
 

@@ -84,8 +84,8 @@ class Node:
 
     outputs: int = 1  # how many gradients come in; ops of several outputs set their own
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
-    special: ClassVar[bool] = False  # not the straight path of the engine: several outputs, or user code
-    kernel: ClassVar[Any]  # the formula on arrays; a hot op may have a fused one beside `backward`
+    special: ClassVar[bool] = False  # several outputs, or user code: such a node always has `rare`
+    arrays: ClassVar[Any] = _saved.arrays  # takes out what was saved, by the way that fits its kinds (saved.py)
     backward: Any
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
@@ -93,8 +93,10 @@ class Node:
         if number is not None:
             cls.op = name or cls.__name__
             cls.__name__ = cls.__qualname__ = f"{cls.op}Backward{number}"
-        if "backward" in cls.__dict__ and "kernel" not in cls.__dict__:
-            cls.kernel = cls.backward
+        if "arrays" not in cls.__dict__:
+            kinds = {name == "result" for name in cls.saves}
+            cls.arrays = (_saved.arrays_of_results if kinds == {True} else
+                          _saved.arrays_of_inputs if len(cls.saves) == 2 and kinds == {False} else _saved.arrays)
         for index, name in enumerate(cls.__dict__.get("saves", ())):
             setattr(cls, f"_saved_{name}", property(lambda node, index=index: _saved.tensors(node)[index]))
 
@@ -240,5 +242,4 @@ class ManyOutputs(Node, number=None):
         if all(g is None for g in grads):
             return (None,) * len(self.next)
         full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
-        formula = self.kernel if task.first_order else self.backward
-        return formula(task.xp, full, *task.unpack(self), *self.const)
+        return self.backward(task.xp, full, *(self.arrays() if task.first_order else _saved.tensors(self)), *self.const)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.autograd import saved
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import REGISTRY
@@ -37,12 +36,11 @@ class GraphTask:
     """
 
     __slots__ = ("captured", "captures", "due", "first_order", "keep", "needs", "observer", "owned", "pending", "runs",
-                 "total", "unpack", "xp")
+                 "total", "xp")
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
         self.first_order = not create_graph
         self.xp = REGISTRY.words if create_graph else WORDS
-        self.unpack = saved.tensors if create_graph else saved.arrays
         self.keep = keep
         self.observer = LOCAL.observer
         self.needs: dict[Any, int | None] = {}

@@ -109,8 +109,9 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     node = None
     if LOCAL.grad_enabled and any([x._requires_grad for x in inputs]):
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
-        if LOCAL.saved_tensors_hooks:
+        if LOCAL.saved_tensors_hooks and saved:
             node.saved = tuple([pack(node, i, s) for i, s in enumerate(saved)])
+            node.extras()  # off the straight path: what was saved has to be unpacked
     if LOCAL.observer is not None:
         LOCAL.observer.forward(cls.op, node, inputs, (t,))
     return t
@@ -123,6 +124,7 @@ def record_many(cls: type[Node], arrays: Sequence[Any], a: Tensor, const: tuple[
     node = None
     if a._requires_grad and LOCAL.grad_enabled:
         node = node_for(cls, (a,), (), const, None)
+        node.extras()
         node.outputs = len(arrays)
         node.output_info = [(x.shape, x.dtype) for x in arrays]  # type: ignore[attr-defined]  # ManyOutputs has it
         for i, t in enumerate(made):

@@ -85,22 +85,35 @@ def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def arrays(node: Any) -> tuple[Any, ...]:
-    """The saved values of a node as arrays, their versions checked. The frequent cases come first."""
-    saved: tuple[Any, ...] | None = node.saved
-    if saved is None:
+    """The saved values of a node as arrays, their versions checked."""
+    if node.saved is None:
         raise RuntimeError(FREED)
-    if node.rare is None and node.versions is None:
-        if len(saved) == 2:
-            a, b = saved
-            if a is None:
-                if type(b) is not Packed and is_tensor(b) and b._version_counter is None:
-                    return None, b.array
-            elif is_tensor(a) and a._version_counter is None and is_tensor(b) and b._version_counter is None:
-                return a.array, b.array
-        elif len(saved) == 1 and is_array(saved[0]):
-            return saved
     check_versions(node)
-    return tuple([s.array if is_tensor(s) else s.unpacked().array if type(s) is Packed else s for s in saved])
+    return tuple([s.array if is_tensor(s) else s.unpacked().array if type(s) is Packed else s for s in node.saved])
+
+
+def arrays_of_inputs(node: Any) -> tuple[Any, ...]:
+    """`arrays` for a node that saves two inputs, straight where neither has a version yet."""
+    if node.saved is None or node.rare is not None or node.versions is not None:
+        return arrays(node)
+    a, b = node.saved
+    if a is None:
+        if b is None or b._version_counter is None:
+            return None, b if b is None else b.array
+    elif b is None:
+        if a._version_counter is None:
+            return a.array, None
+    elif a._version_counter is None and b._version_counter is None:
+        return a.array, b.array
+    return arrays(node)
+
+
+def arrays_of_results(node: Any) -> tuple[Any, ...]:
+    """`arrays` for a node that saves results or numbers only: bare data, changed or packed only where `rare` is set."""
+    if node.saved is None or node.rare is not None:
+        return arrays(node)
+    saved: tuple[Any, ...] = node.saved
+    return saved
 
 
 def tensors(node: Any) -> tuple[Any, ...]:

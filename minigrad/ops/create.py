@@ -26,7 +26,7 @@ def made(array: Any, requires_grad: bool = False, what: str = "tensor") -> Tenso
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return plain(array, requires_grad)
+    return plain(array[()], requires_grad)  # a 0-d array becomes a NumPy scalar (see `owned`), others stay
 
 
 def numpy_dtype(dtype: Dtype, default: Any = FLOAT32) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
+from minigrad.autograd.saved import arrays_of_results
 from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
 
 Operand = Any  # a Tensor or a Python number
@@ -85,7 +86,7 @@ class Mul(Node):
         x = a.array
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
-            return b if b is NotImplemented else record2(Mul, x * b, a, NUMBER, (None, b))
+            return b if b is NotImplemented else record2(MulNumber, x * b, a, NUMBER, (b,))
         y = b.array
         saved = a if b._requires_grad else None, b if a._requires_grad else None
         if x.shape == y.shape and x.dtype is y.dtype:
@@ -95,6 +96,17 @@ class Mul(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
         return None if b is None else g * b, None if a is None else g * a
+
+
+class MulNumber(Node, name="Mul"):
+    """A tensor times a number, which has no edge."""
+
+    __slots__ = ()
+    saves = ("other",)
+    arrays = arrays_of_results
+
+    def backward(self, xp: Any, g: Any, c: float) -> Grads:
+        return g * c, None
 
 
 class Div(Node):
@@ -108,7 +120,7 @@ class Div(Node):
             x = x.astype(FLOAT32) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
-            return b if b is NotImplemented else record2(Div, x / b, a, NUMBER, (None, b))
+            return b if b is NotImplemented else record2(DivNumber, x / b, a, NUMBER, (b,))
         y = b.array
         saved = a if b._requires_grad else None, b
         if x.shape == y.shape and x.dtype is y.dtype:
@@ -118,6 +130,17 @@ class Div(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
         return g / b, None if a is None else -g * ((a / b) / b)
+
+
+class DivNumber(Node, name="Div"):
+    """A tensor over a number, which has no edge."""
+
+    __slots__ = ()
+    saves = ("other",)
+    arrays = arrays_of_results
+
+    def backward(self, xp: Any, g: Any, c: float) -> Grads:
+        return g / c, None
 
 
 class Reciprocal(Node):
