@@ -11,28 +11,128 @@ from types import ModuleType
 from minigrad import autograd
 from minigrad import ops as _ops
 from minigrad._device import device
-from minigrad._dtype import (Size, bool, double, dtype, float, float16, float32, float64, half, int, int8, int16, int32,
-                             int64, long, short, uint8)
+from minigrad._dtype import (
+    Size,
+    bool,
+    double,
+    dtype,
+    float,
+    float16,
+    float32,
+    float64,
+    half,
+    int,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    short,
+    uint8,
+)
 from minigrad._tensor import Tensor
-from minigrad.autograd.grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled,
-                                         no_grad, set_grad_enabled)
-from minigrad.ops.compare import (allclose, eq, equal, ge, gt, isclose, isfinite, isinf, isnan, le, logical_and,
-                                  logical_not, logical_or, lt, ne)
+from minigrad.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from minigrad.ops.compare import all_ as all
+from minigrad.ops.compare import (
+    allclose,
+    eq,
+    equal,
+    ge,
+    gt,
+    isclose,
+    isfinite,
+    isinf,
+    isnan,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    lt,
+    ne,
+)
 from minigrad.ops.compare import any_ as any
 from minigrad.ops.copy import clone
-from minigrad.ops.create import (arange, as_tensor, empty, eye, from_numpy, full, full_like, is_tensor, linspace, numel,
-                                 ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)
-from minigrad.ops.functions import (abs, add, cos, div, exp, log, mul, neg, pow, reciprocal, relu, rsub, sigmoid, sign,
-                                    sin, sqrt, square, sub, tanh, where)
+from minigrad.ops.create import (
+    arange,
+    as_tensor,
+    empty,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    is_tensor,
+    linspace,
+    numel,
+    ones,
+    ones_like,
+    scalar_tensor,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from minigrad.ops.functions import (
+    abs,
+    add,
+    cos,
+    div,
+    exp,
+    log,
+    mul,
+    neg,
+    pow,
+    reciprocal,
+    relu,
+    rsub,
+    sigmoid,
+    sign,
+    sin,
+    sqrt,
+    square,
+    sub,
+    tanh,
+    where,
+)
 from minigrad.ops.linalg import addmm, bmm, dot, matmul, mm, mv
 from minigrad.ops.reduce import mean, norm
 from minigrad.ops.reduce import sum_ as sum
-from minigrad.ops.shape import (cat, chunk, flatten, movedim, permute, reshape, split, squeeze, stack, t, transpose,
-                                unbind, unsqueeze)
-
-from minigrad.random import (Generator, default_generator, get_rng_state, initial_seed, manual_seed, rand, rand_like,
-                             randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
+from minigrad.ops.shape import (
+    cat,
+    chunk,
+    flatten,
+    movedim,
+    permute,
+    reshape,
+    split,
+    squeeze,
+    stack,
+    t,
+    transpose,
+    unbind,
+    unsqueeze,
+)
+from minigrad.random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
 
 __version__ = "0.1.0"
 LATER = ("nn", "optim", "utils")

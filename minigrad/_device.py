@@ -7,7 +7,7 @@ import re
 __all__ = ["CPU", "device", "on_cpu"]
 
 
-class device:  # noqa: N801 (PyTorch's name)
+class device:
     """Where a tensor's data lives: `device("cpu")`.
 
     Raises:
@@ -15,6 +15,9 @@ class device:  # noqa: N801 (PyTorch's name)
     """
 
     __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
 
     def __init__(self, name: str | device, index: int | None = None) -> None:
         if isinstance(name, device):

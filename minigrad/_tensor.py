@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minigrad._device import CPU, device
 from minigrad._dtype import Size, dtype, from_numpy_dtype
+from minigrad._tensor_errors import NON_LEAF_GRAD, NOT_A_LEAF, check_grad
 from minigrad._tensor_str import tensor_repr
 from minigrad.autograd import _api
 from minigrad.autograd.grad_mode import LOCAL
@@ -25,18 +26,6 @@ from minigrad.autograd.hooks import HookDict, RemovableHandle
 from minigrad.autograd.saved import REGISTRY, VersionCounter
 
 __all__ = ["Tensor", "counter_of", "owned", "plain"]
-
-NON_LEAF_GRAD = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
-    "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
-)
-NOT_A_LEAF = (
-    "you can only change requires_grad flags of leaf variables."
-    " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
-    "var_no_grad = var.detach()."
-)
 
 
 class Tensor:
@@ -103,29 +92,14 @@ class Tensor:
     @grad.setter
     def grad(self, new: Tensor | None) -> None:
         if new is not None:
-            self._check_grad(new)
+            if not isinstance(new, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
+            check_grad(self, new)
         self._grad = new
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
-
-    def _check_grad(self, new: Any) -> None:
-        if not isinstance(new, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
-        if new is self:
-            raise RuntimeError("can't assign Variable as its own grad")
-        if new.array.dtype != self.array.dtype:
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{_scalar_type(new)}' to a tensor with grad_dtype "
-                f"'{self.dtype.type_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-                "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any "
-                "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
-                "downstream systems that assume they match.")
-        if new.array.shape != self.array.shape:
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size "
-                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size")
 
     @property
     def retains_grad(self) -> bool:
@@ -296,10 +270,12 @@ class Tensor:
         """The data as a NumPy array that shares memory with this tensor."""
         if self._requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        return owned(self)
+        array: np.ndarray[Any, Any] = owned(self)
+        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+        array: np.ndarray[Any, Any] = np.array(self.numpy(), dtype=dtype, copy=copy)
+        return array
 
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number."""
@@ -320,8 +296,6 @@ class Tensor:
         if self.array.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
-
-    unbind: Callable[..., Sequence[Tensor]]  # bound by minigrad.ops
 
     def __bool__(self) -> bool:
         if self.array.size > 1:
@@ -344,13 +318,23 @@ class Tensor:
     def __repr__(self) -> str:
         return tensor_repr(self)
 
+    if TYPE_CHECKING:  # what minigrad.ops binds, for a type checker
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Tensor) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.array.ndim == 0 else object.__format__(self, spec)
-
-
-def _scalar_type(tensor: Tensor) -> str:
-    """The C++ name of a dtype, as some of PyTorch's errors print it."""
-    return {"float32": "float", "float64": "double"}.get(tensor.dtype.name, tensor.dtype.name)
 
 
 def plain(array: Any, requires_grad: bool = False) -> Tensor:
@@ -365,7 +349,7 @@ def plain(array: Any, requires_grad: bool = False) -> Tensor:
     return made
 
 
-def owned(tensor: Tensor) -> np.ndarray[Any, Any]:
+def owned(tensor: Tensor) -> Any:
     """The data as a real array, which views, `detach()` and in-place ops can share.
 
     0-d results are NumPy scalars until somebody asks here (operators on scalars cost half). A node that saved this

@@ -6,4 +6,5 @@ from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.autograd.gradcheck import gradcheck
 
-__all__ = ["Function", "backward", "enable_grad", "grad", "gradcheck", "graph", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "enable_grad", "grad", "gradcheck", "graph", "inference_mode", "no_grad",
+           "set_grad_enabled"]

@@ -42,15 +42,10 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
     grads = _root_grads(roots, _sequence(grad_tensors) if grad_tensors is not None else [None] * len(roots))
     if not roots:
         return
-    captures: dict[Any, list[tuple[int, int]]] | None = None
-    if wanted is not None:
-        captures = {}
-        for index, tensor in enumerate(wanted):
-            _check_wanted(tensor)
-            if is_tensor(tensor) and tensor._grad_fn is not None:
-                tensor.retain_grad()
-            node, output_nr = _destination(tensor)
-            captures.setdefault(node, []).append((output_nr, index))
+    captures = None if wanted is None else _captures(wanted)
+    for tensor in wanted or ():
+        if is_tensor(tensor) and tensor._grad_fn is not None:
+            tensor.retain_grad()
     _warn_of_cycle(create_graph)
     execute(_edges(roots), grads, create_graph=create_graph, captures=captures,
             keep=create_graph if retain_graph is None else retain_graph)
@@ -77,17 +72,13 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
                       "gradient for other parts of the graph, please use torch.autograd.backward.", FutureWarning,
                       stacklevel=2)
-    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    allow_unused = bool(materialize_grads or allow_unused)
     roots, wanted = _sequence(outputs), _sequence(inputs)
     vectors = _sequence(grad_outputs) if grad_outputs is not None else [None] * len(roots)
     if is_grads_batched:
         return _batched(roots, wanted, vectors, retain_graph, create_graph, allow_unused, materialize_grads)
     grads = _root_grads(roots, vectors)
-    captures: dict[Any, list[tuple[int, int]]] = {}
-    for index, tensor in enumerate(wanted):
-        _check_wanted(tensor)
-        node, output_nr = _destination(tensor)
-        captures.setdefault(node, []).append((output_nr, index))
+    captures = _captures(wanted)
     found = execute(_edges(roots), grads, create_graph=create_graph, captures=captures, accumulate=False,
                     keep=create_graph if retain_graph is None else retain_graph)
     for index, got in enumerate(found):
@@ -125,9 +116,15 @@ def _edges(roots: Sequence[Any]) -> list[tuple[Any, int]]:
     return [_destination(root) for root in roots]
 
 
-def _check_wanted(tensor: Any) -> None:
-    if is_tensor(tensor) and not tensor._requires_grad:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
+def _captures(wanted: Sequence[Any]) -> dict[Any, list[tuple[int, int]]]:
+    """Where the gradients of the inputs are found: by node or leaf, (output number, index of the input)."""
+    captures: dict[Any, list[tuple[int, int]]] = {}
+    for index, tensor in enumerate(wanted):
+        if is_tensor(tensor) and not tensor._requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        node, output_nr = _destination(tensor)
+        captures.setdefault(node, []).append((output_nr, index))
+    return captures
 
 
 def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:

@@ -72,7 +72,8 @@ def _counts(task: GraphTask) -> dict[Any, int]:
 
 def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
-    needs, pending, ready, due = task.needs, task.pending, [], task.due
+    needs, pending, due = task.needs, task.pending, task.due
+    ready: list[tuple[int, Node, Any]] = []
     xp, first_order, keep = task.xp, task.first_order, task.keep
     straight = task.observer is None and task.captures is None
     mine, grad = False, None
@@ -123,26 +124,11 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
     if left == 0:
         target = target.variable
         left = task.needs[target] or 0
-    pending, owned = task.pending, task.owned
-    total = old = pending.get(target)
     output_nr = node.output_nrs[index] if node.output_nrs is not None else 0
-    if type(old) is list:
-        if given is not None:
-            old[output_nr] = given if old[output_nr] is None else old[output_nr] + given
-    elif old is None:
-        total = given
-        if new and type(given) is ndarray and given.base is None:
-            owned.add(target)
-    elif given is not None:
-        if target in owned:
-            old += given
-        else:
-            total = old + given
-            if task.first_order and type(total) is ndarray:
-                owned.add(target)
-    task.total = total
+    task.total = total = pile(task, target, given, output_nr, new)
+    pending, owned = task.pending, task.owned
     if task.observer is not None and type(node) is not GraphRoot:
-        task.observer.flow(node, index, edge, output_nr, given, total[output_nr] if type(old) is list else total)
+        task.observer.flow(node, index, edge, output_nr, given, total[output_nr] if type(total) is list else total)
     if left != 1 and left != -1:
         pending[target] = total
         task.needs[target] = left - 1 if left > 0 else left + 1
@@ -154,6 +140,28 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
         task.due.append((target, total, target in owned))
     owned.discard(target)
     return left == 1
+
+
+def pile(task: GraphTask, target: Any, given: Any, output_nr: int, new: bool) -> Any:
+    """What has piled up at `target` with this gradient; in place where nobody else holds the pile (NOTE 3)."""
+    old, owned = task.pending.get(target), task.owned
+    if type(old) is list:
+        if given is not None:
+            old[output_nr] = given if old[output_nr] is None else old[output_nr] + given
+        return old
+    if old is None:
+        if new and type(given) is ndarray and given.base is None:
+            owned.add(target)
+        return given
+    if given is None:
+        return old
+    if target in owned:
+        old += given
+        return old
+    total = old + given
+    if task.first_order and type(total) is ndarray:
+        owned.add(target)
+    return total
 
 
 def flush(task: GraphTask) -> None:

@@ -8,7 +8,7 @@ forward and backward share *is* that node. Lesson 9 steps through `apply`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,13 @@ class FunctionCtx:
     """What `forward` and `backward` share: save tensors here, and ask what is needed."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # the node that derives from this class has a dict for them, and for the user's attributes
+        to_save: tuple[Any, ...]
+        non_differentiable: tuple[Any, ...]
+        dirty_tensors: tuple[Any, ...]
+        materialize_grads: bool
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs (or None) for backward, as `saved_tensors`. Call it once, in forward.
@@ -58,10 +65,6 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
     special = True
     _forward_cls: ClassVar[Any] = None
 
-    to_save: tuple[Any, ...]
-    non_differentiable: tuple[Any, ...]
-    dirty_tensors: tuple[Any, ...]
-    materialize_grads: bool
     needs_input_grad: tuple[bool, ...]
     input_info: list[tuple[tuple[int, ...], Any] | None]
     output_info: list[tuple[tuple[int, ...], Any]]
@@ -247,7 +250,7 @@ class _Error(Function):
     """Passes its input on; raises when a gradient reaches it."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor) -> Any:
         return x.clone()
 
     @staticmethod

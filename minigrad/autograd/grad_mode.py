@@ -128,7 +128,7 @@ class _DecoratorContextManager:
                     with self.clone():
                         generator.close()
                     raise
-                except BaseException as error:  # handed on to the generator, whatever it is
+                except BaseException as error:  # noqa: BLE001 (handed on to the generator, whatever it is)
                     step, sent = cast(Any, generator.throw), cast(Any, error)
 
         return inside
@@ -156,19 +156,19 @@ class _GradMode(_NoParamDecoratorContextManager):
         switch(self.before)
 
 
-class no_grad(_GradMode):  # noqa: N801 (PyTorch's name)
+class no_grad(_GradMode):
     """No op inside is recorded: results have `requires_grad=False`. A context and a decorator."""
 
     on = False
 
 
-class enable_grad(_GradMode):  # noqa: N801 (PyTorch's name)
+class enable_grad(_GradMode):
     """Ops inside are recorded again, inside of a `no_grad` block. A context and a decorator."""
 
     on = True
 
 
-class set_grad_enabled(_DecoratorContextManager):  # noqa: N801 (PyTorch's name)
+class set_grad_enabled(_DecoratorContextManager):
     """Switch recording on or off: at once as a function, for a block as a context, per call as a decorator."""
 
     def __init__(self, mode: bool) -> None:
@@ -194,7 +194,7 @@ class set_grad_enabled(_DecoratorContextManager):  # noqa: N801 (PyTorch's name)
         return self.__class__(self.mode)
 
 
-class inference_mode(_DecoratorContextManager):  # noqa: N801 (PyTorch's name)
+class inference_mode(_DecoratorContextManager):
     """Like `no_grad`, and tensors made inside can never take part in autograd (`is_inference()` is True)."""
 
     def __new__(cls, mode: Any = True) -> Any:

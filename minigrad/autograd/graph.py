@@ -7,6 +7,7 @@ per leaf tensor. Lesson 3 walks a graph by hand.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable
@@ -63,7 +64,8 @@ class Node:
     """One recorded op.
 
     A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the one
-    formula of its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
+    formula of its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`,
+    another word by `name=`).
 
     `next`: for each input a node, a leaf tensor (its AccumulateGrad appears when somebody looks) or None;
     `output_nrs`: which output of it (None: all 0); `saved`: tensors (inputs), arrays (results), None (nobody wants
@@ -87,6 +89,7 @@ class Node:
     special: ClassVar[bool] = False  # several outputs, or user code: such a node always has `rare`
     arrays: ClassVar[Any] = _saved.arrays  # takes out what was saved, by the way that fits its kinds (saved.py)
     backward: Any
+    apply: Any  # of a special node: all of its gradients at once, in a pass
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -98,7 +101,7 @@ class Node:
             cls.arrays = (_saved.arrays_of_results if kinds == {True} else
                           _saved.arrays_of_inputs if len(cls.saves) == 2 and kinds == {False} else _saved.arrays)
         for index, name in enumerate(cls.__dict__.get("saves", ())):
-            setattr(cls, f"_saved_{name}", property(lambda node, index=index: _saved.tensors(node)[index]))
+            setattr(cls, f"_saved_{name}", property(functools.partial(_saved.value_of, index=index)))
 
     op: ClassVar[str] = ""
 

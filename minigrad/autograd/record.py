@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, counter_of, owned, plain
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
-from minigrad.autograd.graph import Node, edge_of, extras_of, next_sequence_nr
+from minigrad.autograd.graph import ManyOutputs, Node, edge_of, extras_of, next_sequence_nr
 from minigrad.autograd.saved import pack, versions_of
 
 __all__ = ["NUMBER", "in_place", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
@@ -85,7 +85,7 @@ def record_n(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple
     if UNUSUAL.count:
         return record_unusual(cls, array, inputs, saved, const, fit)
     t = plain(array)
-    if any([x._requires_grad for x in inputs]):
+    if any(x._requires_grad for x in inputs):
         t._grad_fn, t._requires_grad = node_for(cls, inputs, saved, const, fit), True
     return t
 
@@ -94,12 +94,18 @@ def node_for(cls: type[Node], inputs: Sequence[Tensor], saved: tuple[Any, ...], 
              fit: tuple[Any, ...] | None) -> Node:
     """A node over these inputs, in general code."""
     n = cls()
+    fill(n, inputs, saved, const, fit)
+    return n
+
+
+def fill(n: Node, inputs: Sequence[Tensor], saved: tuple[Any, ...], const: tuple[Any, ...],
+         fit: tuple[Any, ...] | None) -> None:
+    """The slots of a new node."""
     n.next = tuple([edge_of(x) if x._requires_grad else None for x in inputs])
     n.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
     n.saved, n.const, n.fit, n.rare = saved, const, fit, None
     n.versions = versions_of(saved) if saved else None
     n.sequence_nr = next_sequence_nr()
-    return n
 
 
 def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple[Any, ...],
@@ -107,7 +113,7 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     """The same when something unusual is on, in this thread or in another."""
     t = plain(array)
     node = None
-    if LOCAL.grad_enabled and any([x._requires_grad for x in inputs]):
+    if LOCAL.grad_enabled and any(x._requires_grad for x in inputs):
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
         if LOCAL.saved_tensors_hooks and saved:
             node.saved = tuple([pack(node, i, s) for i, s in enumerate(saved)])
@@ -117,16 +123,17 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     return t
 
 
-def record_many(cls: type[Node], arrays: Sequence[Any], a: Tensor, const: tuple[Any, ...] = (),
+def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const: tuple[Any, ...] = (),
                 views: bool = False) -> tuple[Tensor, ...]:
     """The results of an op with one input and several outputs."""
     made = tuple([plain(array) for array in arrays])
     node = None
     if a._requires_grad and LOCAL.grad_enabled:
-        node = node_for(cls, (a,), (), const, None)
+        node = cls()
+        fill(node, (a,), (), const, None)
         node.extras()
         node.outputs = len(arrays)
-        node.output_info = [(x.shape, x.dtype) for x in arrays]  # type: ignore[attr-defined]  # ManyOutputs has it
+        node.output_info = [(x.shape, x.dtype) for x in arrays]
         for i, t in enumerate(made):
             t._grad_fn, t._output_nr, t._requires_grad = node, i, True
     if views:

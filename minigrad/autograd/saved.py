@@ -59,6 +59,12 @@ class Packed:
 
     __slots__ = ("is_output", "output_nr", "source", "unpack", "value")
 
+    value: Any
+    unpack: Callable[[Any], Any]
+    is_output: bool  # of the node that saved it
+    source: Any  # the node that made it, where it is another
+    output_nr: int
+
     def unpacked(self) -> Any:
         """The tensor that the unpack hook makes of what was packed."""
         with no_grad():
@@ -116,6 +122,11 @@ def arrays_of_results(node: Any) -> tuple[Any, ...]:
     return saved
 
 
+def value_of(node: Any, index: int) -> Any:
+    """One saved value as a tensor of the graph: what `node._saved_self` and its like give."""
+    return tensors(node)[index]
+
+
 def tensors(node: Any) -> tuple[Any, ...]:
     """The saved values of a node as tensors of its graph, for a pass that is recorded."""
     if node.saved is None:
@@ -170,7 +181,8 @@ def check_versions(node: Any) -> None:
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
     what = f"[torch.{from_numpy_dtype(array.dtype).type_name}Tensor {list(array.shape)}]"
-    whose = f", which is output {output_nr} of {re.sub('Backward[0-9]*$', '', grad_fn.name())}," if grad_fn is not None else ""
+    maker = "" if grad_fn is None else re.sub("Backward[0-9]*$", "", grad_fn.name())
+    whose = f", which is output {output_nr} of {maker}," if maker else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"{what}{whose} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection "

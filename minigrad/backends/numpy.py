@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WORDS"]
+__all__ = ["WORDS", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
+
+
+total: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
 
 
 class ArrayWords:
@@ -50,7 +53,7 @@ class ArrayWords:
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
         """The sum over `axes` (None: all)."""
-        return np.add.reduce(x, axes, None, None, keepdims)
+        return total(x, axes, keepdims=keepdims)
 
     @staticmethod
     def getitem(x: Any, index: Any) -> Any:

@@ -27,7 +27,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fill with numbers drawn uniformly from [a, b)."""
     with no_grad():
-        return tensor.copy_(plain(draws.uniform(draws.DEFAULT, tensor.shape, tensor.array.dtype, a, b)))
+        tensor.copy_(plain(draws.uniform(draws.DEFAULT, tensor.shape, tensor.array.dtype, a, b)))
+    return tensor
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:

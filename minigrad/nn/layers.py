@@ -6,7 +6,7 @@ import math
 
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
-from minigrad.nn import functional as F  # noqa: N812 (PyTorch's habit)
+from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.module import Module
 from minigrad.nn.parameter import Parameter

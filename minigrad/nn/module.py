@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["Module", "Sequential"]
@@ -102,7 +101,7 @@ class Module:
         """Forget the gradients of all parameters, or fill them with zeros."""
         for param in self.parameters():
             if param.grad is not None:
-                param.grad = None if set_to_none else Tensor.zero_(param.grad.detach())  # type: ignore[attr-defined]  # bound by minigrad.ops
+                param.grad = None if set_to_none else param.grad.detach().zero_()
 
     def extra_repr(self) -> str:
         """What stands between the brackets when the module is printed."""

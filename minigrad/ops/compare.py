@@ -18,7 +18,7 @@ Operand = Any
 
 def _compare(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     if not isinstance(b, (Tensor, bool, int, float, np.generic)):
-        return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
+        return NotImplemented  # Python then asks the other operand
     if not isinstance(b, Tensor):
         return plain(op(a.array, b.item() if isinstance(b, np.generic) else b))
     broadcast_shape(a.array.shape, b.array.shape)

@@ -8,14 +8,14 @@ import numpy as np
 
 from minigrad._device import device as device_type
 from minigrad._device import on_cpu
+from minigrad._dtype import bool as bool_
 from minigrad._dtype import dtype as dtype_type
 from minigrad._dtype import float16, float32, float64, int32, int64
-from minigrad._dtype import bool as bool_
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
 
-__all__ = ["clone", "cast", "contiguous", "copied", "to"]
+__all__ = ["cast", "clone", "contiguous", "copied", "to"]
 
 
 class Clone(Node):

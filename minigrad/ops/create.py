@@ -11,6 +11,7 @@ from minigrad._device import on_cpu
 from minigrad._dtype import dtype as dtype_type
 from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor, owned, plain
+from minigrad.ops.copy import cast
 from minigrad.ops.shape import shape_of
 
 __all__ = ["arange", "as_tensor", "empty", "eye", "from_numpy", "full", "full_like", "linspace", "ones", "ones_like",
@@ -104,7 +105,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     """`data` as a tensor that shares its memory where it can."""
     on_cpu(device)
     if isinstance(data, Tensor):
-        return data.to(dtype) if dtype is not None else data
+        return data if dtype is None else cast(data, dtype.numpy)
     if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype.numpy):
         return from_numpy(data)
     return plain(array_of(data, dtype))
@@ -167,7 +168,8 @@ def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Dt
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     default = FLOAT32 if any(isinstance(v, float) for v in (first_, last, step)) else INT64
     count = int(np.ceil((last - first_) / step))
-    array = first_ + step * np.arange(count, dtype=np.float64 if default is FLOAT32 else INT64)
+    counted: Any = np.arange(count, dtype=np.float64 if default is FLOAT32 else INT64)
+    array = first_ + step * counted
     return made(array.astype(numpy_dtype(dtype, default)), requires_grad, "arange")
 
 

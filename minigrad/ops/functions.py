@@ -17,7 +17,7 @@ def _checked(result: Any, name: str, position: int, given: Any) -> Tensor:
     """A result, or PyTorch's kind of error for an operand that is neither a tensor nor a number."""
     if result is NotImplemented:
         raise TypeError(f"{name}(): argument 'other' (position {position}) must be Tensor, not {type(given).__name__}")
-    return result  # type: ignore[no-any-return]  # a Tensor, since it is not NotImplemented
+    return result
 
 
 def _tensor(value: Operand, other: Operand) -> Tensor:

@@ -179,7 +179,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         RuntimeError: if an operand is 0-d or the sizes do not fit.
     """
     if not isinstance(other, Tensor):
-        return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
+        return NotImplemented  # Python then asks the other operand
     m, n = input.array.ndim, other.array.ndim
     if m == 2 and n == 2:
         return mm(input, other)

@@ -26,7 +26,7 @@ class Add(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, b: Operand) -> Tensor:
+    def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
@@ -45,7 +45,7 @@ class Sub(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, b: Operand) -> Tensor:
+    def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
@@ -69,7 +69,7 @@ class Rsub(Node, number=1):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, c: Operand) -> Tensor:
+    def forward(a: Tensor, c: Operand) -> Any:
         x, c = weak(a.array, c)
         return c if c is NotImplemented else record1(Rsub, c - x, a)
 
@@ -82,7 +82,7 @@ class Mul(Node):
     saves = ("self", "other")
 
     @staticmethod
-    def forward(a: Tensor, b: Operand) -> Tensor:
+    def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
@@ -114,7 +114,7 @@ class Div(Node):
     saves = ("self", "other")
 
     @staticmethod
-    def forward(a: Tensor, b: Operand) -> Tensor:
+    def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if x.dtype.kind != "f":
             x = x.astype(FLOAT32) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
@@ -178,7 +178,7 @@ class Pow(Node):
     saves = ("self",)
 
     @staticmethod
-    def forward(a: Tensor, n: float) -> Tensor:
+    def forward(a: Tensor, n: float) -> Any:
         x, n = weak(a.array, n)
         if n is NotImplemented:
             return NotImplemented
@@ -216,7 +216,7 @@ class PowScalar(Node, name="Pow", number=2):
     saves = ("exponent", "result")
 
     @staticmethod
-    def forward(b: Tensor, c: float) -> Tensor:
+    def forward(b: Tensor, c: float) -> Any:
         y, c = weak(b.array, c)
         if c is NotImplemented:
             return NotImplemented

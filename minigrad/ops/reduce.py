@@ -11,6 +11,7 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.numpy import total
 
 __all__ = ["mean", "norm", "sum_"]
 
@@ -54,7 +55,7 @@ class Sum(Node):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         x = a.array
-        return record1(Sum, np.add.reduce(x, None), a, (), (x.shape,))
+        return record1(Sum, total(x, None), a, (), (x.shape,))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
         return xp.broadcast_to(g, shape)
@@ -69,7 +70,7 @@ class SumDim(Node, name="Sum", number=1):
     def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
         x = a.array
         axes = tuple(range(x.ndim)) if axes is None else axes
-        y = np.add.reduce(x, axes, None, None, keepdim)
+        y = total(x, axes, keepdims=keepdim)
         return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes)))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
@@ -84,7 +85,7 @@ class Mean(Node):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         x = a.array
-        return record1(Mean, np.add.reduce(x, None) / x.dtype.type(x.size), a, (), (x.shape, x.size))
+        return record1(Mean, total(x, None) / x.dtype.type(x.size), a, (), (x.shape, x.size))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
         return xp.broadcast_to(g / count, shape)
@@ -101,7 +102,7 @@ class MeanDim(Node, name="Mean", number=1):
         axes = tuple(range(x.ndim)) if axes is None else axes
         kept = kept_shape(x.shape, axes)
         count = int(np.prod([x.shape[i] for i in axes]))
-        y = np.add.reduce(x, axes, None, None, keepdim) / x.dtype.type(count)
+        y = total(x, axes, keepdims=keepdim) / x.dtype.type(count)
         return record1(MeanDim, y, a, (), (x.shape, kept, count))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
@@ -119,11 +120,11 @@ class LinalgVectorNorm(Node):
         x = a.array
         axes = tuple(range(x.ndim)) if axes is None else axes
         if p == 2:
-            y = np.sqrt(np.add.reduce(x * x, axes, None, None, keepdim))
+            y = np.sqrt(total(x * x, axes, keepdims=keepdim))
         elif p == 1:
-            y = np.add.reduce(abs(x), axes, None, None, keepdim)
+            y = total(abs(x), axes, keepdims=keepdim)
         else:
-            y = np.power(np.add.reduce(np.power(abs(x), p), axes, None, None, keepdim), 1 / p)
+            y = np.power(total(np.power(abs(x), p), axes, keepdims=keepdim), 1 / p)
         return record1(LinalgVectorNorm, y, a, (a, y), (p, kept_shape(x.shape, axes)))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, kept: tuple[int, ...]) -> Any:
@@ -173,7 +174,7 @@ def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim
         RuntimeError: for a tensor of integers or bools.
         NotImplementedError: for p = 0, infinity or less than 0.
     """
-    order = 2.0 if p in ("fro", None) else float(p)  # type: ignore[arg-type]  # None and "fro" are dealt with
+    order = 2.0 if p is None or p == "fro" else float(p)
     if not 0 < order < float("inf"):
         raise NotImplementedError(f"minigrad's norm takes 0 < p < infinity, but got p={p}")
     if input.array.dtype.kind != "f":
