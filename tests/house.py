@@ -1,0 +1,220 @@
+"""The rules of the house, as functions over a tree of files: each returns what breaks it, one line each.
+
+`tests/test_house.py` applies them to this repository, and to trees with a planted violation.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+FILE_LINES, FUNCTION_LINES, CELL_LINES = 400, 40, 15
+SOURCES = (".py", ".ts", ".mjs")
+# Not written here: compared line by line, or made by a program.
+MADE = ("tests/parity/programs/", "widgets/minigrad_widgets/static/", "widgets/frontend/package-lock.json")
+IGNORE = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma|mypy:)|eslint-disable|@ts-(?:ignore|expect-error|nocheck)")
+REASON = re.compile(
+    r"(?:noqa(?:: ?[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*+)?+|type:\s*ignore(?:\[[^]]*])?+"
+    r"|eslint-disable\S*+.*?--|@ts-[\w-]++)[^\w]+(\w.{5,})"
+)
+
+# Put together here, so that this file does not hold them.
+REGISTRIES = ["pypi" + ".org", "python" + "hosted.org", "npm" + "js.org", "npm" + "js.com", "yarn" + "pkg.com"]
+REGISTRIES += ["deb." + "debian.org", "security." + "debian.org", "conda." + "anaconda.org", "jsr" + ".io"]
+MACHINE_PATHS = [rf"(?<![\w.~])/{top}/(?!\.\.)[\w.-]+" for top in ("work", "root", "home", "Users")]
+MACHINE_PATHS += [r"(?<![\w.~])/tmp/[\w.-]+", r"[A-Z]:\\\\?Users"]
+
+
+def tracked(root: Path) -> list[str]:
+    """The files that git keeps, by their path from the root."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout.decode()
+    return sorted(name for name in listed.split("\0") if name and (root / name).is_file())
+
+
+def texts(root: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+    """The text of each file that is one."""
+    for name in names:
+        content = (root / name).read_bytes()
+        if b"\0" not in content:
+            yield name, content.decode("utf-8", errors="replace")
+
+
+def long_files(root: Path, names: list[str]) -> list[str]:
+    """Source files of more lines than a reader holds in mind."""
+    sizes = {name: text.count("\n") for name, text in texts(root, names) if _is_source(name)}
+    return [f"{name}: {lines} lines" for name, lines in sizes.items() if lines > FILE_LINES]
+
+
+def long_functions(root: Path, names: list[str]) -> list[str]:
+    """Python functions of too many lines, from `def` to the end, docstring apart."""
+    found = []
+    for name, text in texts(root, [name for name in names if name.endswith(".py") and _is_source(name)]):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (lines := _length(node)) > FUNCTION_LINES:
+                found.append(f"{name}:{node.lineno}: {node.name} has {lines} lines")
+    return found
+
+
+def long_cells(root: Path, names: list[str]) -> list[str]:
+    """Code cells of a lesson of too many lines; cells in which the student writes are exempt."""
+    found = []
+    for name, text in texts(root, [name for name in names if name.endswith(".ipynb")]):
+        for number, cell in enumerate(json.loads(text)["cells"]):
+            lines = "".join(cell["source"]).strip("\n").count("\n") + 1
+            exempt = {"answer", "exercise", "solution"} & set(cell["metadata"].get("tags", []))
+            if cell["cell_type"] == "code" and lines > CELL_LINES and not exempt:
+                found.append(f"{name}: cell {number} has {lines} lines")
+    return found
+
+
+def registry_addresses(root: Path, names: list[str]) -> list[str]:
+    """Addresses of package registries: they change from machine to machine, and a lock file needs none."""
+    return _matches(root, names, re.compile("|".join(map(re.escape, REGISTRIES))))
+
+
+def machine_paths(root: Path, names: list[str]) -> list[str]:
+    """Paths of somebody's machine."""
+    return _matches(root, [name for name in names if name not in MADE], re.compile("|".join(MACHINE_PATHS)))
+
+
+def unexplained_ignores(root: Path, names: list[str]) -> list[str]:
+    """Silenced warnings without their reason on the same line."""
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in texts(root, names)
+        if _is_source(name) or name.endswith(".ipynb")
+        for number, line in enumerate(text.splitlines(), 1)
+        if IGNORE.search(_without_strings(line)) and not REASON.search(line)
+    ]
+
+
+def stray_versions(root: Path, names: list[str]) -> list[str]:
+    """A version of the project elsewhere than in `minigrad/__init__.py`; a link's tag must be that one."""
+    version = version_of(root)
+    found = []
+    for name in ("pyproject.toml", "CITATION.cff", "widgets/frontend/package.json"):
+        if name in names and re.search(r'^\s*"?version"?\s*[:=]', (root / name).read_text(encoding="utf-8"), re.M):
+            found.append(f"{name} has a version of its own")
+    for name, text in texts(root, [name for name in names if name.endswith(".md")]):
+        tags = re.findall(r"/v(\d+\.[\w.]+)\?", text)
+        found += [f"{name}: v{tag} is not v{version}" for tag in tags if tag != version]
+    return found
+
+
+def stray_addresses(root: Path, names: list[str]) -> list[str]:
+    """Addresses of the repository that differ from the one in pyproject.toml; outside README.md there are none."""
+    host, owner, repository = address_of(root).removeprefix("https://").split("/")
+    known = (f"https://{host}/{owner}/{repository}", f"https://mybinder.org/v2/gh/{owner}/{repository}/")
+    found = []
+    for name, text in texts(root, names):
+        if name == "pyproject.toml" or _is_made(name):
+            continue
+        for link in re.findall(rf"https?://[^\s)\"'>]*{re.escape(repository)}[^\s)\"'>]*", text):
+            if name != "README.md" or not link.startswith(known):
+                found.append(f"{name}: {link}")
+    return found
+
+
+def dead_links(root: Path, names: list[str]) -> list[str]:
+    """Links of the Markdown files to files that are not there."""
+    found = []
+    for name, text in texts(root, [name for name in names if name.endswith(".md")]):
+        for link in re.findall(r"]\(([^)#?\s]+)[^)]*\)", text):
+            if "://" not in link and not ((root / name).parent / link).exists():
+                found.append(f"{name}: {link}")
+    return found
+
+
+def private_names(root: Path, names: list[str]) -> list[str]:
+    """What the lessons take from minigrad that is not public: a student can only use what has a name."""
+    found = []
+    for name in names:
+        if not name.startswith("notebooks/") or not name.endswith((".py", ".ipynb")):
+            continue
+        for line in _code(root / name):
+            if re.search(r"\b(?:from|import)\s+minigrad\S*\._(?!_)|\bfrom\s+minigrad\S*\s+import\s+.*\b_[a-z]", line):
+                found.append(f"{name}: {line.strip()}")
+    return found
+
+
+def broken_floors(root: Path) -> list[str]:
+    """What import-linter has to say, from the contracts in pyproject.toml, about the packages under this root."""
+    program = (
+        "import sys; sys.path[:0] = ['.', 'widgets', 'notebooks']; "
+        "from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, encoding="utf-8")
+    return [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines()
+
+
+def modules_without_a_floor(root: Path, names: list[str]) -> list[str]:
+    """Modules of minigrad that no layer of the contracts names: import-linter would say nothing about them."""
+    tools = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    layers = next(each["layers"] for each in tools["importlinter"]["contracts"] if each["type"] == "layers")
+    floors = {word.strip("() ") for layer in layers for word in layer.split(":")}
+    modules = [
+        name.removesuffix(".py").replace("/", ".")
+        for name in names
+        if name.startswith("minigrad/") and name.endswith(".py") and not name.endswith("__init__.py")
+    ]
+    return [module for module in modules if not any(f"{module}.".startswith(f"{floor}.") for floor in floors)]
+
+
+def version_of(root: Path) -> str:
+    """The version, from its one place."""
+    text = (root / "minigrad" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"$', text, re.M)
+    assert found, "minigrad/__init__.py has no __version__"
+    return found[1]
+
+
+def address_of(root: Path) -> str:
+    """The repository's address, from its one place."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["urls"]["Repository"])
+
+
+def _matches(root: Path, names: list[str], pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {found[0]}"
+        for name, text in texts(root, names)
+        for number, line in enumerate(text.splitlines(), 1)
+        if (found := pattern.search(line))
+    ]
+
+
+def _is_made(name: str) -> bool:
+    return name.startswith(MADE)
+
+
+def _is_source(name: str) -> bool:
+    return name.endswith(SOURCES) and not _is_made(name)
+
+
+def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function without its decorators and its docstring."""
+    assert node.end_lineno is not None
+    first = node.body[0]
+    if ast.get_docstring(node, clean=False) is None or first.end_lineno is None:
+        return node.end_lineno - node.lineno + 1
+    return node.end_lineno - node.lineno + 1 - (first.end_lineno - first.lineno + 1)
+
+
+def _without_strings(line: str) -> str:
+    """The line without its quoted parts: a pattern or a message may name what it looks for."""
+    return re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', '""', line)
+
+
+def _code(path: Path) -> list[str]:
+    """The code lines of a module or of a notebook."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text.splitlines()
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    return [line for cell in cells for line in "".join(cell["source"]).splitlines()]

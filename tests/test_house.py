@@ -1,0 +1,175 @@
+"""The rules of the house hold here, and each of them fails where somebody breaks it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests import house
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = "https://example.org/some-owner/some-name"
+FILES = ["pyproject.toml", "minigrad/__init__.py"]
+Rule = Callable[[Path, list[str]], list[str]]
+
+RULES: list[Rule] = [
+    house.long_files,
+    house.long_functions,
+    house.long_cells,
+    house.registry_addresses,
+    house.machine_paths,
+    house.unexplained_ignores,
+    house.stray_versions,
+    house.stray_addresses,
+    house.dead_links,
+    house.private_names,
+    house.modules_without_a_floor,
+]
+
+
+@pytest.fixture(scope="module")
+def names() -> list[str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: which files belong to the project is not known")
+    return house.tracked(ROOT)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_rule_holds(rule: Rule, names: list[str]) -> None:
+    assert len(names) > 50
+    assert rule(ROOT, names) == []
+
+
+def test_the_floors_hold() -> None:
+    assert house.broken_floors(ROOT) == []
+
+
+def notebook(lines: int, tags: list[str] | None = None) -> str:
+    cell = {"cell_type": "code", "metadata": {"tags": tags or []}, "source": ["x = 1\n"] * lines}
+    return json.dumps({"cells": [cell]})
+
+
+PLANTED: list[tuple[Rule, str, str]] = [
+    (house.long_files, "minigrad/a.py", "x = 1\n" * 401),
+    (house.long_files, "widgets/frontend/src/a.ts", "f();\n" * 401),
+    (house.long_functions, "minigrad/a.py", "def f():\n" + "    x = 1\n" * 40),
+    (house.long_functions, "minigrad/a.py", "class A:\n    async def f():\n" + "        x = 1\n" * 40),
+    (house.long_cells, "notebooks/01_a.ipynb", notebook(16)),
+    (house.registry_addresses, "package-lock.json", '"resolved": "https://registry.npm' + 'js.org/a/-/a-1.0.0.tgz"'),
+    (house.registry_addresses, ".ci/run", "pip install -i https://py" + "pi.org/simple a"),
+    (house.machine_paths, "docs/a.md", "It is in /ho" + "me/somebody/minigrad."),
+    (house.machine_paths, "notebooks/01_a.ipynb", '"File /t' + 'mp/ipykernel_1/1.py"'),
+    (house.unexplained_ignores, "minigrad/a.py", "import a  # no" + "qa: F401\n"),
+    (house.unexplained_ignores, "minigrad/a.py", "a = b  # type: ign" + "ore[attr-defined]\n"),
+    (house.unexplained_ignores, "widgets/frontend/src/a.ts", "// eslint-dis" + "able-next-line\n"),
+    (house.stray_versions, "CITATION.cff", "version: 1.2.3\n"),
+    (house.stray_versions, "README.md", "https://mybinder.org/v2/gh/some-owner/some-name/v1.2.2?urlpath=lab"),
+    (house.stray_addresses, "docs/a.md", ADDRESS),
+    (house.stray_addresses, "README.md", "https://mybinder.org/v2/gh/another-owner/some-name/v1.2.3"),
+    (house.dead_links, "README.md", "See [that](docs/nowhere.md#part)."),
+    (house.private_names, "notebooks/minigrad_lessons/a.py", "from minigrad._tensor import Tensor\n"),
+    (house.private_names, "notebooks/minigrad_lessons/a.py", "from minigrad.autograd import _api\n"),
+    (house.modules_without_a_floor, "minigrad/a.py", "x = 1\n"),
+]
+
+ALLOWED: list[tuple[Rule, str, str]] = [
+    (house.long_files, "minigrad/a.py", "x = 1\n" * 400),
+    (house.long_functions, "minigrad/a.py", 'def f():\n    """Say.\n\n    More.\n    """\n' + "    x = 1\n" * 39),
+    (house.long_cells, "notebooks/01_a.ipynb", notebook(15)),
+    (house.long_cells, "notebooks/01_a.ipynb", notebook(30, ["answer"])),
+    (house.machine_paths, "docs/a.md", "See https://example.org/ho" + "me/page and ../wo" + "rk/a."),
+    (house.unexplained_ignores, "minigrad/a.py", "a = b  # type: ign" + "ore[attr-defined]  # CuPy has no types\n"),
+    (house.unexplained_ignores, "minigrad/a.py", 'text = "# no' + 'qa"\n'),
+    (house.stray_versions, "README.md", "https://mybinder.org/v2/gh/some-owner/some-name/v1.2.3?urlpath=lab"),
+    (house.stray_addresses, "README.md", f"[here]({ADDRESS}/issues)"),
+    (house.dead_links, "README.md", "See [that](pyproject.toml) and [this](https://example.org)."),
+    (house.private_names, "notebooks/minigrad_lessons/a.py", "from minigrad.autograd import graph\n"),
+    (house.modules_without_a_floor, "minigrad/low/a.py", "x = 1\n"),
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A project that keeps every rule."""
+    (tmp_path / "minigrad").mkdir()
+    (tmp_path / "minigrad" / "__init__.py").write_text('__version__ = "1.2.3"\n')
+    contract = '[[tool.importlinter.contracts]]\ntype = "layers"\nlayers = ["(minigrad.high)", "minigrad.low"]\n'
+    (tmp_path / "pyproject.toml").write_text(f'[project.urls]\nRepository = "{ADDRESS}"\n{contract}')
+    return tmp_path
+
+
+def plant(tree: Path, name: str, text: str) -> list[str]:
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text(text)
+    return [*FILES, name]
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), PLANTED)
+def test_a_planted_violation_is_found(rule: Rule, name: str, text: str, tree: Path) -> None:
+    assert rule(tree, FILES) == []
+    (found,) = rule(tree, plant(tree, name, text))
+    assert found.startswith(name) or found == name.removesuffix(".py").replace("/", ".")
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), ALLOWED)
+def test_what_keeps_the_rule_is_let_pass(rule: Rule, name: str, text: str, tree: Path) -> None:
+    assert rule(tree, plant(tree, name, text)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("minigrad/backends/numpy.py", "from minigrad import _tensor"),
+        ("minigrad/autograd/graph.py", "import minigrad.autograd.engine"),
+        ("minigrad/autograd/engine.py", "from minigrad.ops import pointwise"),
+        ("minigrad/nn/module.py", "import minigrad"),
+        ("minigrad/nn/module.py", "import ipywidgets"),
+        ("minigrad/nn/module.py", "import torch"),
+        ("widgets/minigrad_widgets/text.py", "import minigrad.nn"),
+    ],
+)
+def test_an_import_from_above_is_found(file: str, line: str, tmp_path: Path) -> None:
+    for folder in ("minigrad", "widgets/minigrad_widgets", "notebooks/minigrad_lessons"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / file).open("a") as changed:
+        changed.write(f"\n{line}\n")
+    assert any("BROKEN" in said for said in house.broken_floors(tmp_path))
+
+
+def test_only_what_git_keeps_is_looked_at(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("b.py\n")
+    (tmp_path / "a.py").touch()
+    (tmp_path / "b.py").touch()
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    assert house.tracked(tmp_path) == [".gitignore", "a.py"]
+
+
+def test_every_lesson_has_its_line_in_the_wheel() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    lessons = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert lessons
+    assert wheel["force-include"] == {f"notebooks/{name}": f"minigrad_lessons/notebooks/{name}" for name in lessons}
+
+
+def test_binder_pins_what_the_lessons_ask_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "binder" / "requirements.txt").read_text().splitlines()
+    pins = dict(line.lower().replace("_", "-").split("==") for line in lines if line and not line.startswith("#"))
+    asked = [Requirement(line) for line in project["dependencies"] + project["optional-dependencies"]["lessons"]]
+    assert len(asked) > 5
+    assert [str(each) for each in asked if not each.specifier.contains(pins.get(each.name, "0"))] == []
+
+
+def test_the_core_depends_on_numpy_alone() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [Requirement(line).name for line in project["dependencies"]] == ["numpy"]
+    assert {"lessons", "test", "cuda12x", "cuda13x"} <= project["optional-dependencies"].keys()

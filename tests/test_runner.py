@@ -1,0 +1,84 @@
+"""The runner counts right, and a missing PyTorch, browser or node cannot look like a passing run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import groups
+from tests.__main__ import NEEDS, TESTS, Result, count, table, verdict
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_every_test_file_belongs_to_one_group() -> None:
+    listed = [ROOT / path for paths in TESTS.values() for path in paths]
+    files = list((ROOT / "tests").rglob("test_*.py"))
+    homes = {file: [path for path in listed if file.is_relative_to(path)] for file in files}
+    assert files and {file: found for file, found in homes.items() if len(found) != 1} == {}
+    assert NEEDS.keys() <= TESTS.keys() and set(NEEDS.values()) == set(groups.GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("status", "run", "skipped", "required", "why"),
+    [
+        (0, 3, 0, True, ""),
+        (0, 3, 1, False, ""),
+        (0, 3, 1, True, "1 skipped, but none may be"),
+        (1, 3, 0, False, "pytest ended with status 1"),
+        (5, 0, 0, False, "it holds no test"),
+        (5, 0, 2, False, ""),
+        (5, 0, 2, True, "2 skipped, but none may be"),
+        (2, 0, 0, False, "pytest ended with status 2"),
+    ],
+)
+def test_verdict(status: int, run: int, skipped: int, required: bool, why: str) -> None:
+    assert verdict(status, run, skipped, required) == why
+
+
+def test_the_table_shows_a_failure_and_the_counts() -> None:
+    shown = table([Result("ruff", True, 0.1), Result("parity", False, 1.5, 40, 2, "2 skipped, but none may be")])
+    assert "FAILED      40        2     1.50  2 skipped, but none may be" in shown
+    assert shown.splitlines()[-1].split() == ["all", "1.60"]
+
+
+PROGRAM = """
+from tests.groups import require
+def test_plain():
+    assert True
+def test_needs_node():
+    require("node", {ok}, "node is not installed here")
+"""
+
+
+@pytest.mark.parametrize(
+    ("ok", "needed", "status", "counts"),
+    [(True, "node", 0, (2, 0)), (False, "", 0, (1, 1)), (False, "torch", 0, (1, 1)), (False, "torch,node", 1, (2, 0))],
+)
+def test_a_skip_is_a_failure_where_the_group_is_required(
+    ok: bool, needed: str, status: int, counts: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_program.py").write_text(PROGRAM.format(ok=ok))
+    monkeypatch.setenv("MINIGRAD_REQUIRE", needed)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    done = subprocess.run([*command, "test_program.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout
+    assert count(report) == counts
+    assert ok or "node is not installed here" in done.stdout
+
+
+def test_no_report_counts_as_nothing(tmp_path: Path) -> None:
+    assert count(tmp_path / "report.xml") == (0, 0)
+
+
+def test_names_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINIGRAD_REQUIRE", "torch,chromium")
+    with pytest.raises(ValueError, match="names chromium; the groups are torch, browser, node"):
+        groups.required()
+    with pytest.raises(ValueError, match="no test group is named 'chromium'"):
+        groups.require("chromium", True, "")
