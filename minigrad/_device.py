@@ -25,7 +25,9 @@ class device:
             return
         match = re.fullmatch(r"(cpu|cuda)(?::(\d+))?", name)
         if match is None:
-            raise RuntimeError(f"Invalid device string: '{name}'")
+            raise RuntimeError(
+                "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
+                "vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: " + name)
         self.type = match[1]
         self.index = int(match[2]) if match[2] is not None else index
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from minigrad._device import CPU, device
 from minigrad._dtype import Size, dtype, from_numpy_dtype
-from minigrad._tensor_errors import NON_LEAF_GRAD, NOT_A_LEAF, check_grad
+from minigrad._tensor_errors import DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, check_grad
 from minigrad._tensor_str import tensor_repr
 from minigrad.autograd import _api
 from minigrad.autograd.grad_mode import LOCAL
@@ -65,7 +65,7 @@ class Tensor:
         if self._grad_fn is not None and not on:
             raise RuntimeError(NOT_A_LEAF)
         if on and self.array.dtype.kind not in "fc":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if self._grad_fn is None:
             self._requires_grad = on
 
@@ -74,6 +74,8 @@ class Tensor:
         if not isinstance(requires_grad, bool):
             raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                             f"{type(requires_grad).__name__}")
+        if requires_grad and self.array.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -93,7 +95,8 @@ class Tensor:
     def grad(self, new: Tensor | None) -> None:
         if new is not None:
             if not isinstance(new, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
+                raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
+                                f"{type(new).__name__}")
             check_grad(self, new)
         self._grad = new
 
@@ -187,7 +190,7 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
         if self._is_view():
-            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+            raise RuntimeError(DETACH_VIEW)
         self._grad_fn, self._requires_grad, self._output_nr = None, False, 0
         return self
 
@@ -305,10 +308,15 @@ class Tensor:
         return bool(self.array)
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
+
+    def _number(self) -> Any:
+        if self.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.array.item()
 
     def __index__(self) -> int:
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
@@ -346,6 +354,7 @@ def plain(array: Any, requires_grad: bool = False) -> Tensor:
     made._output_nr = 0
     if LOCAL.inference:
         extras_of(made).inference = True
+        made._version_counter = VersionCounter()  # so that saving it is not the straight path
     return made
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["NON_LEAF_GRAD", "NOT_A_LEAF", "check_grad"]
+__all__ = ["DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "check_grad"]
 
+DETACH_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+    "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+    "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+    "torch/optim/optimizer.py as the solution."
+)
 NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
     "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "

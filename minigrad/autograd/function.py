@@ -125,7 +125,7 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
             if g is not None and not isinstance(g, Tensor):
                 raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
                                    "the corresponding forward input was not a Variable") if info is None else \
-                    TypeError(f"expected Variable or None (got {type(g).__name__})")
+                    RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             if g is not None and info is None:
                 raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
                                    "the corresponding forward input was not a Variable")
@@ -164,10 +164,11 @@ class Function(FunctionCtx):
         super().__init_subclass__(**kwargs)
         cls._backward_cls = type(f"{cls.__name__}Backward", (BackwardCFunction,), {"_forward_cls": cls}, number=None)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
-                           "you should invoke them on the class itself. Instantiating an autograd function is "
-                           "deprecated.")
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The way before `apply`; an error today."""
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+                           "autograd function with static forward method. (Example: "
+                           "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._tensor import Tensor, counter_of, owned, plain
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, edge_of, extras_of, next_sequence_nr
-from minigrad.autograd.saved import pack, versions_of
+from minigrad.autograd.saved import VersionCounter, pack, versions_of
 
 __all__ = ["NUMBER", "in_place", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
@@ -159,7 +159,7 @@ def share(view: Tensor, a: Tensor) -> None:
     extras_of(view).base = a if a._base is None else a._base
 
 
-def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
+def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: Any) -> Tensor:
     """`x.op_(*args)`: the op out of place, its result written into `x`, its history taken over.
 
     Raises:
@@ -174,7 +174,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
     try:
         before = plain(target)
         before._requires_grad, before._grad_fn, before._output_nr = x._requires_grad, x._grad_fn, x._output_nr
-        result = forward(before, *args)
+        result = forward(before, *args, **options)
     finally:
         LOCAL.observer = observer
     check_written(target, result)
@@ -182,10 +182,10 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
     if node is not None and node.saved and any(s is before for s in node.saved):
         before.array = target.copy()
     target[...] = result.array
+    counter = counter_of(x)
+    counter.value += 1
     if node is not None:
-        node.saved = tuple([target if s is result.array else s for s in node.saved or ()])
-        x._grad_fn, x._requires_grad, x._output_nr = node, True, 0
-    bump(x)
+        rebase(x, node, result.array, counter)
     if observer is not None:
         observer.forward(result_op(forward), node, (x, *[a for a in args if isinstance(a, Tensor)]), (x,))
         observer.version(x)
@@ -197,12 +197,14 @@ def result_op(forward: Callable[..., Tensor]) -> str:
     return f"{forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
 
 
-def bump(x: Tensor) -> None:
-    """Raise the version of a tensor, and tell the node that made it, whose saved result this may be."""
-    counter = x._version_counter
-    if counter is None or x._grad_fn is not None:
-        counter = x._version_counter = counter_of(x) if counter is None else counter
-    counter.value += 1
+def rebase(x: Tensor, node: Node, result: Any, counter: VersionCounter) -> None:
+    """Give a tensor that was written to the history of what was written; a result that the node saved is its data."""
+    x._grad_fn, x._requires_grad, x._output_nr = node, True, 0
+    if node.saved and any(s is result for s in node.saved):
+        node.versions = tuple([counter.value if s is result else v
+                               for s, v in zip(node.saved, node.versions or (0,) * len(node.saved), strict=True)])
+        node.saved = tuple([x.array if s is result else s for s in node.saved])
+        node.extras().watch = {0: counter}
 
 
 def refuse_leaf(x: Tensor) -> None:

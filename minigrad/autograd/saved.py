@@ -85,8 +85,26 @@ def is_array(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.generic))
 
 
+INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
+def refuse_inference(saved: tuple[Any, ...]) -> None:
+    """PyTorch's error for a tensor of inference mode among what is saved."""
+    if any(s._rare is not None and s._rare.inference for s in saved if is_tensor(s)):
+        raise RuntimeError(INFERENCE)
+
+
 def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
-    """The version of each saved input now; results and numbers count as 0."""
+    """The version of each saved input now; results and numbers count as 0. Tensors of inference mode are refused.
+
+    Raises:
+        RuntimeError: for a tensor that was made in inference mode.
+    """
+    refuse_inference(saved)
     return tuple([0 if getattr(s, "_version_counter", None) is None else s._version_counter.value for s in saved])
 
 
@@ -171,11 +189,11 @@ def check_versions(node: Any) -> None:
         if counter is not None and counter.value != expected:
             changed(saved.array, saved._grad_fn, saved._output_nr, counter.value, expected)
     if node.rare is not None and node.rare.watch:
-        for index, value in enumerate(node.saved):
+        for index, (value, expected) in enumerate(zip(node.saved, then, strict=True)):
             output_nr = node.saved_output_nr(index)
             counter = node.rare.watch.get(output_nr)
-            if counter is not None and is_array(value) and counter.value:
-                changed(value, node, output_nr, counter.value, 0)
+            if counter is not None and is_array(value) and counter.value != expected:
+                changed(value, node, output_nr, counter.value, expected)
 
 
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:

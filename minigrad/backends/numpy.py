@@ -26,7 +26,6 @@ class ArrayWords:
     sqrt = staticmethod(np.sqrt)
     sin = staticmethod(np.sin)
     cos = staticmethod(np.cos)
-    sign = staticmethod(np.sign)
     power = staticmethod(np.power)
     where = staticmethod(np.where)
     matmul = staticmethod(np.matmul)
@@ -38,6 +37,11 @@ class ArrayWords:
     concatenate = staticmethod(np.concatenate)
     zeros = staticmethod(np.zeros)
     copy = staticmethod(np.copy)
+
+    @staticmethod
+    def sign(x: Any) -> Any:
+        """-1, 0 or 1; 0 for NaN."""
+        return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
     @staticmethod
     def sigmoid(x: Any) -> Any:

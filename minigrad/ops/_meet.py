@@ -39,8 +39,9 @@ def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
 
 
 def fit_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
-    """Per array its (shape, dtype), or None where it has the result's already."""
-    return tuple([None if v.shape == shape and v.dtype is dtype else (v.shape, v.dtype) for v in arrays])
+    """Per array its (shape, dtype); None where it has the result's shape already and nothing was promoted."""
+    promoted = any(v.dtype is not dtype for v in arrays)
+    return tuple([None if v.shape == shape and not promoted else (v.shape, v.dtype) for v in arrays])
 
 
 def weak(x: Any, number: Any) -> tuple[Any, Any]:

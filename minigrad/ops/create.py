@@ -30,11 +30,22 @@ def made(array: Any, requires_grad: bool = False, what: str = "tensor") -> Tenso
     return plain(array[()], requires_grad)  # a 0-d array becomes a NumPy scalar (see `owned`), others stay
 
 
-def numpy_dtype(dtype: Dtype, default: Any = FLOAT32) -> Any:
+def numpy_dtype(dtype: Dtype, default: Any = FLOAT32, what: str = "tensor") -> Any:
     """NumPy's dtype for one of ours, or a default."""
     if dtype is not None and not isinstance(dtype, dtype_type):
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        raise TypeError(f"{what}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return default if dtype is None else dtype.numpy
+
+
+def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
+    """The shape from `f(2, 3)` or `f((2, 3))`; PyTorch's errors for none and for a negative one."""
+    if not sizes:
+        raise TypeError(f'{what}() missing 1 required positional arguments: "size"')
+    shape = shape_of(sizes)
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
 
 
 def array_of(data: Any, dtype: Dtype) -> Any:
@@ -49,8 +60,11 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     except ValueError:
         raise ValueError(ragged(data)) from None
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"must be real number, not {type(first(data)).__name__}" if array.dtype.kind == "O" else
-                        f"new(): invalid data type '{type(first(data)).__name__}'")
+        value = first(data)
+        if isinstance(value, str):
+            raise TypeError("new(): invalid data type 'str'") if value is data else ValueError(
+                "too many dimensions 'str'")
+        raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
     if dtype is not None:
         return array.astype(dtype.numpy)
     holds_numpy = isinstance(first(data), np.generic)
@@ -122,19 +136,19 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 def zeros(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of this size."""
     on_cpu(device)
-    return made(np.zeros(shape_of(size), numpy_dtype(dtype)), requires_grad, "zeros")
+    return made(np.zeros(size_of(size, "zeros"), numpy_dtype(dtype, what="zeros")), requires_grad, "zeros")
 
 
 def ones(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of this size."""
     on_cpu(device)
-    return made(np.ones(shape_of(size), numpy_dtype(dtype)), requires_grad, "ones")
+    return made(np.ones(size_of(size, "ones"), numpy_dtype(dtype, what="ones")), requires_grad, "ones")
 
 
 def empty(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of this size, of unspecified values."""
     on_cpu(device)
-    return made(np.empty(shape_of(size), numpy_dtype(dtype)), requires_grad, "empty")
+    return made(np.empty(size_of(size, "empty"), numpy_dtype(dtype, what="empty")), requires_grad, "empty")
 
 
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,

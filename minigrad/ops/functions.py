@@ -25,16 +25,27 @@ def _tensor(value: Operand, other: Operand) -> Tensor:
     return value if isinstance(value, Tensor) else pointwise.as_operand(value, other)
 
 
+def _unary(op: Any, input: Any, name: str) -> Tensor:
+    """An op of one tensor; PyTorch's error for anything else."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return op(input)
+
+
 def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
-    scaled = other if alpha == 1 else other * alpha
-    return _checked(pointwise.Add.forward(_tensor(input, other), scaled), "add", 2, other)
+    if alpha != 1 and isinstance(other, Tensor):
+        return pointwise.AddScaled.forward(_tensor(input, other), other, alpha)
+    return _checked(pointwise.Add.forward(_tensor(input, other), other if alpha == 1 else other * alpha), "add", 2,
+                    other)
 
 
 def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
-    scaled = other if alpha == 1 else other * alpha
-    return _checked(pointwise.Sub.forward(_tensor(input, other), scaled), "sub", 2, other)
+    if alpha != 1 and isinstance(other, Tensor):
+        return pointwise.SubScaled.forward(_tensor(input, other), other, alpha)
+    return _checked(pointwise.Sub.forward(_tensor(input, other), other if alpha == 1 else other * alpha), "sub", 2,
+                    other)
 
 
 def rsub(input: Tensor, other: Operand) -> Tensor:
@@ -80,62 +91,62 @@ def square(input: Tensor) -> Tensor:
 
 def neg(input: Tensor) -> Tensor:
     """`-input`."""
-    return pointwise.Neg.forward(input)
+    return _unary(pointwise.Neg.forward, input, "neg")
 
 
 def reciprocal(input: Tensor) -> Tensor:
     """`1 / input`; integers become float32."""
-    return pointwise.Reciprocal.forward(input)
+    return _unary(pointwise.Reciprocal.forward, input, "reciprocal")
 
 
 def exp(input: Tensor) -> Tensor:
     """The exponential of each element."""
-    return pointwise.Exp.forward(input)
+    return _unary(pointwise.Exp.forward, input, "exp")
 
 
 def log(input: Tensor) -> Tensor:
     """The natural logarithm of each element."""
-    return pointwise.Log.forward(input)
+    return _unary(pointwise.Log.forward, input, "log")
 
 
 def sqrt(input: Tensor) -> Tensor:
     """The square root of each element."""
-    return pointwise.Sqrt.forward(input)
+    return _unary(pointwise.Sqrt.forward, input, "sqrt")
 
 
 def sin(input: Tensor) -> Tensor:
     """The sine of each element, in radians."""
-    return pointwise.Sin.forward(input)
+    return _unary(pointwise.Sin.forward, input, "sin")
 
 
 def cos(input: Tensor) -> Tensor:
     """The cosine of each element, in radians."""
-    return pointwise.Cos.forward(input)
+    return _unary(pointwise.Cos.forward, input, "cos")
 
 
 def abs(input: Tensor) -> Tensor:
     """The absolute value of each element; the derivative at 0 is 0."""
-    return pointwise.Abs.forward(input)
+    return _unary(pointwise.Abs.forward, input, "abs")
 
 
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1 for each element."""
-    return pointwise.Sign.forward(input)
+    return _unary(pointwise.Sign.forward, input, "sign")
 
 
 def relu(input: Tensor) -> Tensor:
     """max(input, 0)."""
-    return activation.Relu.forward(input)
+    return _unary(activation.Relu.forward, input, "relu")
 
 
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-input))."""
-    return activation.Sigmoid.forward(input)
+    return _unary(activation.Sigmoid.forward, input, "sigmoid")
 
 
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent of each element."""
-    return activation.Tanh.forward(input)
+    return _unary(activation.Tanh.forward, input, "tanh")
 
 
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:

@@ -12,7 +12,7 @@ from minigrad._tensor import Tensor, owned
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import in_place, record1, record_view
 from minigrad.ops.copy import Copy
-from minigrad.ops.shape import Unsqueeze
+from minigrad.ops.shape import Unsqueeze, expand
 
 __all__ = ["getitem", "setitem"]
 
@@ -91,7 +91,16 @@ def as_array(part: Any) -> Any:
         if part.array.dtype.kind not in "iub":
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         return part.array
-    return np.asarray(part) if isinstance(part, list) else part
+    if part is None or part is ... or isinstance(part, (slice, bool, np.ndarray)):
+        return np.asarray(part) if isinstance(part, bool) else part
+    if isinstance(part, (list, tuple)):
+        return np.asarray(part) if len(part) else np.zeros(0, np.int64)
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not hasattr(part, "__index__"):
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                         f"indices (got {type(part).__name__})")
+    return part
 
 
 def advanced(part: Any) -> bool:
@@ -99,7 +108,7 @@ def advanced(part: Any) -> bool:
     return isinstance(part, np.ndarray) and (part.ndim > 0 or part.dtype.kind == "b")
 
 
-def taken(parts: tuple[Any, ...], ndim: int) -> int:
+def taken(parts: tuple[Any, ...]) -> int:
     """How many dimensions an index names."""
     return sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else p is not None and p is not ...
                for p in parts)
@@ -108,7 +117,7 @@ def taken(parts: tuple[Any, ...], ndim: int) -> int:
 def parts_of(index: Any, ndim: int) -> tuple[Any, ...]:
     """An index as a tuple of entries; PyTorch's error where there are too many."""
     parts = tuple([as_array(p) for p in (index if isinstance(index, tuple) else (index,))])
-    if taken(parts, ndim) > ndim:
+    if taken(parts) > ndim:
         if ndim == 0:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
@@ -119,41 +128,47 @@ def parts_of(index: Any, ndim: int) -> tuple[Any, ...]:
 def getitem(input: Tensor, index: Any) -> Tensor:
     """`input[index]`: views for numbers, slices, `None` and `...`; a copy for lists, masks and tensors of indices.
 
+    As in PyTorch one op per entry; lists, masks and tensors come last, in one op.
+
     Raises:
         IndexError: if an index is out of range or there are too many.
     """
     parts = parts_of(index, input.array.ndim)
-    if any(advanced(p) for p in parts):
-        try:
-            return Index.forward(input, parts if len(parts) > 1 else parts[0])
-        except IndexError as error:
-            raise IndexError(advanced_message(error, parts, input.array.shape)) from None
-    if parts == (...,):
+    if len(parts) == 1 and parts[0] is ...:
         return Alias.forward(input)
     if len(parts) == 1 and isinstance(parts[0], slice):
         return Slice.forward(input, 0, checked_slice(parts[0]))
-    return basic(input, parts)
+    made, rest = basic(input, parts)
+    if not any(advanced(p) for p in rest):
+        return made if made is not input else Alias.forward(input)
+    try:
+        return Index.forward(made, rest if len(rest) > 1 else rest[0])
+    except IndexError as error:
+        raise IndexError(advanced_message(error, rest, made.array.shape)) from None
 
 
-def basic(input: Tensor, parts: tuple[Any, ...]) -> Tensor:
-    """One op per entry of the index, as in PyTorch; a full slice is no op."""
-    made, dim = input, 0
+def basic(input: Tensor, parts: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
+    """The entries that make views, one op each (a full slice is no op), and what is left for `Index`."""
+    made, rest = input, list[Any]()
     for position, part in enumerate(parts):
-        if part is ...:
-            dim += made.array.ndim - dim - taken(parts[position:], 0) if made.array.ndim else 0
+        dim = sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else 1 for p in rest)
+        if advanced(part):
+            rest.append(part)
+        elif part is ...:
+            rest += [slice(None)] * (made.array.ndim - dim - taken(parts[position + 1:]))
         elif part is None:
             made = Unsqueeze.forward(made, dim)
-            dim += 1
+            rest.append(slice(None))
         elif isinstance(part, slice):
             if part.indices(made.array.shape[dim]) != (0, made.array.shape[dim], 1):
                 made = Slice.forward(made, dim, checked_slice(part))
-            dim += 1
+            rest.append(slice(None))
         else:
             size, i = made.array.shape[dim], int(part)
             if not -size <= i < size:
                 raise IndexError(f"index {i} is out of bounds for dimension {position} with size {size}")
             made = Select.forward(made, dim, i)
-    return made if made is not input else Alias.forward(input)
+    return made, tuple(rest)
 
 
 def checked_slice(part: slice) -> slice:
@@ -191,7 +206,10 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     if any(advanced(p) for p in parts):
         in_place(IndexPut.forward, input, parts if len(parts) > 1 else parts[0], value)
         return
-    in_place(Copy.forward, getitem(input, index), value)
+    view = getitem(input, index)
+    if isinstance(value, Tensor):
+        expand(value, view.array.shape)  # raises PyTorch's error for a value that does not fit
+    in_place(Copy.forward, view, value)
 
 
 class IndexPut(Node):

@@ -9,7 +9,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import in_place, record1
-from minigrad.ops import pointwise
+from minigrad.ops import functions, pointwise
 from minigrad.ops.activation import Relu, Sigmoid, Tanh
 from minigrad.ops.copy import Copy
 
@@ -39,12 +39,14 @@ class Fill(Node, number=2):
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """`self += alpha * other`."""
-    return in_place(pointwise.Add.forward, self, other if alpha == 1 else other * alpha)
+    return in_place(functions.add, self, other, alpha=alpha) if alpha != 1 else in_place(
+        pointwise.Add.forward, self, other)
 
 
 def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """`self -= alpha * other`."""
-    return in_place(pointwise.Sub.forward, self, other if alpha == 1 else other * alpha)
+    return in_place(functions.sub, self, other, alpha=alpha) if alpha != 1 else in_place(
+        pointwise.Sub.forward, self, other)
 
 
 def mul_(self: Tensor, other: Any) -> Tensor:

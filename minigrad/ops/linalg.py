@@ -10,8 +10,8 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
-from minigrad.ops.pointwise import Mul
-from minigrad.ops.shape import Expand, SqueezeDim, T, UnsafeView, Unsqueeze, View, expand
+from minigrad.ops.copy import Clone
+from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View, expand, reshape
 
 __all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv"]
 
@@ -85,16 +85,20 @@ class Addmm(Node):
     saves = ("mat1", "mat2")
 
     @staticmethod
-    def forward(bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    def forward(bias: Tensor, a: Tensor, b: Tensor, scales: tuple[float, ...] = ()) -> Tensor:
         y = a.array.dot(b.array)
         x = bias.array
         fit = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
+        if scales:
+            beta, alpha = scales
+            y, x = y * alpha, x * beta
         y += x
-        return record_n(Addmm, y, (bias, a, b), wanted(a, b), (), fit)
+        return record_n(Addmm, y, (bias, a, b), wanted(a, b), scales, fit)
 
-    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
-        return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, 0, 1)),
-                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), g))
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
+        scaled = g if alpha == 1 else g * alpha
+        return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.swapaxes(b, 0, 1)),
+                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), scaled))
 
 
 def same_dtype(a: Tensor, b: Tensor, names: str) -> None:
@@ -168,8 +172,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     n, m = mat1.array.shape[0], mat2.array.shape[1]
     if broadcast_shape(input.array.shape, (n, m)) != (n, m):
         expand(input, n, m)  # raises PyTorch's error
-    scaled = input if beta == 1 else Mul.forward(input, beta)
-    return Addmm.forward(scaled, mat1 if alpha == 1 else Mul.forward(mat1, alpha), mat2)
+    return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -192,7 +195,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if m == 1 and n == 2:
         return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
-    return batched(input, other)
+    return folded(input, other) if m <= 2 or n <= 2 else batched(input, other)
 
 
 class SqueezeDim4(Node, name="Squeeze", number=4):
@@ -208,19 +211,25 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
         return xp.reshape(g, shape)
 
 
+def folded(a: Tensor, b: Tensor) -> Tensor:
+    """A product of a batch with one matrix or vector: all the batch's rows at once."""
+    batch, other = (a, b) if b.array.ndim <= 2 else (Transpose.forward(b, -1, -2), a)
+    shape = batch.array.shape
+    rows = reshape(batch, (int(np.prod(shape[:-1])), shape[-1]))
+    if other.array.ndim == 1:
+        return UnsafeView.forward(mv(rows, other), shape[:-1])
+    if batch is a:
+        return UnsafeView.forward(mm(rows, other), (*shape[:-1], other.array.shape[1]))
+    product = UnsafeView.forward(mm(rows, T.forward(other)), (*shape[:-1], other.array.shape[0]))
+    return Clone.forward(Transpose.forward(product, -1, -2))
+
+
 def batched(a: Tensor, b: Tensor) -> Tensor:
-    """A product in which an operand has three or more dimensions."""
-    if b.array.ndim == 1:
-        return SqueezeDim.forward(batched(a, Unsqueeze.forward(b, 1)), a.array.ndim - 1)
-    if a.array.ndim == 1:
-        return SqueezeDim.forward(batched(Unsqueeze.forward(a, 0), b), b.array.ndim - 2)
-    if b.array.ndim == 2:
-        rows = View.forward(a.contiguous(), (int(np.prod(a.array.shape[:-1])), a.array.shape[-1]))
-        return UnsafeView.forward(mm(rows, b), (*a.array.shape[:-1], b.array.shape[-1]))
+    """A product of batches, which are broadcast."""
     lead = broadcast_shape(a.array.shape[:-2], b.array.shape[:-2])
-    flat = [UnsafeView.forward(v if v.array.shape[:-2] == lead else Expand.forward(v, lead + v.array.shape[-2:]),
-                               (int(np.prod(lead)), *v.array.shape[-2:])) for v in (a, b)]
-    return UnsafeView.forward(bmm(*flat), (*lead, a.array.shape[-2], b.array.shape[-1]))
+    size = int(np.prod(lead))
+    left, right = [reshape(Expand.forward(v, lead + v.array.shape[-2:]), (size, *v.array.shape[-2:])) for v in (a, b)]
+    return UnsafeView.forward(bmm(left, right), (*lead, a.array.shape[-2], b.array.shape[-1]))
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

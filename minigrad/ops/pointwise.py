@@ -16,6 +16,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
 from minigrad.autograd.saved import arrays_of_results
+from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
 
 Operand = Any  # a Tensor or a Python number
@@ -51,6 +52,9 @@ class Sub(Node):
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(Sub, x - b, a, NUMBER)
         y = b.array
+        if x.dtype.kind == "b" and y.dtype.kind == "b":
+            raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                               "`logical_xor()` operator instead.")
         if x.dtype.kind == "b" or y.dtype.kind == "b":
             raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
                                "to invert a mask, use the `~` or `logical_not()` operator instead.")
@@ -61,6 +65,34 @@ class Sub(Node):
 
     def backward(self, xp: Any, g: Any) -> Grads:
         return g, -g
+
+
+class AddScaled(Node, name="Add"):
+    """`add` with `alpha`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+        x, y, fit = meet(a.array, b.array)
+        return record2(AddScaled, x + y * alpha, a, b, (), (alpha,), fit)
+
+    def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
+        return g, g * alpha
+
+
+class SubScaled(Node, name="Sub"):
+    """`sub` with `alpha`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+        x, y, fit = meet(a.array, b.array)
+        return record2(SubScaled, x - y * alpha, a, b, (), (alpha,), fit)
+
+    def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
+        return g, g * -alpha
 
 
 class Rsub(Node, number=1):
@@ -319,7 +351,7 @@ class Sign(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        return record1(Sign, np.sign(a.array), a)
+        return record1(Sign, WORDS.sign(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.zeros(g.shape, xp.dtype(g))

@@ -53,9 +53,10 @@ class Sum(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor) -> Tensor:
+    def forward(a: Tensor, dtype: Any = None) -> Tensor:
         x = a.array
-        return record1(Sum, total(x, None), a, (), (x.shape,))
+        y = total(x, None) if dtype is None else total(x, None, dtype)
+        return record1(Sum, y, a, (), (x.shape,), None if y.dtype is x.dtype else ((x.shape, x.dtype),))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
         return xp.broadcast_to(g, shape)
@@ -67,11 +68,12 @@ class SumDim(Node, name="Sum", number=1):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
         x = a.array
         axes = tuple(range(x.ndim)) if axes is None else axes
-        y = total(x, axes, keepdims=keepdim)
-        return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes)))
+        y = total(x, axes, dtype, keepdims=keepdim)
+        fit = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
+        return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes)), fit)
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
         return xp.broadcast_to(xp.reshape(g, kept), shape)
@@ -144,11 +146,10 @@ def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     Raises:
         IndexError: if `dim` is out of range.
     """
-    if dtype is not None:
-        input = input.to(dtype)
+    wanted = dtype.numpy if dtype is not None else INT64 if input.array.dtype.kind in "bui" else None
     if dim is None and not keepdim:
-        return Sum.forward(input)
-    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim)
+        return Sum.forward(input, wanted)
+    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:

@@ -6,6 +6,8 @@ A view shares its memory and its version counter with the tensor that it looks a
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ Shape = tuple[int, ...]
 def shape_of(sizes: tuple[Any, ...]) -> Shape:
     """The shape from `f(2, 3)` or `f((2, 3))`."""
     given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    return tuple([int(n) for n in given])
+    return tuple([operator.index(n) for n in given])
 
 
 def dim_of(dim: int, ndim: int) -> int:
@@ -78,7 +80,7 @@ class T(Node):
         return record_view(T, owned(a).T, a)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.swapaxes(g, -1, -2)
+        return xp.swapaxes(g, 0, 1) if g.ndim == 2 else g
 
 
 class Transpose(Node):
@@ -216,8 +218,11 @@ class Cat(Node):
 
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
-        ends = tuple(np.cumsum([v.array.shape[dim] for v in tensors]).tolist())
-        return record_n(Cat, np.concatenate([v.array for v in tensors], dim), tuple(tensors), (), (dim, ends))
+        arrays = [v.array for v in tensors]
+        ends = tuple(np.cumsum([x.shape[dim] for x in arrays]).tolist())
+        dtype = functools.reduce(np.promote_types, [x.dtype for x in arrays])
+        fit = None if all(x.dtype is dtype for x in arrays) else tuple([(x.shape, x.dtype) for x in arrays])
+        return record_n(Cat, np.concatenate(arrays, dim, dtype=dtype), tuple(tensors), (), (dim, ends), fit)
 
     def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...]) -> tuple[Any, ...]:
         front = (slice(None),) * dim
@@ -380,7 +385,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors along an existing dimension; their other sizes must agree."""
     tensors = list(tensors)
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     axis, first = dim_of(dim, tensors[0].array.ndim), tensors[0].array.shape
     for i, v in enumerate(tensors):
         other = v.array.shape
