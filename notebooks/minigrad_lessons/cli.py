@@ -93,7 +93,3 @@ def _tell(folder: Path, report: Report) -> None:
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,17 +22,13 @@ from minigrad_lessons.folder import HIDDEN, LessonError
 HOST = "127.0.0.1"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
-NEEDED = ("jupyterlab", "ipykernel", "anywidget", "matplotlib", "fast_sugiyama")
+PROGRAM = "jupyterlab"
 
 
 def check_installed() -> None:
-    """Raise where the packages of the extra `lessons` are missing."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise LessonError(
-            f"The lessons need {', '.join(missing)}. Install the extra that brings them:\n\n"
-            '    python -m pip install "minigrad-kit[lessons]"\n\nor, in a copy of the repository, ".[lessons]".'
-        )
+    """Raise where JupyterLab is missing, which nothing here imports: it runs as a program of its own."""
+    if find_spec(PROGRAM) is None:
+        raise LessonError(f'{PROGRAM} is not installed. It comes with: python -m pip install "minigrad-kit[lessons]"')
 
 
 def choose_port(wanted: int | None) -> int:
@@ -53,7 +49,7 @@ class Lab:
     def __init__(self, folder: Path, lesson: str, port: int, browser: bool = True) -> None:
         self.port, self.token = port, secrets.token_hex(24)
         self.url = f"http://{HOST}:{port}/lab/tree/{lesson}?token={self.token}"
-        command = [sys.executable, "-m", "jupyterlab", *_options(folder, lesson, port, browser)]
+        command = [sys.executable, "-m", PROGRAM, *_options(folder, lesson, port, browser)]
         # The token goes by the environment: other users can read a command line.
         environment = {**os.environ, "JUPYTER_TOKEN": self.token}
         # Its own session, so that Ctrl-C reaches this process only, which then stops the server in good order.

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import minigrad
+from minigrad._optional import MissingExtra, optional
 from minigrad_lessons import server
 from minigrad_lessons.cli import main
 from minigrad_lessons.folder import LessonError, shipped
 from tests.packaging.lab import lab
 
-COMMAND = [sys.executable, "-m", "minigrad_lessons.cli"]
+COMMAND = [sys.executable, "-m", "minigrad"]
 LESSONS = list(shipped())
 NEWS = "/lab/api/settings/@jupyterlab/apputils-extension:notification"
 
@@ -93,13 +94,21 @@ def test_reset_says_where_the_old_lesson_is(tmp_path: Path, capsys: pytest.Captu
     assert main(["lab", "--to", str(tmp_path), "--reset", "99"]) == 1
 
 
-def test_without_the_lessons_extra_it_says_what_to_install(
+def test_without_jupyterlab_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(server, "NEEDED", ("jupyterlab", "a_package_that_nobody_has"))
+    monkeypatch.setattr(server, "PROGRAM", "a_package_that_nobody_has")
     assert main(["lab", "--to", str(tmp_path / "mine")]) == 1
-    assert 'need a_package_that_nobody_has. Install' in (said := capsys.readouterr().err) and "[lessons]" in said
+    assert "a_package_that_nobody_has is not installed" in (said := capsys.readouterr().err) and "[lessons]" in said
     assert not (tmp_path / "mine").exists()
+
+
+def test_a_module_of_our_own_that_is_missing_is_not_blamed_on_an_extra() -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        optional("minigrad_lessons.no_such_module", extra="lessons")
+    assert not isinstance(caught.value, MissingExtra)
+    with pytest.raises(MissingExtra, match=r"no_such_package is not installed.*minigrad-kit\[lessons\]"):
+        optional("no_such_package.module", extra="lessons")
 
 
 def test_version() -> None:

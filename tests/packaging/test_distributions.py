@@ -76,12 +76,18 @@ def test_the_wheel_holds_the_marks_of_types_the_licence_and_the_settings(in_whee
     assert any(name.endswith("licenses/LICENSE") for name in in_wheel)
 
 
-def test_answers_are_in_the_sdist_and_never_in_the_wheel(in_sdist: set[str], in_wheel: dict[str, int]) -> None:
-    answers = {path.name for path in (ROOT / ANSWERS).glob("*.py")} - {"__init__.py"}
-    assert answers and all(f"{ANSWERS}{name}" in in_sdist for name in answers)
+def test_answers_are_in_the_sdist_and_never_in_the_wheel(
+    wheel: Path, in_sdist: set[str], in_wheel: dict[str, int]
+) -> None:
+    answers = [path for path in (ROOT / ANSWERS).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert answers and all(path.relative_to(ROOT).as_posix() in in_sdist for path in answers)
     tops = {name.partition("/")[0] for name in in_wheel if ".dist-info/" not in name}
     assert tops == {"minigrad", "minigrad_widgets", "minigrad_lessons"}
-    assert not [name for name in in_wheel if "answers" in name or Path(name).name in answers]
+    # By their content: a copy under another name would be found too.
+    with zipfile.ZipFile(wheel) as archive:
+        shipped_texts = {archive.read(name) for name in in_wheel if in_wheel[name]}
+    assert not [path for path in answers if path.read_bytes() in shipped_texts]
+    assert not [name for name in in_wheel if "answers" in name]
 
 
 def test_the_sdist_holds_what_the_tests_need(in_sdist: set[str]) -> None:

@@ -1,0 +1,25 @@
+"""The command `minigrad`, which is also `python -m minigrad`: hands over to the lessons.
+
+It stands here because the lessons cannot be imported without the packages of their extra, and the command must then be
+able to say so.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from minigrad._optional import MissingExtra, optional
+
+
+def main() -> int:
+    """Run the command; the exit status is 0, or 1 after an error that was explained."""
+    try:
+        status: int = optional("minigrad_lessons.cli", extra="lessons").main()
+    except MissingExtra as error:
+        print(f"minigrad: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Imports an optional package by name; where it is missing, the error names the extra that brings it.
+
+The one file that imports inside a function.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__all__ = ["MissingExtra", "optional"]
+
+
+class MissingExtra(ModuleNotFoundError):
+    """A package that an extra of the distribution would have brought is not installed."""
+
+
+def optional(name: str, extra: str) -> ModuleType:
+    """Import a module that needs the packages of an extra."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        # A module of our own that is not there is a mistake of ours, and no extra brings it.
+        if missing.name is None or missing.name.partition(".")[0].startswith("minigrad"):
+            raise
+        text = f'{missing.name} is not installed. It comes with: python -m pip install "minigrad-kit[{extra}]"'
+        raise MissingExtra(text, name=missing.name) from missing
