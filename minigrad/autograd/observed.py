@@ -13,13 +13,15 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger, Storage
+from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, SERIAL, Ledger, Storage
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed, is_array, is_tensor
 from minigrad.recorder import Builder
 
-__all__ = ["CONSTANTS", "Graph"]
+__all__ = ["CONSTANTS", "NOWHERE", "Graph"]
 
+NOWHERE = (None, None)  # no line of the user's code
+NONE: list[Any] = []  # what is filled in at once
 CONSTANTS: list[Any] = []  # tensors that stand for an operand that is a Python number
 
 
@@ -49,8 +51,10 @@ class Graph:
         self.holds: dict[int, list[Storage]] = {}  # node: what it has saved
         self.unlinked: list[tuple[Node, int]] = []
         self.linking = False
-        self.classes: dict[str, type] = {}
-        self.at: tuple[int, int] | None = None
+        self.names: dict[type, str] = {}  # of classes of nodes
+        self.on_tensor_gone: Any = self.tensor_gone
+        self.on_node_gone: Any = self.node_gone
+        self.at: tuple[int | None, int | None] = NOWHERE
         for constant in CONSTANTS:
             watch = self.watch(constant, self.tensors, self.tensor_gone)
             watch.index, watch.array_id = None, id(constant.array)
@@ -75,19 +79,18 @@ class Graph:
 
     def meet(self, t: Any) -> int:
         """Record a tensor that was not seen before."""
-        array, node, records = t.array, t._grad_fn, self.trace.tensors
-        watch = Watch(t, self.tensor_gone)
-        watch.key = key = id(t)
-        self.tensors[key] = watch
+        array, node, records, key = t.array, t._grad_fn, self.trace.tensors, id(t)
+        watch = self.tensors[key] = Watch(t, self.on_tensor_gone)
+        watch.key = key
         watch.index = index = len(records)
         watch.array_id = id(array)
         watch.kind = kind = PARAMETER if type(t).__name__ == "Parameter" else ACTIVATION
         watch.storage = storage = self.ledger.hold(array, kind)
         watch.value = value = self.value(array)
         records.append({
-            "name": None, "shape": list(array.shape), "dtype": self.builder.dtype(array.dtype),
+            "name": None, "shape": self.builder.shape(array.shape), "dtype": self.builder.dtype(array.dtype),
             "requires_grad": t._requires_grad, "is_leaf": node is None, "node": None if node is None else
-            self.node(node), "output_nr": t._output_nr, "parameter": kind == PARAMETER, "storage": storage.index,
+            self.node(node), "output_nr": t._output_nr, "parameter": kind == PARAMETER, "storage": storage[SERIAL],
             "bytes": array.nbytes, "value": value})
         if t._grad is not None:
             self.meet_grad(t._grad)
@@ -109,9 +112,9 @@ class Graph:
         return watch.value
 
     def tensor_gone(self, watch: Watch) -> None:
-        if self.tensors.get(watch.key) is watch:
-            del self.tensors[watch.key]
-            self.node_ids.pop(watch.key, None)
+        key = watch.key
+        self.tensors.pop(key, None)
+        self.node_ids.pop(key, None)
         if watch.storage is not None:
             self.ledger.drop(watch.storage, watch.kind)
 
@@ -127,8 +130,7 @@ class Graph:
         watch.storage, watch.array_id = self.ledger.hold(grad.array, GRADIENT), id(grad.array)
 
     def grad_gone(self, watch: Watch) -> None:
-        if self.grads.get(watch.key) is watch:
-            del self.grads[watch.key]
+        self.grads.pop(watch.key, None)
         if watch.storage is not None:
             self.ledger.drop(watch.storage, GRADIENT)
 
@@ -151,33 +153,41 @@ class Graph:
             self.save(node, index, ())
         self.linking = False
 
-    def forward(self, node: Node, outputs: Sequence[Any]) -> tuple[int, list[int]]:
-        """Record a node that was made just now, with its outputs."""
-        index = self.place(node)
-        self.unlinked.pop()
-        self.link(node, index)
-        if self.unlinked and not self.linking:
-            self.link_all()
-        made = self.trace.nodes[index]["outputs"] = [self.tensor(t) for t in outputs]
+    def forward(self, node: Node, inputs: list[Any], outputs: Sequence[Any]) -> tuple[int, list[int]]:
+        """Record a node that was made just now, with its inputs and outputs."""
+        ids, edges, output_nrs = self.node_ids, [], node.output_nrs
+        index = self.place_node(node)
+        for i, target in enumerate(node.next):
+            found = None if target is None else ids.get(id(target))
+            if found is None and target is not None:
+                found = self.node(target)
+            edges.append(None if found is None else [found, 0 if output_nrs is None else output_nrs[i]])
+        made = [self.tensor(t) for t in outputs]
+        record = self.trace.nodes[index]
+        record["next"], record["inputs"], record["outputs"] = edges, inputs, made
         return index, made
 
     def place(self, target: Any) -> int:
         """Make the record of a node; its edges follow in `link`, so that no depth of a graph is too great."""
         leaf = getattr(target, "variable", None) if isinstance(target, Node) else target
-        records = self.trace.nodes
         if leaf is not None:
             return self.place_leaf(target, leaf)
-        cls, index = type(target), len(records)
-        name = target.name()
-        self.classes.setdefault(name, cls)
-        self.node_ids[id(target)] = index
-        self.watch(target, self.watches, self.node_gone).index = index
-        record: Any = {"name": name, "sequence_nr": target.sequence_nr, "next": [], "inputs": [], "outputs": [],
-                       "saved": [], "file": None, "line": None}
-        if self.at is not None:
-            record["file"], record["line"] = self.at
-        records.append(record)
+        index = self.place_node(target)
         self.unlinked.append((target, index))
+        return index
+
+    def place_node(self, node: Node) -> int:
+        """The record of a node, still without edges."""
+        cls, records, key = type(node), self.trace.nodes, id(node)
+        name = self.names.get(cls)
+        if name is None:
+            name = self.names[cls] = node.name()
+        watch = self.watches[key] = Watch(node, self.on_node_gone)
+        watch.key = key
+        watch.index = index = self.node_ids[key] = len(records)
+        file, line = self.at
+        records.append({"name": name, "sequence_nr": node.sequence_nr, "next": NONE, "inputs": NONE, "outputs": NONE,
+                        "saved": [], "file": file, "line": line})
         return index
 
     def place_leaf(self, target: Any, leaf: Any) -> int:
@@ -187,9 +197,7 @@ class Graph:
         if index is None:
             index = self.node_ids[id(leaf)] = len(self.trace.nodes)
             record: Any = {"name": "AccumulateGrad", "sequence_nr": None, "next": [], "inputs": [], "outputs": [],
-                           "saved": [], "variable": variable, "file": None, "line": None}
-            if self.at is not None:
-                record["file"], record["line"] = self.at
+                           "saved": [], "variable": variable, "file": self.at[0], "line": self.at[1]}
             self.trace.nodes.append(record)
         if target is not leaf:
             self.node_ids[id(target)] = index
@@ -197,20 +205,16 @@ class Graph:
         return index
 
     def link(self, node: Node, index: int) -> None:
-        """Fill in the edges of a node."""
-        record = self.trace.nodes[index]
-        ids, place, edges, inputs = self.node_ids, self.place, record["next"], record["inputs"]
-        output_nrs = node.output_nrs
+        """Fill in the edges of a node that was made before the recording."""
+        ids, edges, inputs, output_nrs = self.node_ids, [], [], node.output_nrs
         for i, target in enumerate(node.next):
-            if target is None:
-                edges.append(None)
-                inputs.append(None)
-                continue
-            found = ids.get(id(target))
-            if found is None:
-                found = place(target)
-            edges.append([found, 0 if output_nrs is None else output_nrs[i]])
-            inputs.append(self.trace.nodes[found].get("variable"))
+            found = None if target is None else ids.get(id(target))
+            if found is None and target is not None:
+                found = self.place(target)
+            edges.append(None if found is None else [found, 0 if output_nrs is None else output_nrs[i]])
+            inputs.append(None if found is None else self.trace.nodes[found].get("variable"))
+        record = self.trace.nodes[index]
+        record["next"], record["inputs"], record["outputs"] = edges, inputs, []
 
     def save(self, node: Node, index: int, outputs: Sequence[Any]) -> bool:
         """Note what a node has saved; whether there is anything."""
@@ -243,10 +247,10 @@ class Graph:
         return held is not None
 
     def node_gone(self, watch: Watch) -> None:
-        if self.watches.get(watch.key) is watch:
-            del self.watches[watch.key]
-            self.node_ids.pop(watch.key, None)
-        if watch.index is not None:
+        key = watch.key
+        self.watches.pop(key, None)
+        self.node_ids.pop(key, None)
+        if watch.index in self.holds:
             self.let_go(watch.index)
 
     # the end
@@ -266,5 +270,6 @@ class Graph:
         """Watch no more."""
         for table in (self.tensors, self.watches, self.grads):
             table.clear()
-        for made in (self.node_ids, self.holds, self.classes):
+        for made in (self.node_ids, self.holds, self.names):
             made.clear()
+        self.on_tensor_gone = self.on_node_gone = None  # these were a cycle

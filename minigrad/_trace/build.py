@@ -1,0 +1,154 @@
+"""What is needed only while a trace is being made: previews of values, names of files, lines of the user's code.
+
+Arrays are asked by their own methods (`shape`, `dtype`, `tolist`, …), so that nothing here imports an array library.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import os
+import sys
+from typing import Any
+
+from minigrad._trace.data import Trace
+
+__all__ = ["Builder"]
+
+SHOWN = 64  # an array of at most so many values is shown whole
+BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
+FEW = 8
+LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+INSIDE = -1  # in place of a file's index: a file of this library
+
+
+class Builder:
+    """Adds values and files to a trace, equal ones once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._limit = SHOWN
+        self._numbers = 0
+        self._cells = 0
+        self._values: dict[Any, int] = {}
+        self._dtypes: dict[Any, str] = {}
+        self._shapes: dict[tuple[int, ...], list[int]] = {}
+        self._files: dict[str, int] = {}
+
+    def value(self, array: Any) -> int:
+        """The index of the preview of an array."""
+        if array.size > self._limit:
+            return self._add_large(array)
+        dtype, shape = array.dtype, array.shape
+        key = (dtype, shape, array.tobytes())
+        index = self._values.get(key)
+        if index is None:
+            index = self._values[key] = len(self.trace.values)
+            data = array.tolist() if len(shape) < 2 else array.ravel().tolist()
+            if not shape:
+                data = [data]
+            if dtype.kind not in "iub":  # the quick test is wrong only where finite values add up to too much
+                total = sum(data)
+                if not isinstance(total, float) or total - total != 0:
+                    data = [plain(x) for x in data]
+            self.trace.values.append({"shape": self._shapes.get(shape) or self.shape(shape),
+                                      "dtype": self._dtypes.get(dtype) or self.dtype(dtype), "data": data})
+            self._numbers += len(data)
+            if self._numbers > BUDGET:
+                self._limit = FEW
+        return index
+
+    def _add_large(self, array: Any) -> int:
+        stats = statistics(array)
+        key = (array.dtype, array.shape, *stats.values())
+        index = self._values.get(key)
+        if index is None:
+            index = self._values[key] = len(self.trace.values)
+            self.trace.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype),
+                                      "stats": stats})
+        return index
+
+    def shape(self, shape: tuple[int, ...]) -> list[int]:
+        """A shape as a list; records of one shape share it."""
+        known = self._shapes.get(shape)
+        if known is None:
+            known = self._shapes[shape] = list(shape)
+        return known
+
+    def dtype(self, dtype: Any) -> str:
+        """The name of an array's dtype."""
+        name = self._dtypes.get(dtype)
+        if name is None:
+            name = self._dtypes[dtype] = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+        return name
+
+    def where(self, depth: int) -> tuple[int, int] | None:
+        """File index and line of the user's code: the nearest frame outside of this library.
+
+        `depth`: how many callers are known to be inside. Frames are asked for one by one, since each that is looked at
+        costs its making.
+        """
+        files, getframe = self._files, sys._getframe
+        try:
+            while True:
+                depth += 1
+                frame = getframe(depth)
+                name = frame.f_code.co_filename
+                index = files.get(name)
+                if index is None:
+                    index = self.file(name)
+                if index >= 0:
+                    return index, frame.f_lineno
+        except ValueError:  # the call stack is not that deep: everything is inside
+            return None
+
+    def file(self, path: str) -> int:
+        """The index of a file, added with its lines if it is new; INSIDE for a file of this library."""
+        known = self._files.get(path)
+        if known is None:
+            known = self._files[path] = INSIDE if path.startswith(LIBRARY) else self._add_file(path)
+        return known
+
+    def _add_file(self, path: str) -> int:
+        if "ipykernel_" in path or path.startswith("<ipython-input"):
+            self._cells += 1
+            name = f"cell {self._cells}"
+        else:
+            name = os.path.basename(path)
+        self.trace.files.append({"name": name, "lines": [line.rstrip("\r\n") for line in linecache.getlines(path)]})
+        return len(self.trace.files) - 1
+
+
+def plain(number: Any) -> Any:
+    """A number as JSON can hold it: what it does not have becomes a string."""
+    if isinstance(number, float):
+        return number if number - number == 0 else "nan" if number != number else "inf" if number > 0 else "-inf"
+    return number if isinstance(number, int) else str(number)
+
+
+def statistics(array: Any) -> dict[str, Any]:
+    """What is told of a large array: over its finite entries, and how many are not."""
+    flat = array.ravel()
+    values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
+    if flat.dtype.kind == "c":
+        values = abs(values)
+    squares, nan, size = float(values.dot(values)), 0, int(values.size)
+    if squares - squares != 0:  # there is an inf or a nan, or the squares are too large for a float
+        numbers = values == values
+        finite = numbers & (abs(values) != math.inf)
+        nan = size - int(numbers.sum())
+        values = values[finite]
+        squares = float(values.dot(values))
+    inf = size - nan - int(values.size)
+    if not values.size:
+        return {"min": None, "max": None, "mean": None, "norm": None, "nan": nan, "inf": inf}
+    if squares - squares != 0:  # finite values, but their squares are not
+        scale = float(abs(values).max())
+        squares = float((values / scale).dot(values / scale))
+    else:
+        scale = 1.0
+    low, high = values.min().item(), values.max().item()
+    if flat.dtype.kind in "iub":
+        low, high = int(low), int(high)
+    return {"min": low, "max": high, "mean": plain(float(values.sum()) / int(values.size)),
+            "norm": plain(scale * math.sqrt(squares)), "nan": nan, "inf": inf}

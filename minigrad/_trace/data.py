@@ -1,0 +1,258 @@
+"""The trace itself: plain data, as docs/trace.md describes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Required, TypedDict
+
+from minigrad._trace.frame import Fold, Frame
+from minigrad._trace.text import events_text, frame_text
+from minigrad._trace.traverse import Traversal, traverse
+
+__all__ = ["Event", "NodeRecord", "TensorRecord", "Trace", "Value"]
+
+FORMAT, VERSION = "minigrad-trace", 1
+LISTS = ("files", "values", "tensors", "nodes", "events")
+
+
+class Value(TypedDict, total=False):
+    """The preview of an array: all its values (`data`), or its `stats`."""
+
+    shape: Required[list[int]]
+    dtype: Required[str]
+    data: list[Any]
+    stats: dict[str, Any]
+
+
+class TensorRecord(TypedDict):
+    """A tensor as it was when the recorder first saw it."""
+
+    name: str | None
+    shape: list[int]
+    dtype: str
+    requires_grad: bool
+    is_leaf: bool
+    node: int | None
+    output_nr: int
+    parameter: bool
+    storage: int
+    bytes: int
+    value: int
+
+
+class NodeRecord(TypedDict, total=False):
+    """A node of the graph; an AccumulateGrad has `variable`."""
+
+    name: Required[str]
+    sequence_nr: Required[int | None]
+    next: Required[list[list[int] | None]]
+    inputs: Required[list[int | None]]
+    outputs: Required[list[int]]
+    saved: Required[list[list[Any]]]
+    variable: int
+    file: Required[int | None]
+    line: Required[int | None]
+
+
+class Event(TypedDict, total=False):
+    """One thing that happened; its `kind` says which of the fields there are."""
+
+    kind: Required[str]
+    file: int
+    line: int
+    depth: int
+    bytes: list[int]
+    op: str
+    node: int | None
+    inputs: list[int | None] | None
+    outputs: list[int]
+    tensor: int | None
+    version: int
+    mode: str
+    on: bool
+    roots: list[list[int | None]]
+    needs: list[list[int]]
+    create_graph: bool
+    retain_graph: bool
+    gradient: Any  # an index into values, or None; a list of them for `run`, `hook`, `call`
+    hook: str
+    name: str
+    index: int
+    to: int
+    output_nr: int
+    sum: int | None
+    grad: int | None
+    result: list[int | None]
+    type: str
+    message: str
+
+
+class Trace:
+    """What happened while a block was recorded: source lines, graph and events, as plain data.
+
+    `events[step]` is what happened at a step, `frame(step)` the state of the world after it. The schema is in
+    docs/trace.md; every id is an index into its list.
+    """
+
+    def __init__(self, library: str = "") -> None:
+        self.library = library
+        self.files: list[dict[str, Any]] = []
+        self.values: list[Value] = []
+        self.tensors: list[TensorRecord] = []
+        self.nodes: list[NodeRecord] = []
+        self.formulas: dict[str, str] = {}
+        self.events: list[Event] = []
+        self.layout: dict[str, Any] | None = None
+        self._fold: Fold | None = None
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self.events)} events, {len(self.nodes)} nodes, {len(self.tensors)} tensors)"
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # two equal traces may both grow while they are recorded
+
+    def frame(self, step: int) -> Frame:
+        """The state of the world after the event `step`. Cheap when called for one step after the other.
+
+        Raises:
+            IndexError: if there is no such step.
+        """
+        if not 0 <= step < len(self.events):
+            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(self.events) - 1}")
+        if self._fold is None or self._fold.step > step:
+            self._fold = Fold(self.nodes, self.tensors)
+        while self._fold.step < step:
+            self._fold.apply(self.events[self._fold.step + 1])
+        return self._fold.frame(self.events[step])
+
+    def steps(self, lens: str = "all") -> list[int]:
+        """The steps at which a lens stops: "all", or "backward" (from the first pass or call by hand on).
+
+        A trace without a pass or a call has no such beginning; "backward" then stops at every step.
+
+        Raises:
+            ValueError: if there is no such lens.
+        """
+        if lens not in ("all", "backward"):
+            raise ValueError(f"there is no lens {lens!r} with steps; the lenses are 'all' and 'backward'")
+        first = 0
+        if lens == "backward":
+            first = next((i for i, e in enumerate(self.events) if e["kind"] in ("backward_start", "call")), 0)
+        return list(range(first, len(self.events)))
+
+    def traverse(self, calls: Sequence[int]) -> Traversal:
+        """What is known after calling these nodes by hand, in this order, in the first recorded pass.
+
+        Raises:
+            ValueError: if no backward pass was recorded, or there is no such node.
+        """
+        return traverse(self, calls)
+
+    def text(self, step: int | None = None) -> str:
+        """All events in plain words, one per line, or the frame of one step; the same for every run of a program."""
+        return events_text(self) if step is None else frame_text(self, step, self.frame(step))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole trace as a dict that JSON can hold. It shares the trace's lists."""
+        return {"format": FORMAT, "version": VERSION, "library": self.library, "files": self.files,
+                "values": self.values, "tensors": self.tensors, "nodes": self.nodes, "formulas": self.formulas,
+                "events": self.events, "layout": self.layout}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Trace:
+        """A trace around such a dict.
+
+        Raises:
+            ValueError: if it is no trace, or one of another version, or a part is missing or of a wrong type.
+        """
+        check(data)
+        trace = cls(str(data.get("library", "")))
+        trace.files, trace.values, trace.tensors = data["files"], data["values"], data["tensors"]
+        trace.nodes, trace.formulas, trace.events = data["nodes"], data["formulas"], data["events"]
+        trace.layout = data["layout"]
+        return trace
+
+    def to_json(self) -> str:
+        """The whole trace as JSON."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Trace:
+        """The trace that `to_json` wrote.
+
+        Raises:
+            ValueError: if the text is not whole JSON, or `from_dict` refuses what it holds.
+        """
+        try:
+            data = json.loads(text, parse_constant=refuse_constant)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"this is not a whole trace: its JSON cannot be read ({error})") from error
+        return cls.from_dict(data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file, whole or not at all."""
+        part = f"{os.fspath(path)}.part"
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(self.to_json())
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trace:
+        """Read a trace from a file.
+
+        Raises:
+            ValueError: with the file's name, if it is not a whole trace of this version.
+            OSError: if the file cannot be read.
+        """
+        with open(path, "rb") as file:
+            raw = file.read()
+        try:
+            return cls.from_json(raw.decode("utf-8"))
+        except ValueError as error:  # UnicodeDecodeError is one
+            raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def refuse_constant(name: str) -> Any:
+    raise ValueError(f"this is not a trace: it holds {name}, which JSON does not have")
+
+
+def check(data: Any) -> None:
+    """Raise a ValueError that says why this is not a trace of this version."""
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+        raise ValueError(f"this is not a trace: its format is {found!r}, not {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise ValueError(f"this trace has version {data.get('version')!r}; this library reads version {VERSION}")
+    for key in (*LISTS, "formulas", "layout"):
+        if key not in data:
+            raise ValueError(f"this is not a whole trace: it has no {key!r}")
+        wanted = list if key in LISTS else dict
+        if not (isinstance(data[key], wanted) or key == "layout" and data[key] is None):
+            raise ValueError(f"this is not a trace: its {key!r} is no {wanted.__name__}")
+    for key in LISTS:
+        for index, entry in enumerate(data[key]):
+            if not isinstance(entry, dict):
+                raise ValueError(f"this is not a trace: entry {index} of its {key!r} is no dict")
+    for step, event in enumerate(data["events"]):
+        check_event(event, step, data)
+
+
+def check_event(event: Mapping[str, Any], step: int, data: Mapping[str, Any]) -> None:
+    """An event must have a kind, and name only nodes, tensors and values that are there."""
+    if not isinstance(event.get("kind"), str):
+        raise ValueError(f"this is not a trace: event {step} has no kind")
+    gradient = event.get("gradient")
+    named = {"nodes": [event.get("node"), event.get("to")], "tensors": [event.get("tensor")],
+             "files": [event.get("file")],
+             "values": [*(gradient if isinstance(gradient, list) else [gradient]), event.get("sum"), event.get("grad")]}
+    for key, ids in named.items():
+        for index in ids:
+            if index is not None and not (isinstance(index, int) and 0 <= index < len(data[key])):
+                raise ValueError(f"this is not a whole trace: event {step} names {index!r}, which is not in its {key!r}")

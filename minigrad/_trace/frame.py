@@ -1,0 +1,185 @@
+"""The fold: the state of the world after each event of a trace, by the rules of docs/trace.md.
+
+The front end has the same fold in `frame.ts`; a golden test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+__all__ = ["Fold", "Frame"]
+
+
+class Frame(TypedDict):
+    """The state of the world after one event."""
+
+    step: int
+    kind: str
+    file: int | None
+    line: int | None
+    depth: int
+    lit: int | None
+    status: dict[int, str]
+    needs: dict[int, int]
+    ready: list[int]
+    pending: dict[int, list[int | None]]
+    edges: dict[str, int | None]
+    saved: dict[int, str]
+    grads: dict[int, int | None]
+    versions: dict[int, int]
+    gradient: int | None
+    bytes: list[int] | None
+
+
+class Outer(NamedTuple):
+    """What an outer pass gets back when a nested one is over."""
+
+    depth: int
+    status: dict[int, str]
+    needs: dict[int, int]
+    queue: dict[int, tuple[int, int]]
+    pending: dict[int, list[int | None]]
+    running: int | None
+
+
+class Fold:
+    """The state after `step`; `apply` takes it one event further."""
+
+    def __init__(self, nodes: Sequence[Mapping[str, Any]], tensors: Sequence[Mapping[str, Any]]) -> None:
+        self.nodes, self.tensors = nodes, tensors
+        self.step = -1
+        self.status: dict[int, str] = {}
+        self.needs: dict[int, int] = {}
+        self.queue: dict[int, tuple[int, int]] = {}  # ready node: its place in the order
+        self.pending: dict[int, list[int | None]] = {}
+        self.edges: dict[str, int | None] = {}
+        self.saved: dict[int, str] = {}
+        self.grads: dict[int, int | None] = {}
+        self.versions: dict[int, int] = {}
+        self.bytes: list[int] | None = None
+        self.running: int | None = None
+        self.depth = 0  # of the pass that this state is about
+        self.outer: list[Outer] = []
+
+    def apply(self, event: Mapping[str, Any]) -> None:
+        """Fold in the next event."""
+        self.step += 1
+        self.bytes = event.get("bytes", self.bytes)
+        kind = event["kind"]
+        if kind in PASS:
+            self.leave(event.get("depth", 0))
+        rule = RULES.get(kind)
+        if rule is not None:
+            rule(self, event)
+
+    def frame(self, event: Mapping[str, Any]) -> Frame:
+        """The state, as a copy; `event` is the last one that was applied."""
+        gradient = event.get("gradient")
+        if event["kind"] in ("run", "hook", "call"):
+            gradient = gradient[0] if gradient else None
+        elif event["kind"] not in ("flow", "accumulate", "capture"):
+            gradient = None
+        return {
+            "step": self.step, "kind": event["kind"], "file": event.get("file"), "line": event.get("line"),
+            "depth": event.get("depth", 0), "lit": event.get("node"), "status": dict(self.status),
+            "needs": dict(self.needs), "ready": sorted(self.queue, key=self.queue.__getitem__),
+            "pending": {node: list(piled) for node, piled in self.pending.items()}, "edges": dict(self.edges),
+            "saved": dict(self.saved), "grads": dict(self.grads), "versions": dict(self.versions),
+            "gradient": gradient, "bytes": None if self.bytes is None else list(self.bytes)}
+
+    # the rules, one per kind of event
+    def forward(self, event: Mapping[str, Any]) -> None:
+        node = event["node"]
+        if node is None:
+            return
+        self.status[node] = "recorded"
+        for edge in self.nodes[node]["next"]:
+            if edge is not None and "variable" in self.nodes[edge[0]]:
+                self.status.setdefault(edge[0], "recorded")
+
+    def save(self, event: Mapping[str, Any]) -> None:
+        self.saved[event["node"]] = "held"
+
+    def release(self, event: Mapping[str, Any]) -> None:
+        self.saved[event["node"]] = "released"
+
+    def version(self, event: Mapping[str, Any]) -> None:
+        self.versions[event["tensor"]] = event["version"]
+
+    def backward_start(self, event: Mapping[str, Any]) -> None:
+        depth = event.get("depth", 0)
+        if depth > self.depth:
+            self.outer.append(Outer(self.depth, dict(self.status), self.needs, self.queue, self.pending, self.running))
+        self.depth, self.running = depth, None
+        self.queue, self.pending, self.edges = {}, {}, {}
+        self.needs = {node: count for node, count in event["needs"]}
+        self.status = {**dict.fromkeys(self.status, "recorded"), **dict.fromkeys(self.needs, "waiting")}
+        for node, output_nr, value in event["roots"]:
+            self.pile(node, output_nr, value)
+
+    def ready(self, event: Mapping[str, Any]) -> None:
+        node = event["node"]
+        self.status[node] = "ready"
+        self.needs.pop(node, None)
+        newest = self.nodes[node]["sequence_nr"]
+        self.queue[node] = (0, self.step) if newest is None else (1, -newest)
+
+    def run(self, event: Mapping[str, Any]) -> None:
+        self.queue.pop(event["node"], None)
+        self.pending.pop(event["node"], None)
+        self.call(event)
+
+    def call(self, event: Mapping[str, Any]) -> None:
+        self.finish()
+        self.running = event["node"]
+        self.status[event["node"]] = "running"
+
+    def flow(self, event: Mapping[str, Any]) -> None:
+        self.edges[f"{event['node']}:{event['index']}"] = event["gradient"]
+        self.pile(event["to"], event["output_nr"], event["sum"])
+        if event["to"] in self.needs:
+            self.needs[event["to"]] -= 1
+
+    def accumulate(self, event: Mapping[str, Any]) -> None:
+        self.grads[event["tensor"]] = event["grad"]
+
+    def hook(self, event: Mapping[str, Any]) -> None:
+        if event["hook"] == "retain_grad" and event["tensor"] is not None:
+            self.grads[event["tensor"]] = event["grad"]
+
+    def backward_end(self, event: Mapping[str, Any]) -> None:
+        if self.outer and self.depth > self.outer[-1].depth:
+            self.restore()
+        else:
+            self.finish()
+            self.needs, self.queue, self.pending = {}, {}, {}
+
+    # their parts
+    def pile(self, node: int, output_nr: int, value: int | None) -> None:
+        piled = self.pending.setdefault(node, [])
+        piled.extend([None] * (output_nr + 1 - len(piled)))
+        piled[output_nr] = value
+
+    def finish(self) -> None:
+        if self.running is not None:
+            self.status[self.running] = "done"
+            self.running = None
+
+    def leave(self, depth: int) -> None:
+        """An event of an outer pass: the nested ones were ended by an error."""
+        while self.outer and self.depth > depth:
+            self.restore()
+
+    def restore(self) -> None:
+        outer = self.outer.pop()
+        self.depth, self.needs, self.queue, self.pending, self.running = outer.depth, *outer[2:]
+        self.status = {**dict.fromkeys(self.status, "recorded"), **outer.status}
+
+
+RULES: dict[str, Callable[[Fold, Mapping[str, Any]], None]] = {
+    "forward": Fold.forward, "save": Fold.save, "release": Fold.release, "version": Fold.version,
+    "backward_start": Fold.backward_start, "ready": Fold.ready, "run": Fold.run, "call": Fold.call, "flow": Fold.flow,
+    "accumulate": Fold.accumulate, "hook": Fold.hook, "backward_end": Fold.backward_end,
+}
+PASS = frozenset({"ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_start", "backward_end"})

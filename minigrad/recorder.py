@@ -1,0 +1,90 @@
+"""The recorder: `with record() as trace:` tells the story of everything that happens in the block.
+
+It mirrors nothing in PyTorch, which has no such thing. What it makes is a `Trace`: plain data (docs/trace.md) that the
+inspectors show, that `save` and `load` keep, and that holds copies and ids but never a tensor. All lessons use it.
+
+The core knows nothing of traces: while a recorder is on, it calls an observer (`minigrad.autograd.observer`), which
+registers itself here, since a low floor imports no higher one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType, TracebackType
+from typing import Any, Protocol
+
+from minigrad._trace.build import Builder
+from minigrad._trace.data import Event, NodeRecord, TensorRecord, Trace, Value
+from minigrad._trace.frame import Frame
+from minigrad._trace.traverse import Traversal
+
+__all__ = ["Builder", "Event", "Frame", "NodeRecord", "TensorRecord", "Trace", "Traversal", "Value", "record",
+           "register_observer"]
+
+OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
+
+
+class ObserverLike(Protocol):
+    """What `record` needs of an observer."""
+
+    def start(self) -> None:
+        """Begin to listen to the core, in this thread.
+
+        Raises:
+            RuntimeError: if one listens already.
+        """
+
+    def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
+        """Stop listening; name the tensors that these variables hold; note an error that ended the block."""
+
+
+OBSERVERS: list[Callable[[Builder], ObserverLike]] = []
+
+
+def register_observer(factory: Callable[[Builder], ObserverLike]) -> None:
+    """Have `record` make its observers by `factory`; the last one registered is used."""
+    OBSERVERS.append(factory)
+
+
+class record:
+    """Record what ops, backward passes and calls of nodes do in this thread.
+
+    with record() as trace:
+        loss = (w * x).sum()
+        loss.backward()
+
+    The trace is complete when the block is left. Tensors are then named by the variables of the code around the block,
+    parameters by their modules. An exception passes through, and is the last event.
+
+    Raises:
+        RuntimeError: if a recorder is on already in this thread.
+    """
+
+    def __init__(self) -> None:
+        self._observer: ObserverLike | None = None
+        self._frame: FrameType | None = None
+
+    def __enter__(self) -> Trace:
+        if not OBSERVERS:
+            raise RuntimeError("nothing can be recorded: minigrad is not imported")
+        trace = Trace()
+        observer = OBSERVERS[-1](Builder(trace))
+        observer.start()
+        self._observer, self._frame = observer, sys._getframe(1)
+        return trace
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        observer, frame = self._observer, self._frame
+        self._observer = self._frame = None
+        if observer is None or frame is None:
+            raise RuntimeError("this recorder is not on")
+        names = frame.f_locals
+        try:
+            observer.stop(error, names)
+        finally:
+            # before 3.13, a function's f_locals is a copy that the frame keeps: it would keep the tensors alive;
+            # three references (the frame, `names`, the call) say that nobody else has asked for it
+            if frame.f_code.co_flags & OPTIMIZED and isinstance(names, dict) and sys.getrefcount(names) <= 3:
+                names.clear()
