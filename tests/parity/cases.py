@@ -114,6 +114,7 @@ CASES = {
     "mv": (lambda m, a, b: a @ b, [leaf(2, 3), leaf(3)]),
     "vector @ matrix": (lambda m, a, b: a @ b, [leaf(3), leaf(3, 2)]),
     "dot": (lambda m, a, b: a @ b, [leaf(3), leaf(3)]),
+    "matmul": (lambda m, a, b: a.matmul(b), [leaf(2, 3), leaf(3, 2)]),
     "bmm": (lambda m, a, b: m.bmm(a, b), [leaf(2, 2, 3), leaf(2, 3, 4)]),
     "matmul 3 by 2": (lambda m, a, b: a @ b, [leaf(2, 2, 3), leaf(3, 4)]),
     "matmul 2 by 3": (lambda m, a, b: a @ b, [leaf(2, 3), leaf(2, 3, 4)]),

@@ -1,9 +1,10 @@
-"""The reference that tests of this folder compare with."""
+"""What unit tests ask for: the library under test, and the reference that it is held against."""
 
 from __future__ import annotations
 
 import pytest
 
+import minigrad
 from tests.groups import has_torch, require
 
 
@@ -12,3 +13,9 @@ def torch():
     """PyTorch 2.13; without it the test skips."""
     require("torch", has_torch(), "PyTorch 2.13 is not installed")
     return pytest.importorskip("torch")
+
+
+@pytest.fixture(params=["minigrad", pytest.param("torch", marks=pytest.mark.torch)])
+def m(request):
+    """First minigrad, then PyTorch: what a test expects of the one it must also find in the other."""
+    return minigrad if request.param == "minigrad" else request.getfixturevalue("torch")
