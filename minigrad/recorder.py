@@ -28,8 +28,8 @@ OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a func
 class ObserverLike(Protocol):
     """What `record` needs of an observer."""
 
-    def start(self) -> None:
-        """Begin to listen to the core, in this thread.
+    def start(self) -> Trace:
+        """Begin to listen to the core, in this thread; gives the trace, which grows from now on.
 
         Raises:
             RuntimeError: if one listens already.
@@ -39,10 +39,10 @@ class ObserverLike(Protocol):
         """Stop listening; name the tensors that these variables hold; note an error that ended the block."""
 
 
-OBSERVERS: list[Callable[[Builder], ObserverLike]] = []
+OBSERVERS: list[Callable[[], ObserverLike]] = []
 
 
-def register_observer(factory: Callable[[Builder], ObserverLike]) -> None:
+def register_observer(factory: Callable[[], ObserverLike]) -> None:
     """Have `record` make its observers by `factory`; the last one registered is used."""
     OBSERVERS.append(factory)
 
@@ -68,9 +68,8 @@ class record:
     def __enter__(self) -> Trace:
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
-        trace = Trace()
-        observer = OBSERVERS[-1](Builder(trace))
-        observer.start()
+        observer = OBSERVERS[-1]()
+        trace = observer.start()
         self._observer, self._frame = observer, sys._getframe(1)
         return trace
 

@@ -11,24 +11,29 @@ import os
 import sys
 from typing import Any
 
-from minigrad._trace.data import Trace
+__all__ = ["Builder", "Large", "Parts"]
 
-__all__ = ["Builder"]
-
-SHOWN = 64  # an array of at most so many values is shown whole
-BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
-FEW = 8
 LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 INSIDE = -1  # in place of a file's index: a file of this library
+
+
+class Parts:
+    """The lists of a trace."""
+
+    def __init__(self) -> None:
+        self.files: list[dict[str, Any]] = []
+        self.values: list[Any] = []
+        self.tensors: list[Any] = []
+        self.nodes: list[Any] = []
+        self.formulas: dict[str, str] = {}
+        self.events: list[Any] = []
 
 
 class Builder:
     """Adds values and files to a trace, equal ones once."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self._limit = SHOWN
-        self._numbers = 0
+    def __init__(self) -> None:
+        self.parts = Parts()
         self._cells = 0
         self._values: dict[Any, int] = {}
         self._dtypes: dict[Any, str] = {}
@@ -36,36 +41,16 @@ class Builder:
         self._files: dict[str, int] = {}
 
     def value(self, array: Any) -> int:
-        """The index of the preview of an array."""
-        if array.size > self._limit:
-            return self._add_large(array)
-        dtype, shape = array.dtype, array.shape
-        key = (dtype, shape, array.tobytes())
+        """The index of the preview of a small array, or of what `large` has made of another one."""
+        if isinstance(array, Large):
+            key: Any = (array.dtype, array.shape, *array.stats.values())
+        else:
+            key = (array.dtype, array.shape, array.tobytes())
         index = self._values.get(key)
         if index is None:
-            index = self._values[key] = len(self.trace.values)
-            data = array.tolist() if len(shape) < 2 else array.ravel().tolist()
-            if not shape:
-                data = [data]
-            if dtype.kind not in "iub":  # the quick test is wrong only where finite values add up to too much
-                total = sum(data)
-                if not isinstance(total, float) or total - total != 0:
-                    data = [plain(x) for x in data]
-            self.trace.values.append({"shape": self._shapes.get(shape) or self.shape(shape),
-                                      "dtype": self._dtypes.get(dtype) or self.dtype(dtype), "data": data})
-            self._numbers += len(data)
-            if self._numbers > BUDGET:
-                self._limit = FEW
-        return index
-
-    def _add_large(self, array: Any) -> int:
-        stats = statistics(array)
-        key = (array.dtype, array.shape, *stats.values())
-        index = self._values.get(key)
-        if index is None:
-            index = self._values[key] = len(self.trace.values)
-            self.trace.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype),
-                                      "stats": stats})
+            index = self._values[key] = len(self.parts.values)
+            shown = {"stats": array.stats} if isinstance(array, Large) else {"data": entries(array)}
+            self.parts.values.append({"shape": self.shape(array.shape), "dtype": self.dtype(array.dtype), **shown})
         return index
 
     def shape(self, shape: tuple[int, ...]) -> list[int]:
@@ -115,8 +100,28 @@ class Builder:
             name = f"cell {self._cells}"
         else:
             name = os.path.basename(path)
-        self.trace.files.append({"name": name, "lines": [line.rstrip("\r\n") for line in linecache.getlines(path)]})
-        return len(self.trace.files) - 1
+        self.parts.files.append({"name": name, "lines": [line.rstrip("\r\n") for line in linecache.getlines(path)]})
+        return len(self.parts.files) - 1
+
+
+class Large:
+    """What is kept of a large array: its statistics."""
+
+    __slots__ = ("dtype", "shape", "stats")
+
+    def __init__(self, array: Any) -> None:
+        self.dtype, self.shape, self.stats = array.dtype, array.shape, statistics(array)
+
+
+def entries(array: Any) -> list[Any]:
+    """The values of a small array in row-major order, as JSON can hold them."""
+    data = array.tolist() if len(array.shape) < 2 else array.ravel().tolist()
+    if not array.shape:
+        data = [data]
+    if array.dtype.kind in "iub":
+        return list(data)
+    total = sum(data)  # the quick test sends only the unusual to the slow one
+    return [plain(x) for x in data] if not isinstance(total, float) or total - total != 0 else data
 
 
 def plain(number: Any) -> Any:

@@ -7,7 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
+from minigrad._trace.build import Parts
 from minigrad._trace.frame import Fold, Frame
+from minigrad._trace.tell import Teller
 from minigrad._trace.text import events_text, frame_text
 from minigrad._trace.traverse import Traversal, traverse
 
@@ -96,16 +98,48 @@ class Trace:
     docs/trace.md; every id is an index into its list.
     """
 
-    def __init__(self, library: str = "") -> None:
+    def __init__(self, library: str = "", teller: Teller | None = None) -> None:
         self.library = library
-        self.files: list[dict[str, Any]] = []
-        self.values: list[Value] = []
-        self.tensors: list[TensorRecord] = []
-        self.nodes: list[NodeRecord] = []
-        self.formulas: dict[str, str] = {}
-        self.events: list[Event] = []
         self.layout: dict[str, Any] | None = None
+        self._teller = teller  # has still to tell what was recorded
+        self._parts = Parts() if teller is None else teller.parts
         self._fold: Fold | None = None
+
+    def _told(self) -> Parts:
+        """The lists, after all that was recorded so far has been told."""
+        if self._teller is not None:
+            self._teller.tell()
+        return self._parts
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The source texts: `name` and `lines`."""
+        return self._told().files
+
+    @property
+    def values(self) -> list[Value]:
+        """The previews of arrays."""
+        return self._told().values
+
+    @property
+    def tensors(self) -> list[TensorRecord]:
+        """The tensors, as they were when the recorder first saw them."""
+        return self._told().tensors
+
+    @property
+    def nodes(self) -> list[NodeRecord]:
+        """The nodes of the graph."""
+        return self._told().nodes
+
+    @property
+    def formulas(self) -> dict[str, str]:
+        """The source text of the derivative of each kind of node."""
+        return self._told().formulas
+
+    @property
+    def events(self) -> list[Event]:
+        """What happened; an event's index is its step."""
+        return self._told().events
 
     def __repr__(self) -> str:
         return f"Trace({len(self.events)} events, {len(self.nodes)} nodes, {len(self.tensors)} tensors)"
@@ -124,13 +158,14 @@ class Trace:
         Raises:
             IndexError: if there is no such step.
         """
-        if not 0 <= step < len(self.events):
-            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(self.events) - 1}")
+        events = self.events
+        if not 0 <= step < len(events):
+            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
         if self._fold is None or self._fold.step > step:
-            self._fold = Fold(self.nodes, self.tensors)
+            self._fold = Fold(self.nodes)
         while self._fold.step < step:
-            self._fold.apply(self.events[self._fold.step + 1])
-        return self._fold.frame(self.events[step])
+            self._fold.apply(events[self._fold.step + 1])
+        return self._fold.frame(events[step])
 
     def steps(self, lens: str = "all") -> list[int]:
         """The steps at which a lens stops: "all", or "backward" (from the first pass or call by hand on).
@@ -174,8 +209,9 @@ class Trace:
         """
         check(data)
         trace = cls(str(data.get("library", "")))
-        trace.files, trace.values, trace.tensors = data["files"], data["values"], data["tensors"]
-        trace.nodes, trace.formulas, trace.events = data["nodes"], data["formulas"], data["events"]
+        parts = trace._parts
+        parts.files, parts.values, parts.tensors = data["files"], data["values"], data["tensors"]
+        parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
         trace.layout = data["layout"]
         return trace
 

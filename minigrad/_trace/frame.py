@@ -46,8 +46,8 @@ class Outer(NamedTuple):
 class Fold:
     """The state after `step`; `apply` takes it one event further."""
 
-    def __init__(self, nodes: Sequence[Mapping[str, Any]], tensors: Sequence[Mapping[str, Any]]) -> None:
-        self.nodes, self.tensors = nodes, tensors
+    def __init__(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        self.nodes = nodes
         self.step = -1
         self.status: dict[int, str] = {}
         self.needs: dict[int, int] = {}

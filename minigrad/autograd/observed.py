@@ -1,9 +1,9 @@
-"""What an observer has seen: tensors and nodes of the core, and their records in the trace.
+"""What an observer has seen: tensors and nodes of the core, by the numbers that they have in the trace.
 
-It mirrors nothing in PyTorch. Here objects of the core become the ids, sizes and copied values of a trace, and the
-bytes that they hold are counted for as long as they live.
+It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
+put into the log. What becomes of the log is in `minigrad._trace.tell`.
 
-NOTE (nothing is kept alive). A trace holds no tensor. Tensors and nodes are known here by their `id()`, which is theirs
+NOTE (nothing is kept alive). A log holds no tensor. Tensors and nodes are known here by their `id()`, which is theirs
 only as long as they live: a weak reference to each tells when it has gone.
 """
 
@@ -13,131 +13,126 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, SERIAL, Ledger, Storage
+from numpy import generic
+
+from minigrad._trace.build import Large
+from minigrad._trace.tell import SAME
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed, is_array, is_tensor
-from minigrad.recorder import Builder
 
-__all__ = ["CONSTANTS", "NOWHERE", "Graph"]
+__all__ = ["CONSTANTS", "NOWHERE", "Seen"]
 
+SHOWN = 64  # an array of at most so many values is copied whole
+BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
+FEW = 8
 NOWHERE = (None, None)  # no line of the user's code
-NONE: list[Any] = []  # what is filled in at once
 CONSTANTS: list[Any] = []  # tensors that stand for an operand that is a Python number
 
 
 class Watch(weakref.ref[Any]):
     """A weak reference to a tensor or a node, with what is known of it."""
 
-    __slots__ = ("array_id", "index", "key", "kind", "storage", "value")
+    __slots__ = ("array_id", "fresh", "key", "number")
 
-    array_id: int
-    index: Any
+    array_id: int  # of the array that the tensor had when it was last looked at
+    fresh: bool  # the tensor's values are still those of its record
     key: int
-    kind: int
-    storage: Storage | None
-    value: int | None
+    number: Any
 
 
-class Graph:
-    """Tensors and nodes, and their records in the trace."""
+class Seen:
+    """The tensors and nodes that were seen and are alive. What is new of them goes into `log`."""
 
-    def __init__(self, builder: Builder) -> None:
-        self.builder, self.trace, self.value = builder, builder.trace, builder.value
-        self.ledger = Ledger()
+    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+        self.log = log
         self.tensors: dict[int, Watch] = {}  # by id()
-        self.node_ids: dict[int, int] = {}  # by id(): of nodes, of leaves and of AccumulateGrads
-        self.watches: dict[int, Watch] = {}  # of nodes, by id()
+        self.nodes: dict[int, Watch] = {}  # by id()
         self.grads: dict[int, Watch] = {}  # of tensors that are a .grad, by id()
-        self.holds: dict[int, list[Storage]] = {}  # node: what it has saved
+        self.numbers: dict[int, int] = {}  # by id(): a node's number; of nodes, of leaves, of their AccumulateGrads
+        self.tensors_made = self.nodes_made = self.grads_made = 0
+        self.names: dict[type, str] = {}  # of classes of nodes
         self.unlinked: list[tuple[Node, int]] = []
         self.linking = False
-        self.names: dict[type, str] = {}  # of classes of nodes
+        self.left, self.limit = BUDGET, SHOWN
+        self.at: tuple[int | None, int | None] = NOWHERE
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
-        self.at: tuple[int | None, int | None] = NOWHERE
         for constant in CONSTANTS:
-            watch = self.watch(constant, self.tensors, self.tensor_gone)
-            watch.index, watch.array_id = None, id(constant.array)
+            watch = self.tensors[id(constant)] = Watch(constant)
+            watch.key, watch.number, watch.array_id, watch.fresh = id(constant), None, id(constant.array), True
 
-    def watch(self, what: Any, table: dict[int, Watch], gone: Any) -> Watch:
-        """Begin to watch; `gone` is called when it has died."""
-        watch = Watch(what, gone)
-        watch.key = key = id(what)
-        watch.storage = None
-        table[key] = watch
-        return watch
+    def copy(self, array: Any) -> Any:
+        """What is kept of an array: a copy, or the statistics of a large one. A NumPy scalar never changes."""
+        if isinstance(array, generic):
+            return array
+        if array.size > self.limit:
+            return Large(array)
+        self.left -= array.size
+        if self.left < 0:
+            self.limit = FEW
+        return array.copy()
 
     # tensors
     def tensor(self, t: Any) -> Any:
-        """The trace's id of a tensor, recorded now if it is new; None for a constant."""
+        """The number of a tensor, noted now if it is new; None for a constant."""
         watch = self.tensors.get(id(t))
         if watch is None:
             return self.meet(t)
         if watch.array_id != id(t.array):
-            self.moved(watch, t)
-        return watch.index
+            watch.array_id, watch.fresh = id(t.array), False
+            self.log.append(("moved", watch.number, *memory(t.array)))
+        return watch.number
 
     def meet(self, t: Any) -> int:
-        """Record a tensor that was not seen before."""
-        array, node, records, key = t.array, t._grad_fn, self.trace.tensors, id(t)
+        """Note a tensor that was not seen before."""
+        array, node, key = t.array, t._grad_fn, id(t)
+        above = None
+        if node is not None:
+            above = self.numbers.get(id(node))
+            if above is None:
+                above = self.node(node)
         watch = self.tensors[key] = Watch(t, self.on_tensor_gone)
-        watch.key = key
-        watch.index = index = len(records)
-        watch.array_id = id(array)
-        watch.kind = kind = PARAMETER if type(t).__name__ == "Parameter" else ACTIVATION
-        watch.storage = storage = self.ledger.hold(array, kind)
-        watch.value = value = self.value(array)
-        records.append({
-            "name": None, "shape": self.builder.shape(array.shape), "dtype": self.builder.dtype(array.dtype),
-            "requires_grad": t._requires_grad, "is_leaf": node is None, "node": None if node is None else
-            self.node(node), "output_nr": t._output_nr, "parameter": kind == PARAMETER, "storage": storage[SERIAL],
-            "bytes": array.nbytes, "value": value})
+        number = self.tensors_made
+        self.tensors_made = number + 1
+        watch.key, watch.number, watch.array_id, watch.fresh = key, number, id(array), True
+        self.log.append(("tensor", t._requires_grad, above, t._output_nr, type(t).__name__ == "Parameter",
+                         *memory(array), array.nbytes, array if isinstance(array, generic) else self.copy(array)))
         if t._grad is not None:
             self.meet_grad(t._grad)
-        return index
+        return number
 
-    def moved(self, watch: Watch, t: Any) -> None:
-        """A tensor has another array than before."""
-        if watch.storage is not None:
-            self.ledger.drop(watch.storage, watch.kind)
-            watch.storage = self.ledger.hold(t.array, watch.kind)
-        watch.array_id, watch.value = id(t.array), None
-
-    def value_of(self, t: Any) -> int:
-        """The preview of a tensor as it is now."""
-        self.tensor(t)
-        watch = self.tensors[id(t)]
-        if watch.value is None:
-            watch.value = self.value(t.array)
-        return watch.value
+    def changed(self, t: Any) -> Any:
+        """The number of a tensor whose values were changed in place."""
+        number = self.tensor(t)
+        self.tensors[id(t)].fresh = False
+        return number
 
     def tensor_gone(self, watch: Watch) -> None:
         key = watch.key
         self.tensors.pop(key, None)
-        self.node_ids.pop(key, None)
-        if watch.storage is not None:
-            self.ledger.drop(watch.storage, watch.kind)
+        self.numbers.pop(key, None)
+        self.log.append(("gone", watch.number))
 
     def meet_grad(self, grad: Any) -> None:
         """The memory of a `.grad` counts as gradient for as long as the tensor lives."""
         watch = self.grads.get(id(grad))
         if watch is None:
-            watch = self.watch(grad, self.grads, self.grad_gone)
+            watch = self.grads[id(grad)] = Watch(grad, self.grad_gone)
+            watch.key, watch.number = id(grad), self.grads_made
+            self.grads_made += 1
         elif watch.array_id == id(grad.array):
             return
-        if watch.storage is not None:
-            self.ledger.drop(watch.storage, GRADIENT)
-        watch.storage, watch.array_id = self.ledger.hold(grad.array, GRADIENT), id(grad.array)
+        watch.array_id = id(grad.array)
+        self.log.append(("grad", watch.number, *memory(grad.array)))
 
     def grad_gone(self, watch: Watch) -> None:
         self.grads.pop(watch.key, None)
-        if watch.storage is not None:
-            self.ledger.drop(watch.storage, GRADIENT)
+        self.log.append(("grad_gone", watch.number))
 
     # nodes
     def node(self, target: Any) -> int:
-        """The trace's id of a node, or of a leaf's AccumulateGrad; it and all above it are recorded now if new."""
-        found = self.node_ids.get(id(target))
+        """The number of a node, or of a leaf's AccumulateGrad; it and all above it are noted now if new."""
+        found = self.numbers.get(id(target))
         if found is None:
             found = self.place(target)
             if not self.linking:
@@ -145,131 +140,100 @@ class Graph:
         return found
 
     def link_all(self) -> None:
-        """Link what was placed and is not linked yet; this places more. A loop, not a recursion."""
+        """Link what was placed and is not linked yet; this places more. A loop, so that no graph is too deep."""
         self.linking = True
         while self.unlinked:
-            node, index = self.unlinked.pop()
-            self.link(node, index)
-            self.save(node, index, ())
+            node, number = self.unlinked.pop()
+            targets = [None if t is None else self.place(t) for t in node.next]
+            self.log.append(("link", number, targets, node.output_nrs))
+            saved = self.saved(node, ())
+            if saved is not None:
+                self.log.append(("saved", number, *saved))
         self.linking = False
 
-    def forward(self, node: Node, inputs: list[Any], outputs: Sequence[Any]) -> tuple[int, list[int]]:
-        """Record a node that was made just now, with its inputs and outputs."""
-        ids, edges, output_nrs = self.node_ids, [], node.output_nrs
-        index = self.place_node(node)
-        for i, target in enumerate(node.next):
-            found = None if target is None else ids.get(id(target))
-            if found is None and target is not None:
-                found = self.node(target)
-            edges.append(None if found is None else [found, 0 if output_nrs is None else output_nrs[i]])
-        made = [self.tensor(t) for t in outputs]
-        record = self.trace.nodes[index]
-        record["next"], record["inputs"], record["outputs"] = edges, inputs, made
-        return index, made
-
     def place(self, target: Any) -> int:
-        """Make the record of a node; its edges follow in `link`, so that no depth of a graph is too great."""
+        """The number of a node or of a leaf's AccumulateGrad; the edges of a new one follow in `link_all`."""
+        found = self.numbers.get(id(target))
+        if found is not None:
+            return found
         leaf = getattr(target, "variable", None) if isinstance(target, Node) else target
-        if leaf is not None:
-            return self.place_leaf(target, leaf)
-        index = self.place_node(target)
-        self.unlinked.append((target, index))
-        return index
-
-    def place_node(self, node: Node) -> int:
-        """The record of a node, still without edges."""
-        cls, records, key = type(node), self.trace.nodes, id(node)
-        name = self.names.get(cls)
-        if name is None:
-            name = self.names[cls] = node.name()
-        watch = self.watches[key] = Watch(node, self.on_node_gone)
-        watch.key = key
-        watch.index = index = self.node_ids[key] = len(records)
-        file, line = self.at
-        records.append({"name": name, "sequence_nr": node.sequence_nr, "next": NONE, "inputs": NONE, "outputs": NONE,
-                        "saved": [], "file": file, "line": line})
-        return index
-
-    def place_leaf(self, target: Any, leaf: Any) -> int:
-        """The record of an AccumulateGrad, made of its leaf, whether the object is there or not."""
-        variable = self.tensor(leaf)
-        index = self.node_ids.get(id(leaf))
-        if index is None:
-            index = self.node_ids[id(leaf)] = len(self.trace.nodes)
-            record: Any = {"name": "AccumulateGrad", "sequence_nr": None, "next": [], "inputs": [], "outputs": [],
-                           "saved": [], "variable": variable, "file": self.at[0], "line": self.at[1]}
-            self.trace.nodes.append(record)
+        if leaf is None:
+            self.log.append(("node", self.name(target), target.sequence_nr, self.at))
+            found = self.number(target)
+            self.unlinked.append((target, found))
+            return found
+        tensor = self.tensor(leaf)
+        found = self.numbers.get(id(leaf))
+        if found is None:
+            found = self.numbers[id(leaf)] = self.nodes_made
+            self.nodes_made += 1
+            self.log.append(("leaf", tensor, self.at))
         if target is not leaf:
-            self.node_ids[id(target)] = index
-            self.watch(target, self.watches, self.node_gone).index = None
-        return index
+            self.numbers[id(target)] = found
+            watch = self.nodes[id(target)] = Watch(target, self.on_node_gone)
+            watch.key, watch.number = id(target), found
+        return found
 
-    def link(self, node: Node, index: int) -> None:
-        """Fill in the edges of a node that was made before the recording."""
-        ids, edges, inputs, output_nrs = self.node_ids, [], [], node.output_nrs
-        for i, target in enumerate(node.next):
-            found = None if target is None else ids.get(id(target))
-            if found is None and target is not None:
-                found = self.place(target)
-            edges.append(None if found is None else [found, 0 if output_nrs is None else output_nrs[i]])
-            inputs.append(None if found is None else self.trace.nodes[found].get("variable"))
-        record = self.trace.nodes[index]
-        record["next"], record["inputs"], record["outputs"] = edges, inputs, []
+    def name(self, node: Node) -> str:
+        name = self.names.get(type(node))
+        if name is None:
+            name = self.names[type(node)] = node.name()
+        return name
 
-    def save(self, node: Node, index: int, outputs: Sequence[Any]) -> bool:
-        """Note what a node has saved; whether there is anything."""
-        rows, held, hold = [], [], self.ledger.hold
+    def number(self, node: Node) -> int:
+        """The number of a new node, which is watched from now on."""
+        key, number = id(node), self.nodes_made
+        self.nodes_made = number + 1
+        watch = self.nodes[key] = Watch(node, self.on_node_gone)
+        watch.key = key
+        watch.number = self.numbers[key] = number
+        return number
+
+    def saved(self, node: Node, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
+        """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
+        rows: list[Any] = []
+        holds = []
         names = type(node).saves
         for i, kept in enumerate(node.saved or ()):
             if kept is None:
                 continue
             name = names[i] if i < len(names) else f"saved{i}"
-            if is_array(kept):
-                rows.append([name, next((self.tensor(t) for t in outputs if t.array is kept), None), self.value(kept)])
-                held.append(hold(kept, SAVED))
-            elif is_tensor(kept):
-                rows.append([name, self.tensor(kept), self.value_of(kept)])
-                held.append(hold(kept.array, SAVED))
+            if is_tensor(kept):
+                tensor = self.tensor(kept)
+                rows.append((name, tensor, SAME if self.tensors[id(kept)].fresh else self.copy(kept.array)))
+                holds.append(memory(kept.array))
+            elif is_array(kept):
+                made = next((t for t in outputs if t.array is kept), None)
+                rows.append((name, None, self.copy(kept)) if made is None else (name, self.tensor(made), SAME))
+                holds.append(memory(kept))
             else:
-                rows.append([name, None, None])
+                rows.append((name, None, None))
                 if type(kept) is Packed and is_tensor(kept.value):
-                    held.append(hold(kept.value.array, SAVED))
-        if rows:
-            self.trace.nodes[index]["saved"] = rows
-            self.holds[index] = held
-        return bool(rows)
-
-    def let_go(self, index: int) -> bool:
-        """A node holds its saved tensors no more; whether it had any."""
-        held = self.holds.pop(index, None)
-        for storage in held or ():
-            self.ledger.drop(storage, SAVED)
-        return held is not None
+                    holds.append(memory(kept.value.array))
+        return (rows, holds) if rows else None
 
     def node_gone(self, watch: Watch) -> None:
         key = watch.key
-        self.watches.pop(key, None)
-        self.node_ids.pop(key, None)
-        if watch.index in self.holds:
-            self.let_go(watch.index)
+        self.nodes.pop(key, None)
+        self.numbers.pop(key, None)
+        self.log.append(("let_go", watch.number))
 
     # the end
-    def changed(self, t: Any) -> Any:
-        """The id of a tensor whose values were changed in place."""
-        index = self.tensor(t)
-        watch = self.tensors[id(t)]
-        watch.value = None
-        return index
-
     def known(self, value: Any) -> int | None:
-        """The trace's id of a tensor that was seen, else None; whatever else there may be is not touched."""
+        """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
         watch = self.tensors.get(id(value))
-        return watch.index if watch is not None and watch() is value else None
+        return watch.number if watch is not None and watch() is value else None
 
     def forget(self) -> None:
         """Watch no more."""
-        for table in (self.tensors, self.watches, self.grads):
+        for table in (self.tensors, self.nodes, self.grads, self.numbers):
             table.clear()
-        for made in (self.node_ids, self.holds, self.names):
-            made.clear()
         self.on_tensor_gone = self.on_node_gone = None  # these were a cycle
+
+
+def memory(array: Any) -> tuple[int, int]:
+    """The storage of an array: the `id()` of the owner of its memory, and its bytes."""
+    base = array.base
+    while base is not None:
+        array, base = base, getattr(base, "base", None)
+    return id(array), getattr(array, "nbytes", 0)  # 0: memory that is no array's, a file or a bytes object

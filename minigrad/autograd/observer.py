@@ -1,47 +1,42 @@
 """The observer: what the core calls while a recorder is on, one method for each thing that happens.
 
 It mirrors nothing in PyTorch. Read it to see what there is to be told of an op and of a backward pass: each method
-turns what the core hands it into one event of docs/trace.md. While no recorder is on, nothing here runs. A *target* is
-a node, or a leaf that stands for its AccumulateGrad; a *gradient* is an array, a tensor (in a recorded pass) or None.
+takes down one event of docs/trace.md. While no recorder is on, nothing here runs. A *target* is a node, or a leaf that
+stands for its AccumulateGrad; a *gradient* is an array, a tensor (in a recorded pass) or None.
 """
 
 from __future__ import annotations
 
-import functools
 import gc
-import inspect
-import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad._trace.ledger import GRADIENT, Storage
+from minigrad._trace.tell import SAME, Teller
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.autograd.graph import Node
-from minigrad.autograd.observed import CONSTANTS, NOWHERE, Graph
-from minigrad.recorder import Builder, register_observer
+from minigrad.autograd.observed import CONSTANTS, NOWHERE, Seen, memory
+from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "Observer"]
 
-MORE_CONTAINERS = 10  # lists and dicts per op that recording adds, over those of the op itself
+MORE_CONTAINERS = 8  # how many lists and tuples an op leaves behind when recorded, for one when not
 
 
 class Observer:
-    """Writes what the core tells it into a trace."""
+    """Takes down what the core tells it."""
 
-    def __init__(self, builder: Builder) -> None:
-        self.builder, self.trace, self.events = builder, builder.trace, builder.trace.events
-        self.graph = Graph(builder)
-        self.ledger = self.graph.ledger
+    def __init__(self) -> None:
+        self.log: list[tuple[Any, ...]] = []
+        self.builder = Builder()
+        self.seen = Seen(self.log)
+        self.trace = Trace(library(), Teller(self.builder, self.log))
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
-        self.pending: dict[tuple[int, int], Storage] = {}
-        self.bytes = [0, 0, 0, 0]
+        self.depth = -1  # of the innermost pass
         self.told: BaseException | None = None
-        self.trace.library = library()
 
-    def start(self) -> None:
-        """Begin to listen to this thread.
+    def start(self) -> Trace:
+        """Begin to listen to this thread; gives the trace, which grows from now on.
 
         Raises:
             RuntimeError: if an observer does already.
@@ -50,247 +45,170 @@ class Observer:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         LOCAL.observer = self
         UNUSUAL.add(1)
-        # a trace makes many more containers than the program does; with a threshold that is as much higher, garbage
+        # a log makes many more containers than the program does; with a threshold that is as much higher, garbage
         # collections come about as often as they do without a recorder
         self.threshold = gc.get_threshold()
-        gc.set_threshold(self.threshold[0] * MORE_CONTAINERS, *self.threshold[1:])
+        gc.set_threshold(min(self.threshold[0] * MORE_CONTAINERS, 1 << 30), *self.threshold[1:])
+        return self.trace
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
-        """Stop listening, and finish the trace: names of tensors, formulas of nodes."""
-        if LOCAL.observer is self:
-            LOCAL.observer = None
-            UNUSUAL.add(-1)
-            gc.set_threshold(*self.threshold)
+        """Stop listening; name the tensors that these variables hold, note an error that ended the block."""
+        LOCAL.observer = None
+        UNUSUAL.add(-1)
+        gc.set_threshold(*self.threshold)
         if error is not None and error is not self.told:
-            self.passes.clear()
-            self.error(error)
+            self.log.append(("error", NOWHERE, -1, type(error).__name__, str(error)))
         self.told = None
         self.name_tensors(names)
-        for cls, name in self.graph.names.items():
-            source = formula(cls)
-            if source is not None:
-                self.trace.formulas[name] = source
-        self.graph.forget()
+        self.log.extend([("formula", name, cls) for cls, name in self.seen.names.items()])
+        self.seen.forget()
 
-    def emit(self, event: Any, depth: int) -> None:
-        """Add an event, with its place, its depth and the bytes that have changed."""
-        if event["file"] is None:
-            del event["file"], event["line"]
-        if depth > 0:
-            event["depth"] = depth
-        if self.ledger.changed:
-            self.ledger.changed = False
-            if self.bytes != self.ledger.totals:
-                self.bytes = event["bytes"] = self.ledger.totals.copy()
-        self.events.append(event)
+    def name_tensors(self, names: Mapping[str, Any]) -> None:
+        """Name the tensors by the variables that hold them, parameters by their modules."""
+        owners = []
+        for name, value in list(names.items()):
+            number = None if name.startswith("_") else self.seen.known(value)
+            if number is not None:
+                self.log.append(("name", number, name, False))
+            elif not name.startswith("_") and not isinstance(value, type):
+                if callable(getattr(type(value), "named_parameters", None)):
+                    owners.append((name, value))
+        for name, owner in owners:
+            for path, parameter in owner.named_parameters():
+                number = self.seen.known(parameter)
+                if number is not None:
+                    self.log.append(("name", number, f"{name}.{path}", True))
 
-    def tell(self, kind: str, depth: int, **fields: Any) -> None:
-        """Add an event of a rare kind."""
-        file, line = self.graph.at
-        self.emit({"kind": kind, **fields, "file": file, "line": line}, depth)
+    def look(self) -> tuple[int | None, int | None]:
+        """The line of the user's code that called the core."""
+        return self.builder.where(2) or NOWHERE
 
-    def look(self) -> None:
-        """Find the line of the user's code that called the core."""
-        self.graph.at = self.builder.where(2) or NOWHERE
-
-    def preview(self, gradient: Any) -> int | None:
-        """The value of a gradient."""
-        return None if gradient is None else self.builder.value(getattr(gradient, "array", gradient))
-
-    def previews(self, gradients: Iterable[Any]) -> list[int | None]:
-        """The values of several gradients."""
-        return [self.preview(g) for g in gradients]
+    def copies(self, gradients: Iterable[Any]) -> list[Any]:
+        """Copies of gradients."""
+        return [None if g is None else self.seen.copy(getattr(g, "array", g)) for g in gradients]
 
     # ops
     def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """An op ran; `node` is None if it was not recorded."""
-        graph, depth, op = self.graph, len(self.passes), op_name(op)
-        outer = graph.at
-        file, line = graph.at = self.builder.where(2) or NOWHERE
-        given = [graph.tensor(t) for t in inputs]
+        seen = self.seen
+        outer = seen.at
+        at = seen.at = self.builder.where(2) or NOWHERE
+        given = [seen.tensor(t) for t in inputs]
         if node is None:
-            index, made = None, [graph.tensor(t) for t in outputs]
+            self.log.append(("forward", at, self.depth + 1, op, given, [seen.tensor(t) for t in outputs]))
         else:
-            index, made = graph.forward(node, given, outputs)
-        self.emit({"kind": "forward", "op": op, "node": index, "inputs": given, "outputs": made, "file": file,
-                   "line": line}, depth)
-        if index is not None and node is not None and node.saved and graph.save(node, index, outputs):
-            self.emit({"kind": "save", "node": index, "file": file, "line": line}, depth)
-        graph.at = outer
+            numbers, targets = seen.numbers, []
+            for target in node.next:
+                number = None if target is None else numbers.get(id(target))
+                targets.append(seen.node(target) if number is None and target is not None else number)
+            seen.number(node)
+            made = [seen.tensor(t) for t in outputs]
+            self.log.append(("record", at, self.depth + 1, op, seen.name(node), node.sequence_nr, targets,
+                             node.output_nrs, given, made, seen.saved(node, outputs) if node.saved else None))
+        seen.at = outer
 
     def version(self, tensor: Any) -> None:
         """An in-place op raised the version of a tensor."""
-        outer = self.graph.at
-        self.look()
-        index = self.graph.changed(tensor)
-        self.tell("version", len(self.passes), tensor=index, version=tensor._version)
-        self.graph.at = outer
+        at = self.look()
+        self.log.append(("version", at, self.depth + 1, self.seen.changed(tensor), tensor._version))
 
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; only what the user's code switched is told, not what the library does inside."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename == switch.__code__.co_filename:
             frame = frame.f_back
-        if self.builder.file(frame.f_code.co_filename) < 0:
-            return
-        outer = self.graph.at
-        self.look()
-        self.tell("mode", len(self.passes), mode=name, on=on)
-        self.graph.at = outer
+        file = self.builder.file(frame.f_code.co_filename)
+        if file >= 0:
+            self.log.append(("mode", (file, frame.f_lineno), self.depth + 1, name, on))
 
     # a backward pass
     def backward_start(self, roots: Sequence[tuple[Any, int, Any]], needs: Mapping[Any, int], create_graph: bool,
                        retain_graph: bool, inputs: Sequence[Any] | None) -> None:
         """A pass begins: its roots and their gradients, and how many gradients each target will receive."""
-        self.look()
-        graph = self.graph
-        self.passes.append(graph.at)
+        seen = self.seen
+        seen.at = self.look()
+        self.passes.append(seen.at)
+        self.depth += 1
         starts = []
         for target, output_nr, gradient in roots:
-            starts.append([graph.node(target), output_nr, self.preview(gradient)])
-            self.pile(starts[-1][0], output_nr, gradient)
-        counts = [[graph.node(target), count] for target, count in needs.items()]
-        self.tell("backward_start", len(self.passes) - 1, roots=starts, needs=counts, create_graph=bool(create_graph),
-                  retain_graph=bool(retain_graph), inputs=None if inputs is None else [graph.tensor(t) for t in inputs])
-
-    def pile(self, target: int, output_nr: int, total: Any) -> None:
-        """The memory of what has piled up at a target counts as gradient until it runs."""
-        before = self.pending.pop((target, output_nr), None)
-        if total is not None:
-            self.pending[target, output_nr] = self.ledger.hold(getattr(total, "array", total), GRADIENT)
-        if before is not None:
-            self.ledger.drop(before, GRADIENT)
+            array = getattr(gradient, "array", gradient)
+            starts.append((seen.node(target), output_nr, seen.copy(array), memory(array)))
+        counts = [[seen.node(target), count] for target, count in needs.items()]
+        wanted = None if inputs is None else [seen.tensor(t) for t in inputs]
+        self.log.append(("backward_start", seen.at, self.depth, starts, counts, bool(create_graph), bool(retain_graph),
+                         wanted))
 
     def ready(self, target: Any) -> None:
         """The last gradient of a target has arrived."""
-        graph = self.graph
-        file, line = graph.at
-        self.emit({"kind": "ready", "node": graph.node(target), "file": file, "line": line},
-                  len(self.passes) - 1)
+        self.log.append(("ready", self.seen.at, self.depth, self.seen.node(target)))
 
     def run(self, target: Any, gradients: Sequence[Any]) -> None:
         """The engine took a target from the queue, with one gradient per output."""
-        graph = self.graph
-        file, line = graph.at
-        index = graph.node(target)
-        for output_nr in range(len(gradients)):
-            before = self.pending.pop((index, output_nr), None)
-            if before is not None:
-                self.ledger.drop(before, GRADIENT)
-        self.emit({"kind": "run", "node": index, "gradient": [self.preview(g) for g in gradients], "file": file,
-                   "line": line}, len(self.passes) - 1)
+        self.log.append(("run", self.seen.at, self.depth, self.seen.node(target), self.copies(gradients)))
 
     def hook(self, target: Any, kind: str, fn: Callable[..., Any] | None, gradients: Sequence[Any],
              tensor: Any = None) -> None:
-        """A hook ran and left these gradients."""
-        graph, fields = self.graph, {}
-        if kind == "retain_grad" and tensor is not None:
-            fields["grad"] = self.preview(tensor._grad)
-            graph.meet_grad(tensor._grad)
-        self.tell("hook", len(self.passes) - 1, node=graph.node(target), hook=kind,
-                  name="" if fn is None else getattr(fn, "__name__", type(fn).__name__),
-                  gradient=self.previews(gradients), tensor=None if tensor is None else graph.tensor(tensor), **fields)
+        """A hook ran and left these gradients; of `retain_grad` also what is in the tensor's `.grad` now."""
+        seen, grad, number = self.seen, None, None
+        if tensor is not None:
+            number = seen.tensor(tensor)
+            if kind == "retain_grad" and tensor._grad is not None:
+                seen.meet_grad(tensor._grad)
+                grad = seen.copy(tensor._grad.array)
+        name = "" if fn is None else getattr(fn, "__name__", type(fn).__name__)
+        self.log.append(("hook", seen.at, self.depth, seen.node(target), kind, name, self.copies(gradients), number, grad))
 
     def release(self, node: Node) -> None:
         """A node let go of what it had saved."""
-        graph = self.graph
-        file, line = graph.at
-        index = graph.node_ids[id(node)]
-        if graph.let_go(index):
-            self.emit({"kind": "release", "node": index, "file": file, "line": line}, len(self.passes) - 1)
+        self.log.append(("release", self.seen.at, self.depth, self.seen.node(node)))
 
     def flow(self, node: Node, index: int, target: Any, output_nr: int, gradient: Any, total: Any) -> None:
         """A gradient goes along an edge; `total` is what has piled up there for that output."""
-        ids = self.graph.node_ids
-        file, line = self.graph.at
-        to = ids.get(id(target))
-        if to is None:
-            to = self.graph.node(target)
-        given = self.preview(gradient)
-        self.pile(to, output_nr, total)
-        self.emit({"kind": "flow", "node": ids[id(node)], "index": index, "to": to, "output_nr": output_nr,
-                   "gradient": given, "sum": given if total is gradient else self.preview(total), "file": file,
-                   "line": line}, len(self.passes) - 1)
+        seen, given, piled = self.seen, None, SAME
+        if gradient is not None:
+            given = seen.copy(getattr(gradient, "array", gradient))
+        if total is not gradient:
+            piled = None if total is None else seen.copy(getattr(total, "array", total))
+        self.log.append(("flow", seen.at, self.depth, seen.numbers[id(node)], index, seen.node(target), output_nr, given,
+                         piled, None if total is None else memory(getattr(total, "array", total))))
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:
         """A gradient was added to a leaf's `.grad`."""
-        graph = self.graph
-        graph.meet_grad(leaf._grad)
-        self.tell("accumulate", len(self.passes) - 1, node=graph.node(leaf), tensor=graph.tensor(leaf),
-                  gradient=self.preview(gradient), grad=self.preview(leaf._grad))
+        self.add(leaf, gradient, self.seen.at, self.depth)
+
+    def add(self, leaf: Any, gradient: Any, at: Any, depth: int) -> None:
+        seen, grad = self.seen, leaf._grad
+        seen.meet_grad(grad)
+        self.log.append(("accumulate", at, depth, seen.node(leaf), seen.tensor(leaf), *self.copies((gradient, grad))))
 
     def capture(self, tensor: Any, gradient: Any) -> None:
         """`autograd.grad` kept the gradient of one of its inputs."""
-        self.tell("capture", len(self.passes) - 1, tensor=self.graph.tensor(tensor), gradient=self.preview(gradient))
+        self.log.append(("capture", self.seen.at, self.depth, self.seen.tensor(tensor), *self.copies((gradient,))))
 
     def backward_end(self) -> None:
         """The pass is over."""
-        self.tell("backward_end", len(self.passes) - 1)
+        self.log.append(("backward_end", self.seen.at, self.depth))
         self.leave()
 
     def leave(self) -> None:
         """Go back to the pass outside of this one, or to none."""
-        if self.passes:
-            self.passes.pop()
-        self.graph.at = self.passes[-1] if self.passes else NOWHERE
-        if not self.passes:
-            for storage in self.pending.values():
-                self.ledger.drop(storage, GRADIENT)
-            self.pending.clear()
+        self.passes.pop()
+        self.depth -= 1
+        self.seen.at = self.passes[-1] if self.passes else NOWHERE
 
     # by hand, and gone wrong
     def call(self, target: Any, gradients: Sequence[Any], results: Sequence[Any]) -> None:
         """Somebody called a target by hand."""
-        outer, depth = self.graph.at, len(self.passes)
-        self.look()
-        index = self.graph.node(target)
-        self.tell("call", depth, node=index, gradient=self.previews(gradients), result=self.previews(results))
+        at, depth, number = self.look(), self.depth + 1, self.seen.node(target)
+        self.log.append(("call", at, depth, number, self.copies(gradients), self.copies(results)))
         if not isinstance(target, Node) and target._grad is not None:
-            self.graph.meet_grad(target._grad)
-            self.tell("accumulate", depth, node=index, tensor=self.graph.tensor(target),
-                      gradient=self.preview(gradients[0]), grad=self.preview(target._grad))
-        self.graph.at = outer
+            self.add(target, gradients[0], at, depth)
 
     def error(self, error: BaseException) -> None:
-        """A pass, or the recorded block, ended in an exception."""
-        self.tell("error", len(self.passes) - 1, type=type(error).__name__, message=str(error))
+        """A pass ended in an exception."""
+        self.log.append(("error", self.seen.at, self.depth, type(error).__name__, str(error)))
         self.told = error
         self.leave()
-
-    def name_tensors(self, names: Mapping[str, Any]) -> None:
-        """Name the tensors by the variables that hold them, parameters by their modules."""
-        tensors = self.trace.tensors
-        owners = []
-        for name, value in list(names.items()):
-            if name.startswith("_"):
-                continue
-            index = self.graph.known(value)
-            if index is not None:
-                tensors[index]["name"] = tensors[index]["name"] or name
-            elif callable(getattr(value, "named_parameters", None)) and not isinstance(value, type):
-                owners.append((name, value))
-        for name, owner in owners:
-            for path, parameter in owner.named_parameters():
-                index = self.graph.known(parameter)
-                if index is not None:
-                    tensors[index]["name"] = tensors[index]["name"] or f"{name}.{path}"
-                    tensors[index]["parameter"] = True
-
-
-@functools.cache
-def op_name(name: str) -> str:
-    """The name of an op as its function has it: `log_softmax` for LogSoftmax."""
-    return re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
-@functools.lru_cache(256)
-def formula(cls: type) -> str | None:
-    """The source text of a node's derivative, if there is any."""
-    owner = getattr(cls, "_forward_cls", None) or cls
-    try:
-        return textwrap.dedent(inspect.getsource(owner.backward)).rstrip()
-    except (AttributeError, OSError, TypeError):  # no Python source: typed into a console, or not written in Python
-        return None
 
 
 def library() -> str:

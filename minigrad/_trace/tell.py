@@ -1,0 +1,233 @@
+"""From the observer's log to the trace: what was taken down while the program ran becomes plain data.
+
+While a program is recorded only what would be gone later is taken down: ids, sizes, copies of small arrays, one tuple
+for each thing that happened. All that can wait waits until somebody looks at the trace: previews, byte counts, records
+and events are made here. So a recorder disturbs the program that it watches as little as it can.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad._trace.build import Builder
+from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger, Storage
+
+__all__ = ["SAME", "Teller"]
+
+SAME = "same"  # in place of a copy: the value that is known already
+Place = tuple[int | None, int | None]
+Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes
+
+
+class Teller:
+    """Turns a log into a trace. Each method tells one kind of entry; `tell` tells all that are new."""
+
+    def __init__(self, builder: Builder, log: list[tuple[Any, ...]]) -> None:
+        self.builder, self.log, self.parts = builder, log, builder.parts
+        self.ledger = Ledger()
+        self.storages: list[tuple[Storage, int]] = []  # of each tensor, with the kind under which it holds it
+        self.grads: dict[int, Storage] = {}
+        self.holds: dict[int, list[Storage]] = {}  # by node: what it has saved
+        self.pending: dict[tuple[int, int], Storage] = {}
+        self.bytes = [0, 0, 0, 0]
+
+    def tell(self) -> None:
+        """Tell what has been logged since the last time."""
+        entries = self.log[:]
+        del self.log[:len(entries)]
+        for kind, *fields in entries:
+            ENTRIES[kind](self, *fields)
+
+    def value(self, copy: Any) -> int | None:
+        """The preview of what was copied: an array, statistics, or None."""
+        return None if copy is None else self.builder.value(copy)
+
+    def emit(self, kind: str, at: Place, depth: int, /, **fields: Any) -> None:
+        """Add an event, with the bytes if they have changed."""
+        event = {"kind": kind, **fields}
+        if at[0] is not None:
+            event["file"], event["line"] = at
+        if depth > 0:
+            event["depth"] = depth
+        if self.bytes != self.ledger.totals:
+            self.bytes = event["bytes"] = self.ledger.totals.copy()
+        self.parts.events.append(event)
+
+    # tensors
+    def tensor(self, requires_grad: bool, node: int | None, output_nr: int, parameter: bool, key: int, size: int,
+               nbytes: int, copy: Any) -> None:
+        kind = PARAMETER if parameter else ACTIVATION
+        storage = self.ledger.hold(key, size, kind)
+        self.storages.append((storage, kind))
+        index = self.builder.value(copy)
+        value = self.parts.values[index]
+        self.parts.tensors.append({
+            "name": None, "shape": value["shape"], "dtype": value["dtype"], "requires_grad": requires_grad,
+            "is_leaf": node is None, "node": node, "output_nr": output_nr, "parameter": parameter,
+            "storage": storage.number, "bytes": nbytes, "value": index})
+
+    def moved(self, tensor: int, key: int, size: int) -> None:
+        storage, kind = self.storages[tensor]
+        self.ledger.drop(storage, kind)
+        self.storages[tensor] = self.ledger.hold(key, size, kind), kind
+
+    def gone(self, tensor: int) -> None:
+        self.ledger.drop(*self.storages[tensor])
+
+    def grad(self, number: int, key: int, size: int) -> None:
+        self.ledger.drop(self.grads.get(number), GRADIENT)
+        self.grads[number] = self.ledger.hold(key, size, GRADIENT)
+
+    def grad_gone(self, number: int) -> None:
+        self.ledger.drop(self.grads.pop(number, None), GRADIENT)
+
+    def name(self, tensor: int, name: str, parameter: bool) -> None:
+        record = self.parts.tensors[tensor]
+        record["name"] = record["name"] or name
+        record["parameter"] = record["parameter"] or parameter
+
+    # nodes
+    def node(self, name: str, sequence_nr: int | None, at: Place) -> None:
+        self.parts.nodes.append({"name": name, "sequence_nr": sequence_nr, "next": [], "inputs": [], "outputs": [],
+                                 "saved": [], "file": at[0], "line": at[1]})
+
+    def leaf(self, tensor: int, at: Place) -> None:
+        self.node("AccumulateGrad", None, at)
+        self.parts.nodes[-1]["variable"] = tensor
+
+    def link(self, node: int, targets: Sequence[int | None], output_nrs: Sequence[int] | None) -> None:
+        record = self.parts.nodes[node]
+        output_nrs = output_nrs or (0,) * len(targets)
+        record["next"] = [None if t is None else [t, nr] for t, nr in zip(targets, output_nrs, strict=True)]
+        record["inputs"] = [None if t is None else self.parts.nodes[t].get("variable") for t in targets]
+
+    def saved(self, node: int, rows: Sequence[tuple[str, int | None, Any]], holds: Sequence[Hold]) -> None:
+        self.parts.nodes[node]["saved"] = [
+            [name, tensor, self.parts.tensors[tensor]["value"] if copy is SAME and tensor is not None
+             else self.value(copy)] for name, tensor, copy in rows]
+        self.holds[node] = [self.ledger.hold(*hold, SAVED) for hold in holds]
+
+    def let_go(self, node: int) -> None:
+        for storage in self.holds.pop(node, ()):
+            self.ledger.drop(storage, SAVED)
+
+    def formula(self, name: str, cls: type) -> None:
+        source = formula(cls)
+        if source is not None:
+            self.parts.formulas[name] = source
+
+    # events
+    def record(self, at: Place, depth: int, op: str, name: str, sequence_nr: int, targets: Sequence[int | None],
+               output_nrs: Sequence[int] | None, inputs: list[int | None], outputs: list[int],
+               saved: tuple[Any, Any] | None) -> None:
+        """An op ran, and made a node."""
+        index = len(self.parts.nodes)
+        self.node(name, sequence_nr, at)
+        self.link(index, targets, output_nrs)
+        self.parts.nodes[index].update(inputs=inputs, outputs=outputs)
+        self.emit("forward", at, depth, op=op_name(op), node=index, inputs=inputs, outputs=outputs)
+        if saved is not None:
+            self.saved(index, *saved)
+            self.emit("save", at, depth, node=index)
+
+    def forward(self, at: Place, depth: int, op: str, inputs: list[int | None], outputs: list[int]) -> None:
+        self.emit("forward", at, depth, op=op_name(op), node=None, inputs=inputs, outputs=outputs)
+
+    def version(self, at: Place, depth: int, tensor: int, version: int) -> None:
+        self.emit("version", at, depth, tensor=tensor, version=version)
+
+    def mode(self, at: Place, depth: int, name: str, on: bool) -> None:
+        self.emit("mode", at, depth, mode=name, on=on)
+
+    def backward_start(self, at: Place, depth: int, roots: Sequence[tuple[int, int, Any, Hold | None]],
+                       needs: list[list[int]], create_graph: bool, retain_graph: bool,
+                       inputs: list[int] | None) -> None:
+        for node, output_nr, _, hold in roots:
+            self.pile(node, output_nr, hold)
+        self.emit("backward_start", at, depth, roots=[[n, nr, self.value(copy)] for n, nr, copy, _ in roots],
+                  needs=needs, create_graph=create_graph, retain_graph=retain_graph, inputs=inputs)
+
+    def pile(self, node: int, output_nr: int, hold: Hold | None) -> None:
+        """What has piled up at a node counts as gradient until the node runs."""
+        before = self.pending.pop((node, output_nr), None)
+        if hold is not None:
+            self.pending[node, output_nr] = self.ledger.hold(*hold, GRADIENT)
+        self.ledger.drop(before, GRADIENT)
+
+    def ready(self, at: Place, depth: int, node: int) -> None:
+        self.emit("ready", at, depth, node=node)
+
+    def run(self, at: Place, depth: int, node: int, gradients: Sequence[Any]) -> None:
+        for output_nr in range(len(gradients)):
+            self.pile(node, output_nr, None)
+        self.emit("run", at, depth, node=node, gradient=[self.value(g) for g in gradients])
+
+    def hook(self, at: Place, depth: int, node: int, kind: str, name: str, gradients: Sequence[Any],
+             tensor: int | None, grad: Any) -> None:
+        extra = {} if grad is None else {"grad": self.value(grad)}
+        self.emit("hook", at, depth, node=node, hook=kind, name=name, gradient=[self.value(g) for g in gradients],
+                  tensor=tensor, **extra)
+
+    def release(self, at: Place, depth: int, node: int) -> None:
+        if node in self.holds:
+            self.let_go(node)
+            self.emit("release", at, depth, node=node)
+
+    def flow(self, at: Place, depth: int, node: int, index: int, to: int, output_nr: int, gradient: Any, total: Any,
+             hold: Hold | None) -> None:
+        self.pile(to, output_nr, hold)
+        given = self.value(gradient)
+        self.emit("flow", at, depth, node=node, index=index, to=to, output_nr=output_nr, gradient=given,
+                  sum=given if total is SAME else self.value(total))
+
+    def accumulate(self, at: Place, depth: int, node: int, tensor: int, gradient: Any, grad: Any) -> None:
+        self.emit("accumulate", at, depth, node=node, tensor=tensor, gradient=self.value(gradient),
+                  grad=self.value(grad))
+
+    def capture(self, at: Place, depth: int, tensor: int, gradient: Any) -> None:
+        self.emit("capture", at, depth, tensor=tensor, gradient=self.value(gradient))
+
+    def backward_end(self, at: Place, depth: int) -> None:
+        self.emit("backward_end", at, depth)
+        self.leave(depth)
+
+    def call(self, at: Place, depth: int, node: int, gradients: Sequence[Any], results: Sequence[Any]) -> None:
+        self.emit("call", at, depth, node=node, gradient=[self.value(g) for g in gradients],
+                  result=[self.value(g) for g in results])
+
+    def error(self, at: Place, depth: int, name: str, message: str) -> None:
+        self.emit("error", at, depth, type=name, message=message)
+        self.leave(depth)
+
+    def leave(self, depth: int) -> None:
+        """After the outermost pass nothing is pending."""
+        if depth <= 0:
+            for storage in self.pending.values():
+                self.ledger.drop(storage, GRADIENT)
+            self.pending.clear()
+
+
+ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind in (
+    "accumulate", "backward_end", "backward_start", "call", "capture", "error", "flow", "formula", "forward", "gone",
+    "grad", "grad_gone", "hook", "leaf", "let_go", "link", "mode", "moved", "name", "node", "ready", "record", "release",
+    "run", "saved", "tensor", "version")}
+
+
+@functools.cache
+def op_name(name: str) -> str:
+    """The name of an op as its function has it: `log_softmax` for LogSoftmax."""
+    return "".join(["_" + c if c.isupper() and i and name[i - 1].islower() else c for i, c in enumerate(name)]).lower()
+
+
+@functools.lru_cache(256)
+def formula(cls: Any) -> str | None:
+    """The source text of a node's derivative; of a custom Function, that of its `backward`."""
+    owner = getattr(cls, "_forward_cls", None) or cls
+    try:
+        return textwrap.dedent(inspect.getsource(owner.backward)).rstrip()
+    except (AttributeError, OSError, TypeError):  # there is no source: typed into a console, or not written in Python
+        return None
