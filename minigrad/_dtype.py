@@ -15,7 +15,7 @@ __all__ = ["Size", "default_dtype", "dtype", "from_numpy_dtype", "result_dtype"]
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-class dtype:  # noqa: N801 (PyTorch's name)
+class dtype:
     """The type of a tensor's elements, for instance `minigrad.float32`; `itemsize` is in bytes."""
 
     __slots__ = ("is_complex", "is_floating_point", "itemsize", "name", "numpy", "type_name")
@@ -36,14 +36,14 @@ class dtype:  # noqa: N801 (PyTorch's name)
 
 
 float16 = half = dtype("float16", "Half")
-float32 = float = dtype("float32", "Float")  # noqa: A001 (PyTorch's name)
+float32 = float = dtype("float32", "Float")
 float64 = double = dtype("float64", "Double")
 uint8 = dtype("uint8", "Byte")
 int8 = dtype("int8", "Char")
 int16 = short = dtype("int16", "Short")
-int32 = int = dtype("int32", "Int")  # noqa: A001 (PyTorch's name)
+int32 = int = dtype("int32", "Int")
 int64 = long = dtype("int64", "Long")
-bool = dtype("bool", "Bool")  # noqa: A001 (PyTorch's name)
+bool = dtype("bool", "Bool")
 
 _OF_NUMPY = {d.numpy: d for d in (float16, float32, float64, uint8, int8, int16, int32, int64, bool)}
 

@@ -184,7 +184,6 @@ class Tensor:
         """The same data and version counter outside of the graph: a leaf that requires no grad."""
         made = plain(owned(self))
         made._version_counter = counter_of(self)
-        extras_of(made).base = self._base if self._base is not None else self
         return made
 
     def detach_(self) -> Tensor:

@@ -151,7 +151,7 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
             given = REGISTRY.words.cast(given, root.array.dtype)
         made.append(given)
     for index, root in enumerate(roots):
-        if is_tensor(root) and not root._requires_grad:
+        if is_tensor(root) and (not root._requires_grad or (root._rare is not None and root._rare.cut)):
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
     return made
 

@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from minigrad.autograd import saved
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import CALL, AccumulateGrad, Node
+from minigrad.autograd.graph import CALL, AccumulateGrad, Node, hooks_at
 from minigrad.autograd.graph_task import GraphTask
 from minigrad.autograd.hooks import HookDict, NodeHooks, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
@@ -23,29 +23,33 @@ __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
 
 
 def differentiate(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
-    """The gradients of a node's inputs, by its formula, summed and cast to fit them. Straight calls come first."""
+    """The gradients of a node's inputs: its formula, summed and cast to fit them."""
+    grads = by_formula(node, grad, xp, first_order)
+    return grads if node.fit is None else fitted(node, grads, xp)
+
+
+def by_formula(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
+    """What a node's formula gives for what it saved. Straight calls come first."""
     if grad is None:
         return (None,) * len(node.next)
     kept = node.saved
-    if kept or kept is None:
-        values = node.arrays() if first_order else saved.tensors(node)
-        if node.const:
-            grads = node.backward(xp, grad, *values, *node.const)
-        elif len(values) == 2:
-            grads = node.backward(xp, grad, values[0], values[1])
-        elif len(values) == 1:
-            grads = node.backward(xp, grad, values[0])
-        else:
-            grads = node.backward(xp, grad, *values)
-    elif node.const:
-        grads = node.backward(xp, grad, *node.const)
-    else:
-        grads = node.backward(xp, grad)
-    if node.fit is not None:
-        parts = grads if type(grads) is tuple else (grads,)
-        grads = tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
-                       for edge, g, like in zip(node.next, parts, node.fit, strict=True)])
-    return grads
+    if not (kept or kept is None):
+        return node.backward(xp, grad, *node.const) if node.const else node.backward(xp, grad)
+    values = node.arrays() if first_order else saved.tensors(node)
+    if node.const:
+        return node.backward(xp, grad, *values, *node.const)
+    if len(values) == 2:
+        return node.backward(xp, grad, values[0], values[1])
+    if len(values) == 1:
+        return node.backward(xp, grad, values[0])
+    return node.backward(xp, grad, *values)
+
+
+def fitted(node: Node, grads: Any, xp: Any) -> tuple[Any, ...]:
+    """Gradients in the shapes and dtypes of the inputs (`Node.fit`)."""
+    parts = grads if type(grads) is tuple else (grads,)
+    return tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
+                  for edge, g, like in zip(node.next, parts, node.fit or (), strict=True)])
 
 
 def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
@@ -61,10 +65,14 @@ def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
     return grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
 
 
-def derivatives(task: GraphTask, node: Node, grads: list[Any]) -> tuple[Any, ...]:
+def derivatives(task: GraphTask, node: Node, grads: list[Any], fit: bool = True) -> tuple[Any, ...]:
     """The gradients of a node's inputs, as user code sees them: None where the input has no edge."""
-    found = node.apply(grads, task) if node.special else differentiate(
-        node, grads[0], task.xp, task.first_order)
+    if node.special:
+        found = node.apply(grads, task)
+    else:
+        found = by_formula(node, grads[0], task.xp, task.first_order)
+        if fit and node.fit is not None:
+            found = fitted(node, found, task.xp)
     parts = found if type(found) is tuple else (found,)
     return tuple([None if edge is None else g for edge, g in zip(node.next, parts, strict=True)])
 
@@ -82,7 +90,7 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
         for output_nr, index in task.captures.get(node, ()):
             task.captured[index] = grads[output_nr]
     if not runs:
-        return (None,) * len(node.next)
+        return ()
     if hooks is not None:
         grads = call_tensor_hooks(task, node, hooks, grads)
         grads = call_pre_hooks(task, node, hooks, grads)
@@ -99,7 +107,7 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
 def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
     """A leaf with all that can happen at one: hooks, captures, an observer."""
     rare, observer = leaf._rare, task.observer
-    accumulator = None if rare is None or rare.accumulator_hooks is None else rare.accumulator_hooks
+    accumulator = None if rare is None else hooks_at(leaf, task.needs)
     if observer is not None:
         observer.run(leaf, [grad])
     if rare is not None and rare.hooks:
@@ -139,8 +147,9 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             old.array += grad
         else:
             old.array = old.array + grad
-        if old._version_counter is not None:
-            old._version_counter.value += 1
+        if old._version_counter is None:
+            old._version_counter = saved.VersionCounter()
+        old._version_counter.value += 1
 
 
 def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:
@@ -207,7 +216,7 @@ def call(node: Node, given: tuple[Any, ...]) -> Any:
         if task.observer is not None:
             task.observer.call(node.variable, grads, ())
         return ()
-    results = derivatives(task, node, grads)
+    results = derivatives(task, node, grads, fit=False)  # the engine sums what was broadcast, the node does not
     if task.observer is not None:
         task.observer.call(node, grads, results)
     wrapped = tuple([task.wrapped(g) for g in results])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.autograd import saved as _saved
@@ -44,18 +44,22 @@ class NodeExtras:
 class TensorExtras:
     """What few tensors have.
 
-    `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with
-    `accumulator_hooks`, which outlive it; `base`: the tensor that this one is a view of; `inference`.
+    `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
+    were hung on one and when (`kept_hooks`, `hooked_at`); `base`: the tensor that this one is a view of, `cut` if it
+    became one with grad mode off: it says that it requires grad, and no gradient goes through it; `inference`.
     """
 
-    __slots__ = ("accumulator", "accumulator_hooks", "base", "hooks", "inference", "post_accumulate", "view_of_many")
+    __slots__ = ("accumulator", "base", "cut", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
+                 "view_of_many")
 
     def __init__(self) -> None:
         self.hooks: Any = None
         self.post_accumulate: Any = None
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
-        self.accumulator_hooks: NodeHooks | None = None
+        self.kept_hooks: NodeHooks | None = None
+        self.hooked_at = 0
         self.base: Any = None
+        self.cut = False
         self.view_of_many = False
         self.inference = False
 
@@ -194,12 +198,12 @@ class AccumulateGrad(Node, number=None):
         return "torch::autograd::AccumulateGrad"
 
     def node_hooks(self) -> NodeHooks:
-        """The hooks live with the leaf, so that they outlive this object, which the leaf holds weakly."""
+        """The hooks; the leaf keeps them too, for graphs that were there before this object (`hooks_at`)."""
+        hooks = super().node_hooks()
         extras = extras_of(self.variable)
-        if extras.accumulator_hooks is None:
-            extras.accumulator_hooks = NodeHooks()
-        self.extras().hooks = extras.accumulator_hooks
-        return extras.accumulator_hooks
+        if extras.kept_hooks is not hooks:
+            extras.kept_hooks, extras.hooked_at = hooks, next_sequence_nr()
+        return hooks
 
 
 def accumulator_of(leaf: Any) -> AccumulateGrad:
@@ -210,8 +214,6 @@ def accumulator_of(leaf: Any) -> AccumulateGrad:
         found = AccumulateGrad()
         found.next, found.output_nrs, found.saved, found.versions, found.const, found.fit = (), None, (), None, (), None
         found.sequence_nr, found.rare, found.variable = FIRST_OF_ALL, None, leaf
-        if extras.accumulator_hooks is not None:
-            found.node_hooks()
         extras.accumulator = weakref.ref(found)
     return found
 
@@ -221,8 +223,28 @@ def edge_of(tensor: Any) -> Any:
     if tensor._grad_fn is not None:
         return tensor._grad_fn
     rare = tensor._rare
-    found = None if rare is None or rare.accumulator is None else rare.accumulator()
-    return tensor if found is None else found
+    if rare is None:
+        return tensor
+    found = None if rare.accumulator is None else rare.accumulator()
+    return None if rare.cut else tensor if found is None else found
+
+
+def hooks_at(leaf: Any, nodes: Iterable[Any]) -> NodeHooks | None:
+    """The hooks of a leaf's AccumulateGrad, in a pass over `nodes`.
+
+    In PyTorch every graph over a leaf holds its one AccumulateGrad, so that hooks on it last as long as any of these
+    graphs. Here an edge may hold the leaf instead, and the AccumulateGrad that somebody hung hooks on may be gone. So
+    a graph that was there before the hooks were hung still calls them; one that was recorded after does not.
+    """
+    extras = leaf._rare
+    found = None if extras.accumulator is None else extras.accumulator()
+    if found is not None and found.rare is not None and found.rare.hooks is not None:
+        return found.rare.hooks  # type: ignore[no-any-return]  # `leaf` is Any on this floor
+    if extras.kept_hooks is None:
+        return None
+    older = any(isinstance(n, Node) and n.sequence_nr < extras.hooked_at and any(e is leaf for e in n.next)
+                for n in nodes)
+    return extras.kept_hooks if older else None
 
 
 def extras_of(tensor: Any) -> TensorExtras:

@@ -139,6 +139,8 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const:
     if views:
         for t in made:
             share(t, a)
+            if a._requires_grad and node is None:
+                extras_of(t).cut = t._requires_grad = True
             extras_of(t).view_of_many = True
     if LOCAL.observer is not None:
         LOCAL.observer.forward(cls.op, node, (a,), made)
@@ -150,6 +152,8 @@ def record_view(cls: type[Node], array: Any, a: Tensor, const: tuple[Any, ...] =
     """The result of an op that looks at the same memory as its input."""
     made = record1(cls, array, a, (), const, fit)
     share(made, a)
+    if a._requires_grad and not made._requires_grad:
+        extras_of(made).cut = made._requires_grad = True
     return made
 
 
@@ -199,7 +203,12 @@ def result_op(forward: Callable[..., Tensor]) -> str:
 
 def rebase(x: Tensor, node: Node, result: Any, counter: VersionCounter) -> None:
     """Give a tensor that was written to the history of what was written; a result that the node saved is its data."""
+    retains = x.retains_grad
+    if retains and x._grad_fn is not None:
+        del x._grad_fn.node_hooks().retains[x._output_nr]
     x._grad_fn, x._requires_grad, x._output_nr = node, True, 0
+    if retains:
+        x.retain_grad()
     if node.saved and any(s is result for s in node.saved):
         node.versions = tuple([counter.value if s is result else v
                                for s, v in zip(node.saved, node.versions or (0,) * len(node.saved), strict=True)])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, owned
+from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many, record_n, record_view
 from minigrad.ops.reduce import axes_of
@@ -151,10 +152,10 @@ class Expand(Node):
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
         x = owned(a)
-        return record_view(Expand, np.broadcast_to(x, shape), a, (), ((x.shape, x.dtype),))
+        return record_view(Expand, np.broadcast_to(x, shape), a, ((x.shape, x.dtype),))
 
-    def backward(self, xp: Any, g: Any) -> Any:
-        return g  # the engine sums what was broadcast (`fit`)
+    def backward(self, xp: Any, g: Any, like: tuple[Shape, Any]) -> Any:
+        return sum_to(g, like, xp)
 
 
 class Unbind(ManyOutputs):
