@@ -1,14 +1,5 @@
-"""The reference that tests of this folder compare with."""
+"""What parity tests ask for."""
 
-from __future__ import annotations
+from tests.parity.reference import torch
 
-import pytest
-
-from tests.groups import has_torch, require
-
-
-@pytest.fixture(scope="session")
-def torch():
-    """PyTorch 2.13; without it the test skips."""
-    require("torch", has_torch(), "PyTorch 2.13 is not installed")
-    return pytest.importorskip("torch")
+__all__ = ["torch"]

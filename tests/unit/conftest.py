@@ -5,14 +5,9 @@ from __future__ import annotations
 import pytest
 
 import minigrad
-from tests.groups import has_torch, require
+from tests.parity.reference import torch
 
-
-@pytest.fixture(scope="session")
-def torch():
-    """PyTorch 2.13; without it the test skips."""
-    require("torch", has_torch(), "PyTorch 2.13 is not installed")
-    return pytest.importorskip("torch")
+__all__ = ["m", "torch"]
 
 
 @pytest.fixture(params=["minigrad", pytest.param("torch", marks=pytest.mark.torch)])

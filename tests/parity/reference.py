@@ -1,0 +1,23 @@
+"""The reference that tests compare with, and how often a property is tried."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+from tests.groups import has_torch, require
+
+# The same examples in every run, so that a red run can be repeated; more of them by hand:
+# MINIGRAD_EXAMPLES=1000 python -m pytest tests/unit tests/parity
+settings.register_profile("minigrad", derandomize="MINIGRAD_EXAMPLES" not in os.environ, deadline=None,
+                          max_examples=int(os.environ.get("MINIGRAD_EXAMPLES", "25")), database=None)
+settings.load_profile("minigrad")
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch 2.13; without it the test skips."""
+    require("torch", has_torch(), "PyTorch 2.13 is not installed")
+    return pytest.importorskip("torch")
