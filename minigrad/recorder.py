@@ -85,5 +85,6 @@ class record:
         finally:
             # before 3.13, a function's f_locals is a copy that the frame keeps: it would keep the tensors alive;
             # three references (the frame, `names`, the call) say that nobody else has asked for it
-            if frame.f_code.co_flags & OPTIMIZED and isinstance(names, dict) and sys.getrefcount(names) <= 3:
+            own_copy = type(names) is dict and frame.f_code.co_flags & OPTIMIZED
+            if own_copy and sys.getrefcount(names) <= 3:
                 names.clear()

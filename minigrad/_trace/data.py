@@ -291,4 +291,4 @@ def check_event(event: Mapping[str, Any], step: int, data: Mapping[str, Any]) ->
     for key, ids in named.items():
         for index in ids:
             if index is not None and not (isinstance(index, int) and 0 <= index < len(data[key])):
-                raise ValueError(f"this is not a whole trace: event {step} names {index!r}, which is not in its {key!r}")
+                raise ValueError(f"this is not a whole trace: event {step} names {index!r}, which its {key!r} have not")

@@ -113,7 +113,7 @@ class Fold:
             self.outer.append(Outer(self.depth, dict(self.status), self.needs, self.queue, self.pending, self.running))
         self.depth, self.running = depth, None
         self.queue, self.pending, self.edges = {}, {}, {}
-        self.needs = {node: count for node, count in event["needs"]}
+        self.needs = dict(event["needs"])
         self.status = {**dict.fromkeys(self.status, "recorded"), **dict.fromkeys(self.needs, "waiting")}
         for node, output_nr, value in event["roots"]:
             self.pile(node, output_nr, value)

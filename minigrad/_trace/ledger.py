@@ -52,8 +52,9 @@ class Ledger:
 
     def settle(self, storage: Storage) -> None:
         """Count a storage under its first kind of holder: parameter, saved, gradient, activation; or no more."""
-        holders = storage.holders
-        kind = next((k for k in (PARAMETER, SAVED, GRADIENT, ACTIVATION) if holders[k]), NONE)
+        parameters, activations, saved, gradients = storage.holders
+        kind = (PARAMETER if parameters else SAVED if saved else GRADIENT if gradients
+                else ACTIVATION if activations else NONE)
         if kind != storage.kind:
             if storage.kind != NONE:
                 self.totals[storage.kind] -= storage.size

@@ -8,6 +8,7 @@ and events are made here. So a recorder disturbs the program that it watches as 
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
@@ -38,9 +39,17 @@ class Teller:
     def tell(self) -> None:
         """Tell what has been logged since the last time."""
         entries = self.log[:]
+        if not entries:
+            return
         del self.log[:len(entries)]
-        for kind, *fields in entries:
-            ENTRIES[kind](self, *fields)
+        was_on = gc.isenabled()
+        gc.disable()  # what is made here stays, and has no cycles: collections would walk over it for nothing
+        try:
+            for kind, *fields in entries:
+                ENTRIES[kind](self, *fields)
+        finally:
+            if was_on:
+                gc.enable()
 
     def value(self, copy: Any) -> int | None:
         """The preview of what was copied: an array, statistics, or None."""
@@ -213,8 +222,8 @@ class Teller:
 
 ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind in (
     "accumulate", "backward_end", "backward_start", "call", "capture", "error", "flow", "formula", "forward", "gone",
-    "grad", "grad_gone", "hook", "leaf", "let_go", "link", "mode", "moved", "name", "node", "ready", "record", "release",
-    "run", "saved", "tensor", "version")}
+    "grad", "grad_gone", "hook", "leaf", "let_go", "link", "mode", "moved", "name", "node", "ready", "record",
+    "release", "run", "saved", "tensor", "version")}
 
 
 @functools.cache

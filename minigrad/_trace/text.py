@@ -33,7 +33,8 @@ class Words:
         """A tensor: its name in the program, or its number; None is an operand that is no tensor."""
         if index is None:
             return "a number"
-        return self.trace.tensors[index]["name"] or f"tensor {index}"
+        name: str | None = self.trace.tensors[index]["name"]
+        return f"tensor {index}" if name is None else name
 
     def node(self, index: int | None) -> str:
         """A node: its name and number; an AccumulateGrad by its leaf."""
@@ -51,8 +52,8 @@ class Words:
         value = self.trace.values[index]
         shape = value["shape"]
         if "data" not in value:
-            stats = ", ".join(f"{key} {number(x)}" for key, x in value["stats"].items() if x or key not in ("nan", "inf"))
-            return f"{shape} ({stats})"
+            stats = [f"{key} {number(x)}" for key, x in value["stats"].items() if x or key not in ("nan", "inf")]
+            return f"{shape} ({', '.join(stats)})"
         data = value["data"]
         if not shape:
             return number(data[0])
@@ -85,7 +86,7 @@ def _save(w: Words, e: Event) -> str:
 def _start(w: Words, e: Event) -> str:
     roots = ", ".join(f"{w.node(node)} with {w.value(value)}" for node, _, value in e["roots"])
     needs = ", ".join(f"{w.node(node)} {count}" for node, count in e["needs"])
-    extra = "".join([", recording itself" if e["create_graph"] else "", ", keeping the graph" if e["retain_graph"] else ""])
+    extra = (", recording itself" if e["create_graph"] else "") + (", keeping the graph" if e["retain_graph"] else "")
     return f"backward starts at {roots}{extra}; gradients to come: {needs or 'none'}"
 
 
@@ -111,7 +112,8 @@ TELL: dict[str, Callable[[Words, Event], str]] = {
     "hook": _hook,
     "release": lambda w, e: f"{w.node(e['node'])} lets go of what it saved",
     "flow": _flow,
-    "accumulate": lambda w, e: f"{w.value(e['gradient'])} is added to {w.tensor(e['tensor'])}.grad, now {w.value(e['grad'])}",
+    "accumulate": lambda w, e: f"{w.value(e['gradient'])} is added to {w.tensor(e['tensor'])}.grad, "
+                               f"now {w.value(e['grad'])}",
     "capture": lambda w, e: f"{w.value(e['gradient'])} is kept as the gradient of {w.tensor(e['tensor'])}",
     "backward_end": lambda w, e: "backward ends",
     "call": lambda w, e: f"{w.node(e['node'])} is called by hand with {w.values(e['gradient'])} and gives "
@@ -123,7 +125,7 @@ TELL: dict[str, Callable[[Words, Event], str]] = {
 def event_text(words: Words, event: Event) -> str:
     """One event in words; a kind that this version does not know by its name."""
     tell = TELL.get(event["kind"])
-    return "    " * event.get("depth", 0) + (event["kind"] if tell is None else tell(words, event))
+    return "    " * int(event.get("depth", 0)) + (event["kind"] if tell is None else tell(words, event))
 
 
 def events_text(trace: Trace) -> str:

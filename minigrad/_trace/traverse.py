@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 if TYPE_CHECKING:
     from minigrad._trace.data import Trace
@@ -52,8 +52,8 @@ class Pass:
         at = next((i for i, e in enumerate(trace.events) if e["kind"] == "backward_start"), None)
         if at is None:
             raise ValueError("no backward pass was recorded: there is no root to start calling from")
-        self.start: Mapping[str, Any] = trace.events[at]
-        self.needs = {node: count for node, count in self.start["needs"]}
+        self.start = cast(Any, trace.events[at])
+        self.needs: dict[int, int] = dict(self.start["needs"])
         self.leaving: dict[int, list[Flow]] = {}
         self.arriving: dict[int, list[Flow]] = {}
         self.grads: dict[int, int | None] = {}
@@ -144,7 +144,7 @@ class Walk:
         names = [name for i in found if (name := self.trace.tensors[i]["name"])]
         name = names[0] if names else f"tensor_{found[0] if found else node}"
         if not names:
-            self.python.append(f"# {name} stands for the tensor that backward() was called on: it has no name of its own")
+            self.python.append(f"# {name} stands for the tensor that backward() was called on: it has no name")
         leaf = "variable" in record  # a leaf's AccumulateGrad shows itself behind a view
         self.names.setdefault(node, f"{name}.view_as({name}).grad_fn.next_functions[0][0]" if leaf
                               else f"{name}.grad_fn")
@@ -161,8 +161,8 @@ class Walk:
         if len(set(map(str, data))) == 1 and not isinstance(data[0], str):
             return f"torch.full_like({tensor}, {data[0]!r})"
         if "data" not in shown:
-            self.python.append(f"# gradient_of_{_word(tensor)} stands for the gradient that backward() was given: it is too large "
-                               "to be written here")
+            self.python.append(f"# gradient_of_{_word(tensor)} stands for the gradient that backward() was given: "
+                               "it is too large to be written here")
             return f"gradient_of_{_word(tensor)}"
         numbers = ", ".join(f"float({x!r})" if isinstance(x, str) else repr(x) for x in data)
         return f"torch.tensor([{numbers}], dtype=torch.{shown['dtype']}).reshape({tuple(shown['shape'])})"

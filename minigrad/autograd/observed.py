@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from numpy import generic
+from numpy import asarray, generic
 
 from minigrad._trace.build import Large
 from minigrad._trace.tell import SAME
@@ -206,6 +206,8 @@ class Seen:
                 made = next((t for t in outputs if t.array is kept), None)
                 rows.append((name, None, self.copy(kept)) if made is None else (name, self.tensor(made), SAME))
                 holds.append(memory(kept))
+            elif isinstance(kept, (bool, int, float)):
+                rows.append((name, None, asarray(kept)[()]))
             else:
                 rows.append((name, None, None))
                 if type(kept) is Packed and is_tensor(kept.value):

@@ -156,7 +156,8 @@ class Observer:
                 seen.meet_grad(tensor._grad)
                 grad = seen.copy(tensor._grad.array)
         name = "" if fn is None else getattr(fn, "__name__", type(fn).__name__)
-        self.log.append(("hook", seen.at, self.depth, seen.node(target), kind, name, self.copies(gradients), number, grad))
+        self.log.append(("hook", seen.at, self.depth, seen.node(target), kind, name, self.copies(gradients), number,
+                         grad))
 
     def release(self, node: Node) -> None:
         """A node let go of what it had saved."""
@@ -164,13 +165,14 @@ class Observer:
 
     def flow(self, node: Node, index: int, target: Any, output_nr: int, gradient: Any, total: Any) -> None:
         """A gradient goes along an edge; `total` is what has piled up there for that output."""
-        seen, given, piled = self.seen, None, SAME
+        seen, given = self.seen, None
+        piled: Any = SAME
         if gradient is not None:
             given = seen.copy(getattr(gradient, "array", gradient))
         if total is not gradient:
             piled = None if total is None else seen.copy(getattr(total, "array", total))
-        self.log.append(("flow", seen.at, self.depth, seen.numbers[id(node)], index, seen.node(target), output_nr, given,
-                         piled, None if total is None else memory(getattr(total, "array", total))))
+        self.log.append(("flow", seen.at, self.depth, seen.numbers[id(node)], index, seen.node(target), output_nr,
+                         given, piled, None if total is None else memory(getattr(total, "array", total))))
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:
         """A gradient was added to a leaf's `.grad`."""

@@ -15,11 +15,13 @@ import numpy as np
 from minigrad._tensor import Tensor, counter_of, owned, plain
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, edge_of, extras_of, next_sequence_nr
+from minigrad.autograd.observed import CONSTANTS
 from minigrad.autograd.saved import VersionCounter, pack, versions_of
 
 __all__ = ["NUMBER", "in_place", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
 NUMBER = plain(np.zeros(()))  # stands for an operand that is a Python number: an input without an edge
+CONSTANTS.append(NUMBER)
 
 
 def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
