@@ -46,7 +46,11 @@ def test_the_table_shows_a_failure_and_the_counts() -> None:
 
 
 PROGRAM = """
+import pytest
 from tests.groups import require
+@pytest.mark.xfail
+def test_that_is_known_to_fail():
+    raise AssertionError
 def test_plain():
     assert True
 def test_needs_node():
@@ -56,7 +60,7 @@ def test_needs_node():
 
 @pytest.mark.parametrize(
     ("ok", "needed", "status", "counts"),
-    [(True, "node", 0, (2, 0)), (False, "", 0, (1, 1)), (False, "torch", 0, (1, 1)), (False, "torch,node", 1, (2, 0))],
+    [(True, "node", 0, (3, 0)), (False, "", 0, (2, 1)), (False, "torch", 0, (2, 1)), (False, "torch,node", 1, (3, 0))],
 )
 def test_a_skip_is_a_failure_where_the_group_is_required(
     ok: bool, needed: str, status: int, counts: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
