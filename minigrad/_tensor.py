@@ -108,7 +108,9 @@ class Tensor:
     def retains_grad(self) -> bool:
         """Whether a backward pass will keep the gradient of this non-leaf (`retain_grad`)."""
         node = self._grad_fn
-        if node is None or node.rare is None or node.rare.hooks is None:
+        if node is None:
+            return self._rare is not None and self._rare.retained
+        if node.rare is None or node.rare.hooks is None:
             return False
         reference = node.rare.hooks.retains.get(self._output_nr)
         return reference is not None and reference() is self
@@ -190,6 +192,8 @@ class Tensor:
         """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
         if self._is_view():
             raise RuntimeError(DETACH_VIEW)
+        if self.retains_grad:
+            extras_of(self).retained = True  # PyTorch's flag stays on, though nothing will be kept any more
         self._grad_fn, self._requires_grad, self._output_nr = None, False, 0
         return self
 

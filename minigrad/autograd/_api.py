@@ -11,6 +11,7 @@ import numpy as np
 from minigrad._dtype import Size
 from minigrad.autograd.engine import execute
 from minigrad.autograd.graph import GradientEdge
+from minigrad.autograd.graph_task import destination
 from minigrad.autograd.saved import REGISTRY, is_tensor
 
 __all__ = ["backward", "grad"]
@@ -42,12 +43,12 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
     grads = _root_grads(roots, _sequence(grad_tensors) if grad_tensors is not None else [None] * len(roots))
     if not roots:
         return
-    captures = None if wanted is None else _captures(wanted)
     for tensor in wanted or ():
+        _check_wanted(tensor)
         if is_tensor(tensor) and tensor._grad_fn is not None:
             tensor.retain_grad()
     _warn_of_cycle(create_graph)
-    execute(_edges(roots), grads, create_graph=create_graph, captures=captures,
+    execute(_edges(roots), grads, create_graph=create_graph, inputs=wanted,
             keep=create_graph if retain_graph is None else retain_graph)
 
 
@@ -78,8 +79,9 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
     if is_grads_batched:
         return _batched(roots, wanted, vectors, retain_graph, create_graph, allow_unused, materialize_grads)
     grads = _root_grads(roots, vectors)
-    captures = _captures(wanted)
-    found = execute(_edges(roots), grads, create_graph=create_graph, captures=captures, accumulate=False,
+    for tensor in wanted:
+        _check_wanted(tensor)
+    found = execute(_edges(roots), grads, create_graph=create_graph, inputs=wanted, accumulate=False,
                     keep=create_graph if retain_graph is None else retain_graph)
     for index, got in enumerate(found):
         if got is None and not allow_unused:
@@ -105,26 +107,13 @@ def _sequence(given: Any) -> list[Any]:
     return [given] if is_tensor(given) or isinstance(given, GradientEdge) else list(given)
 
 
-def _destination(tensor: Any) -> tuple[Any, int]:
-    """The node (or leaf) and output number at which the gradient of an input is found."""
-    if isinstance(tensor, GradientEdge):
-        return getattr(tensor.node, "variable", tensor.node), tensor.output_nr
-    return (tensor, 0) if tensor._grad_fn is None else (tensor._grad_fn, tensor._output_nr)
-
-
 def _edges(roots: Sequence[Any]) -> list[tuple[Any, int]]:
-    return [_destination(root) for root in roots]
+    return [destination(root) for root in roots]
 
 
-def _captures(wanted: Sequence[Any]) -> dict[Any, list[tuple[int, int]]]:
-    """Where the gradients of the inputs are found: by node or leaf, (output number, index of the input)."""
-    captures: dict[Any, list[tuple[int, int]]] = {}
-    for index, tensor in enumerate(wanted):
-        if is_tensor(tensor) and not tensor._requires_grad:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        node, output_nr = _destination(tensor)
-        captures.setdefault(node, []).append((output_nr, index))
-    return captures
+def _check_wanted(tensor: Any) -> None:
+    if is_tensor(tensor) and not tensor._requires_grad:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
 
 
 def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ are given, never return a saved value, and never return one new array twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
 from typing import Any
 
@@ -27,32 +27,32 @@ from numpy import ndarray
 from minigrad.autograd.evaluate import accumulate, differentiate, evaluate, evaluate_leaf
 from minigrad.autograd.grad_mode import LOCAL, switch
 from minigrad.autograd.graph import Node
-from minigrad.autograd.graph_task import GraphRoot, GraphTask, count, reaching
+from minigrad.autograd.graph_task import GraphRoot, GraphTask, captures_of, count, reaching
 
 __all__ = ["execute"]
 
 
 def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_graph: bool, keep: bool,
-            captures: Mapping[Any, Sequence[tuple[int, int]]] | None = None, accumulate: bool = True) -> list[Any]:
+            inputs: Sequence[Any] | None = None, accumulate: bool = True) -> list[Any]:
     """Run a backward pass from `edges` (node or leaf, output number) with the tensors `grads`.
 
-    With `captures` only what leads to them runs. `accumulate=False` returns the captured gradients as tensors, in the
-    order of their indices (None where none arrived); else leaves add to `.grad`.
+    With `inputs` (tensors or GradientEdges) only what leads to them runs. `accumulate=False` returns their gradients,
+    as tensors (None where none arrived); else leaves add to `.grad`.
     """
     task = GraphTask(create_graph, keep)
     root = GraphRoot(edges)
-    if captures is not None:
+    if inputs is not None:
+        task.captures = captures = captures_of(inputs)
         task.runs = reaching(root, captures)
-        if not accumulate:
-            task.captured = [None] * (1 + max(index for pairs in captures.values() for _, index in pairs))
-        task.captures = captures
+        task.inputs = () if accumulate else inputs
+        task.captured = [None] * len(task.inputs)
     count(task, root)
     before = LOCAL.grad_enabled
     switch(create_graph)
     try:
         if task.observer is not None:
             task.observer.backward_start([(n, nr, g.array) for (n, nr), g in zip(edges, grads, strict=True)],
-                                         _counts(task), create_graph, keep, None)
+                                         _counts(task), create_graph, keep, inputs)
         run(task, root, tuple([task.unwrapped(g) for g in grads]))
         if task.observer is not None:
             task.observer.backward_end()

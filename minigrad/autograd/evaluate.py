@@ -86,9 +86,7 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
     runs = task.runs is None or node in task.runs
     if hooks is not None and not runs:
         grads = call_tensor_hooks(task, node, hooks, grads)
-    if task.captures is not None and task.captured:
-        for output_nr, index in task.captures.get(node, ()):
-            task.captured[index] = grads[output_nr]
+    capture(task, node, grads)
     if not runs:
         return ()
     if hooks is not None:
@@ -104,6 +102,16 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
     return found
 
 
+def capture(task: GraphTask, target: Any, grads: Sequence[Any]) -> None:
+    """Keep the gradients of those inputs of `autograd.grad` that are found at this node or leaf."""
+    if not task.captured or task.captures is None:
+        return
+    for output_nr, index in task.captures.get(target, ()):
+        task.captured[index] = grads[output_nr]
+        if task.observer is not None and saved.is_tensor(task.inputs[index]):
+            task.observer.capture(task.inputs[index], grads[output_nr])
+
+
 def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
     """A leaf with all that can happen at one: hooks, captures, an observer."""
     rare, observer = leaf._rare, task.observer
@@ -112,11 +120,8 @@ def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
         observer.run(leaf, [grad])
     if rare is not None and rare.hooks:
         grad, own = run_tensor_hooks(task, leaf, rare.hooks, grad), False
-    if task.captures is not None and task.captured:
-        for _, index in task.captures.get(leaf, ()):
-            task.captured[index] = grad
-            if observer is not None:
-                observer.capture(leaf, grad)
+    if task.captured:
+        capture(task, leaf, [grad])
         return
     if accumulator is not None:
         (grad,), own = call_pre_hooks(task, leaf, accumulator, [grad]), False

@@ -166,8 +166,8 @@ class Function(FunctionCtx):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The way before `apply`; an error today."""
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "
-                           "autograd function with static forward method. (Example: "
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use "
+                           "new-style autograd function with static forward method. (Example: "
                            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
 
     @staticmethod

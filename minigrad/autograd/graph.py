@@ -46,11 +46,12 @@ class TensorExtras:
 
     `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
     were hung on one and when (`kept_hooks`, `hooked_at`); `base`: the tensor that this one is a view of, `cut` if it
-    became one with grad mode off: it says that it requires grad, and no gradient goes through it; `inference`.
+    became one with grad mode off: it says that it requires grad, and no gradient goes through it; `retained`: it asked for `retain_grad()`
+    before it was taken out of its graph; `inference`.
     """
 
     __slots__ = ("accumulator", "base", "cut", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
-                 "view_of_many")
+                 "retained", "view_of_many")
 
     def __init__(self) -> None:
         self.hooks: Any = None
@@ -60,6 +61,7 @@ class TensorExtras:
         self.hooked_at = 0
         self.base: Any = None
         self.cut = False
+        self.retained = False
         self.view_of_many = False
         self.inference = False
 

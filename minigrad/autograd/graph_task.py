@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node
+from minigrad.autograd.graph import GradientEdge, Node
 from minigrad.autograd.saved import REGISTRY
 from minigrad.backends.numpy import WORDS
 
-__all__ = ["GraphRoot", "GraphTask", "count", "reaching"]
+__all__ = ["GraphRoot", "GraphTask", "captures_of", "count", "destination", "reaching"]
 
 
 class GraphRoot(Node, number=None):
@@ -31,12 +31,12 @@ class GraphTask:
 
     `needs`: gradients still to come, above zero for nodes, below for leaves, 0 for an AccumulateGrad (its leaf is
     counted), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
-    place (NOTE 3); `captures`: for a node or leaf the (output_nr, index) pairs to put into `captured`; `runs`: the
-    nodes that have a captured one below them, None for all.
+    place (NOTE 3); `captures`: for a node or leaf the (output_nr, index) of those `inputs` whose gradients are found
+    there, and go into `captured`; `runs`: the nodes that have a captured one below them, None for all.
     """
 
-    __slots__ = ("captured", "captures", "due", "first_order", "keep", "needs", "observer", "owned", "pending", "runs",
-                 "total", "xp")
+    __slots__ = ("captured", "captures", "due", "first_order", "inputs", "keep", "needs", "observer", "owned",
+                 "pending", "runs", "total", "xp")
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
         self.first_order = not create_graph
@@ -48,6 +48,7 @@ class GraphTask:
         self.owned: set[Any] = set()
         self.due: list[tuple[Any, Any, bool]] = []
         self.captures: Mapping[Any, Sequence[tuple[int, int]]] | None = None
+        self.inputs: Sequence[Any] = ()
         self.captured: list[Any] = []
         self.runs: set[Any] | None = None
         self.total: Any = None
@@ -59,6 +60,22 @@ class GraphTask:
     def unwrapped(self, grad: Any) -> Any:
         """A gradient as this pass handles it."""
         return grad.array if self.first_order and grad is not None else grad
+
+
+def destination(tensor: Any) -> tuple[Any, int]:
+    """The node (or leaf) and output number at which the gradient of a tensor or GradientEdge is found."""
+    if isinstance(tensor, GradientEdge):
+        return getattr(tensor.node, "variable", tensor.node), tensor.output_nr
+    return (tensor, 0) if tensor._grad_fn is None else (tensor._grad_fn, tensor._output_nr)
+
+
+def captures_of(inputs: Sequence[Any]) -> dict[Any, list[tuple[int, int]]]:
+    """Where the gradients of the inputs are found: by node or leaf, (output number, index of the input)."""
+    captures: dict[Any, list[tuple[int, int]]] = {}
+    for index, tensor in enumerate(inputs):
+        node, output_nr = destination(tensor)
+        captures.setdefault(node, []).append((output_nr, index))
+    return captures
 
 
 def reaching(root: Node, captures: Mapping[Any, Any]) -> set[Any]:
