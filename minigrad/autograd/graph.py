@@ -46,8 +46,8 @@ class TensorExtras:
 
     `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
     were hung on one and when (`kept_hooks`, `hooked_at`); `base`: the tensor that this one is a view of, `cut` if it
-    became one with grad mode off: it says that it requires grad, and no gradient goes through it; `retained`: it asked for `retain_grad()`
-    before it was taken out of its graph; `inference`.
+    became one with grad mode off: it says that it requires grad, and no gradient goes through it; `retained`: it
+    asked for `retain_grad()` before it was taken out of its graph; `inference`.
     """
 
     __slots__ = ("accumulator", "base", "cut", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
