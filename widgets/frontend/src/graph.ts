@@ -6,6 +6,7 @@ import type { Box, Drawing, Point, Wire } from "./geometry";
 import { STYLES } from "./look";
 import type { NodeLook, Scene } from "./look";
 import type { Maybe, Trace } from "./types";
+import { Culling } from "./culling";
 import { Viewport } from "./viewport";
 
 interface NodeParts {
@@ -32,6 +33,7 @@ export class GraphPane {
   readonly element: HTMLElement;
   readonly frame: SVGSVGElement;
   readonly viewport: Viewport;
+  private readonly culling = new Culling();
   private readonly drawing: Drawing;
   private readonly nodes = new Map<number, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
@@ -52,6 +54,8 @@ export class GraphPane {
     const label = "the graph; arrow up and down walk along it, Enter chooses a node";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
     this.viewport = new Viewport(this.frame, group, this.drawing.size, this.top());
+    this.viewport.onMove = (region, far) => this.culling.move(region, far);
+    this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.clicked(event));
     this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.buttons());
   }
@@ -87,7 +91,9 @@ export class GraphPane {
     if (wire.output_nr > 0) number.classList.add("mg-nr-more");
     number.append(svg("title", {}, `output_nr: this edge leads to output ${wire.output_nr} of its node`));
     wires.append(line);
-    texts.append(number, label);
+    const both = svg("g", {}, number, label);
+    texts.append(both);
+    this.culling.add(both, x, y);
     this.edges.set(wire.key, { line, label, gradient: undefined });
   }
 
@@ -120,6 +126,7 @@ export class GraphPane {
     const saved = this.savedMarks(id, box.width);
     if (saved) group.append(saved);
     parent.append(group);
+    this.culling.add(group, box.x, box.y);
     this.nodes.set(id, { group, glyph, word, badge, saved });
   }
 

@@ -1,6 +1,15 @@
 /** Panning and zooming of the graph pane: one transform on one group. */
 import type { Point } from "./geometry";
 
+/** A part of the graph: its sides. */
+export interface Region {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+const FAR = 0.42;
 const SMALLEST = 0.04;
 const LARGEST = 2.5;
 const READABLE = 0.55;
@@ -12,6 +21,8 @@ export class Viewport {
   private y = 0;
   private view: Point = [640, 420];
   private touched = false;
+  /** Called with what is in view whenever that changes. */
+  onMove: (region: Region, far: boolean) => void = () => undefined;
   private readonly observer: ResizeObserver | null = null;
 
   constructor(
@@ -27,6 +38,12 @@ export class Viewport {
       this.observer.observe(frame);
     }
     this.fit();
+  }
+
+  /** What is in view. */
+  get region(): Region {
+    const [left, top] = [-this.x / this.scale, -this.y / this.scale];
+    return { left, top, right: left + this.view[0] / this.scale, bottom: top + this.view[1] / this.scale };
   }
 
   dispose(): void {
@@ -84,7 +101,8 @@ export class Viewport {
 
   private apply(): void {
     this.group.style.transform = `translate(${this.x}px, ${this.y}px) scale(${this.scale})`;
-    this.frame.classList.toggle("mg-far", this.scale < 0.42);
+    this.frame.classList.toggle("mg-far", this.scale < FAR);
+    this.onMove(this.region, this.scale < FAR);
   }
 
   private resized(): void {

@@ -1,0 +1,48 @@
+/**
+ * Texts out of view are not laid out. A browser lays out every text of a drawing anew at each step (measured: 100 ms
+ * at 2,000 nodes, against 1 ms without), so only those in view, and half a view around it, are there.
+ */
+import type { Region } from "./viewport";
+
+interface Entry {
+  element: Element;
+  x: number;
+  y: number;
+  off: boolean;
+}
+
+const NOWHERE: Region = { left: 0, top: 0, right: 0, bottom: 0 };
+
+function within(inner: Region, outer: Region): boolean {
+  const wide = inner.left >= outer.left && inner.right <= outer.right;
+  return wide && inner.top >= outer.top && inner.bottom <= outer.bottom;
+}
+
+export class Culling {
+  private readonly entries: Entry[] = [];
+  private kept = NOWHERE;
+  private wide = 0;
+
+  add(element: Element, x: number, y: number): void {
+    element.classList.add("mg-off");
+    this.entries.push({ element, x, y, off: true });
+  }
+
+  /** Shows the texts in and around a region; from far away none can be read, and nothing changes. */
+  move(region: Region, far: boolean): void {
+    const width = region.right - region.left;
+    if (far || (within(region, this.kept) && width > this.wide / 2)) return;
+    const [x, y] = [width / 2 + 120, (region.bottom - region.top) / 2 + 60];
+    this.kept = { left: region.left - x, top: region.top - y, right: region.right + x, bottom: region.bottom + y };
+    this.wide = width;
+    for (const entry of this.entries) this.toggle(entry);
+  }
+
+  private toggle(entry: Entry): void {
+    const { left, top, right, bottom } = this.kept;
+    const off = entry.x < left || entry.x > right || entry.y < top || entry.y > bottom;
+    if (off === entry.off) return;
+    entry.off = off;
+    entry.element.classList.toggle("mg-off", off);
+  }
+}
