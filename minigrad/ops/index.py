@@ -136,7 +136,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     parts = parts_of(index, input.array.ndim)
     if len(parts) == 1 and parts[0] is ...:
         return Alias.forward(input)
-    if len(parts) == 1 and isinstance(parts[0], slice):
+    if not isinstance(index, tuple) and isinstance(parts[0], slice):
         return Slice.forward(input, 0, checked_slice(parts[0]))
     made, rest = basic(input, parts)
     if not any(advanced(p) for p in rest):
