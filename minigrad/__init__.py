@@ -9,7 +9,7 @@ import importlib
 from types import ModuleType
 
 from minigrad import autograd
-from minigrad import ops as _ops
+from minigrad import ops as _ops  # noqa: F401 - it gives Tensor its methods
 from minigrad._device import device
 from minigrad._dtype import (
     Size,
@@ -134,6 +134,20 @@ from minigrad.random import (
     set_rng_state,
 )
 
+__all__ = [
+    "Generator", "Size", "Tensor", "__version__", "abs", "add", "addmm", "all", "allclose", "any", "arange",
+    "as_tensor", "autograd", "bmm", "bool", "cat", "chunk", "clone", "cos", "default_generator", "device", "div",
+    "dot", "double", "dtype", "empty", "enable_grad", "eq", "equal", "exp", "eye", "flatten", "float", "float16",
+    "float32", "float64", "from_numpy", "full", "full_like", "ge", "get_rng_state", "gt", "half", "inference_mode",
+    "initial_seed", "int", "int8", "int16", "int32", "int64", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_tensor", "isclose", "isfinite", "isinf", "isnan", "le", "linspace", "log", "logical_and", "logical_not",
+    "logical_or", "long", "lt", "manual_seed", "matmul", "mean", "mm", "movedim", "mul", "mv", "ne", "neg",
+    "no_grad", "norm", "numel", "ones", "ones_like", "permute", "pow", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "randperm", "reciprocal", "relu", "reshape", "rsub", "scalar_tensor",
+    "seed", "set_grad_enabled", "set_rng_state", "short", "sigmoid", "sign", "sin", "split", "sqrt", "square",
+    "squeeze", "stack", "sub", "sum", "t", "tanh", "tensor", "transpose", "uint8", "unbind", "unsqueeze", "where",
+    "zeros", "zeros_like",
+]
 __version__ = "0.1.0"
 LATER = ("nn", "optim", "utils")
 
