@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copy
@@ -117,12 +118,8 @@ def test_steps_are_pythons_frames(page: Page, server: Lab) -> None:
 def test_lesson_one(page: Page, server: Lab) -> None:
     copy(str(LESSON), server.folder)
     root, _ = show(page, server, Path(str(LESSON)).name)
-    page.wait_for_timeout(500)
-    trace = root.evaluate("root => root.closest('.jp-OutputArea') !== null")
-    assert trace
-    find = "next(v for v in list(globals().values()) if type(v).__name__ == 'Inspector').trace"
-    written = server.evaluate(Path(str(LESSON)).name, find)
-    walk(page, root, Trace.from_json(eval(written, {"__builtins__": {}})))
+    written = server.evaluate(Path(str(LESSON)).name, "trace.to_json()")
+    walk(page, root, Trace.from_json(literal_eval(written)))
 
 
 def test_keys_stay_inside(page: Page, server: Lab) -> None:

@@ -130,7 +130,7 @@ function connect(trace: Trace, boxes: Drawing["boxes"]): [Wire[], Stub[]] {
 }
 
 /** An edge that passes a layer goes straight down beside the boxes of that layer. */
-function bend([x, y]: Point): Point[] {
+export function bend([x, y]: Point): Point[] {
   return [
     [x, y - HEIGHT / 2],
     [x, y + HEIGHT / 2],

@@ -75,7 +75,7 @@ export class PythonWriter {
     const named = candidates.map((id) => this.trace.tensors[id]?.name).find((name) => name);
     if (named) return named;
     const name = `tensor_${candidates[0] ?? node}`;
-    this.lines.push(`# ${name} stands for the tensor that backward() was called on: it has no name of its own`);
+    this.lines.push(`# ${name} stands for the tensor that backward() was called on: it has no name`);
     return name;
   }
 

@@ -1,0 +1,183 @@
+"""Writes the golden fixtures: real programs, recorded, with what Python says of every step.
+
+    python widgets/frontend/scripts/golden.py
+
+The front end's tests then hold its fold, its sentences, its traversal and its geometry equal to Python's.
+`tests/widgets/test_golden.py` fails when the files are out of date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from inspect import getsourcelines
+from pathlib import Path
+from typing import Any
+
+import minigrad as torch
+from minigrad.recorder import Trace, record
+from minigrad_widgets.geometry import wires
+from minigrad_widgets.layout import place
+from minigrad_widgets.text import Words
+
+FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
+
+
+def diamond() -> Trace:
+    """Two paths to one leaf: a node that is called too early holds a partial sum."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    c = torch.tensor(3.0)
+    with record() as trace:
+        y = x * x
+        loss = (y * c + y).sum()
+        loss.backward()
+    return trace
+
+
+def outputs() -> Trace:
+    """A node with several outputs: the integers on the edges are not all zero."""
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    with record() as trace:
+        a, b, _ = x.unbind(0)
+        product = b * a
+        product.backward(torch.tensor([1.0, -0.5]))
+    return trace
+
+
+def hooks() -> Trace:
+    """Hooks on tensors and nodes, retain_grad, two passes over one graph, a gradient that is captured."""
+    x = torch.tensor(2.0, requires_grad=True)
+    with record() as trace:
+        y = x * 3
+        y.retain_grad()
+        y.register_hook(lambda grad: grad * 10)
+        z = y * y
+        z.backward(retain_graph=True)
+        torch.autograd.grad(z, [y, x])
+    return trace
+
+
+def twice() -> Trace:
+    """The second derivative: the first pass records a graph of its own."""
+    x = torch.tensor([0.5, -1.5], requires_grad=True)
+    with record() as trace:
+        (first,) = torch.autograd.grad((x * x * x).sum(), x, create_graph=True)
+        first.sum().backward()
+    return trace
+
+
+def nested() -> Trace:
+    """A backward pass inside a hook of another one."""
+    x = torch.tensor(2.0, requires_grad=True)
+    w = torch.tensor(5.0, requires_grad=True)
+
+    def inner(grad: torch.Tensor) -> None:
+        with torch.enable_grad():
+            (w * w).backward()
+
+    with record() as trace:
+        y = x * 4
+        y.register_hook(inner)
+        (y * y).backward()
+    return trace
+
+
+def failing() -> Trace:
+    """A pass that an error ends, then one that works; an in-place op and a grad mode."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with record() as trace:
+        y = x.relu()
+        with torch.no_grad():
+            y.add_(1)
+        try:
+            y.sum().backward()
+        except RuntimeError:
+            (x * 2).sum().backward()
+    return trace
+
+
+def by_hand() -> Trace:
+    """Nodes called by hand, then the engine."""
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with record() as trace:
+        y = (x * 2).sum()
+        assert y.grad_fn is not None
+        node, _ = y.grad_fn.next_functions[0]
+        node(y.grad_fn(torch.tensor(1.0)))
+        y.backward()
+    return trace
+
+
+def pattern(size: int, period: int) -> torch.Tensor:
+    """Quarters around zero."""
+    return torch.tensor([(at % period - period // 2) / 4 for at in range(size)])
+
+
+def network() -> Trace:
+    """Two linear layers on a small batch; values that are too large to be listed."""
+    layers = torch.nn.Linear(8, 12), torch.nn.Linear(12, 1)
+    with torch.no_grad():  # quarters: sums are exact, so every machine writes the same file
+        for layer in layers:
+            for parameter in layer.parameters():
+                parameter.copy_(pattern(parameter.numel(), 5).reshape(parameter.shape))
+    x = pattern(128, 7).reshape(16, 8)
+    with record() as trace:
+        hidden = torch.nn.functional.relu(layers[0](x))
+        loss = torch.nn.functional.mse_loss(layers[1](hidden), torch.zeros(16, 1))
+        loss.backward()
+    return trace
+
+
+PROGRAMS: list[Callable[[], Trace]] = [diamond, outputs, hooks, twice, nested, failing, by_hand, network]
+
+
+def walks(trace: Trace) -> list[list[int]]:
+    """Lists of calls to play: the engine's order, its reverse, depth first, and each node again and again."""
+    order = [event["node"] for event in trace.events if event["kind"] == "run"]
+    engine = [node for node in order if node is not None]
+    depth: list[int] = []
+    stack = engine[:1]
+    while stack and len(depth) < 40:
+        depth.append(stack.pop())
+        edges = trace.nodes[depth[-1]]["next"]
+        stack += [edge[0] for edge in reversed(edges) if edge is not None]
+    again = [node for node in engine for _ in range(2)]
+    return [[], engine[:1], engine[:3], engine, engine[::-1], depth, again, engine + engine]
+
+
+def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
+    """A recorded program, and all that Python says of it."""
+    data = json.loads(program().to_json())
+    source, first = getsourcelines(program)
+    for file in data["files"]:
+        file.update(name="program", lines=[""] * (first - 1) + [line.rstrip() for line in source])
+    data["layout"] = place(data)
+    trace = Trace.from_dict(data)
+    words = Words(data)
+    steps = range(len(data["events"]))
+    return {
+        "trace": data,
+        "frames": [trace.frame(step) for step in steps],
+        "texts": [words.describe(step) for step in steps],
+        "backward": trace.steps("backward")[0],
+        "wires": {wire.key: wire.points for wire in wires(data) if wire.to is not None},
+        "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
+    }
+
+
+def written(program: Callable[[], Trace]) -> str:
+    """A fixture as the text of its file."""
+    return json.dumps(fixture(program), separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Writes all fixtures."""
+    FIXTURES.mkdir(parents=True, exist_ok=True)
+    for program in PROGRAMS:
+        path = FIXTURES / f"{program.__name__}.json"
+        path.write_text(written(program), encoding="utf-8")
+        print(path.name, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+// @vitest-environment node
+/**
+ * Real programs, recorded in Python: everything that both sides compute must be equal. The fixtures are written by
+ * scripts/golden.py.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe as group, expect, it } from "vitest";
+import { describe } from "../src/describe";
+import { lensSteps, Replay } from "../src/frame";
+import type { Frame } from "../src/frame";
+import { bend, draw } from "../src/geometry";
+import { Walk } from "../src/traverse";
+import type { Traversal } from "../src/traverse";
+import { parseTrace } from "../src/types";
+import type { Trace } from "../src/types";
+
+interface Fixture {
+  trace: Trace;
+  frames: Frame[];
+  texts: string[];
+  backward: number;
+  wires: Record<string, [number, number][]>;
+  walks: { calls: number[]; gives: Traversal }[];
+}
+
+const folder = new URL("fixtures/", import.meta.url);
+const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
+const read = (name: string): Fixture => JSON.parse(readFileSync(new URL(name, folder), "utf8")) as Fixture;
+
+it("has programs to compare", () => expect(names.length).toBeGreaterThanOrEqual(8));
+
+group.each(names)("%s", (name) => {
+  const fixture = read(name);
+  const trace = parseTrace(JSON.stringify(fixture.trace));
+
+  it("gives Python's frame at every step, forwards and backwards", () => {
+    const replay = new Replay(trace);
+    fixture.frames.forEach((frame, step) => {
+      replay.goTo(step);
+      expect(replay.frame()).toEqual(frame);
+    });
+    for (let step = fixture.frames.length - 1; step >= 0; step--) {
+      replay.goTo(step);
+      expect(replay.frame()).toEqual(fixture.frames[step]);
+    }
+  });
+
+  it("gives Python's frame after jumps", () => {
+    const replay = new Replay(trace);
+    const count = fixture.frames.length;
+    for (let jump = 0; jump < 60; jump++) {
+      const step = (jump * 7919 + (jump % 3) * 31) % count;
+      replay.goTo(step);
+      expect(replay.frame()).toEqual(fixture.frames[step]);
+    }
+  });
+
+  it("says what Python says", () => {
+    expect(trace.events.map((event) => describe(trace, event))).toEqual(fixture.texts);
+    expect(lensSteps(trace, "backward")[0]).toBe(fixture.backward);
+  });
+
+  it("walks as Python walks", () => {
+    for (const { calls, gives } of fixture.walks) {
+      const { pending, grads, early, python, calls: made } = new Walk(trace).play(calls);
+      expect({ calls: made, pending, grads, early, python }).toEqual(gives);
+    }
+  });
+
+  it("draws edges where Python draws them", () => {
+    const wires = draw(trace).wires.map((wire) => [wire.key, wire.points.map(([x, y]) => [x, y])]);
+    expect(Object.fromEntries(wires)).toEqual(fixture.wires);
+    expect(bend([5, 50])).toEqual([[5, 27], [5, 73]]);
+  });
+});
