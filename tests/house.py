@@ -23,6 +23,7 @@ REASON = re.compile(
     r"(?:noqa(?:: ?[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*+)?+|type:\s*ignore(?:\[[^]]*])?+"
     r"|eslint-disable\S*+.*?--|@ts-[\w-]++)[^\w]+(\w.{5,})"
 )
+PRIVATE = re.compile(r"\b(?:from|import)\s+minigrad\S*\._(?!_|optional\b)|\bfrom\s+minigrad\S*\s+import\b.*\W_[a-z]")
 
 # Put together here, so that this file does not hold them.
 REGISTRIES = ["pypi" + ".org", "python" + "hosted.org", "npm" + "js.org", "npm" + "js.com", "yarn" + "pkg.com"]
@@ -145,7 +146,7 @@ def private_names(root: Path, names: list[str]) -> list[str]:
         if not name.startswith("notebooks/") or not name.endswith((".py", ".ipynb")):
             continue
         for line in _code(root / name):
-            if re.search(r"\b(?:from|import)\s+minigrad\S*\._(?!_|optional\b)|\bfrom\s+minigrad\S*\s+import\s+.*\b_[a-z]", line):
+            if PRIVATE.search(line):
                 found.append(f"{name}: {line.strip()}")
     return found
 
