@@ -6,6 +6,9 @@ import threading
 
 import pytest
 
+import minigrad
+from minigrad.autograd.grad_mode import UNUSUAL
+
 MODES = ["no_grad", "enable_grad", "inference_mode"]
 
 
@@ -166,6 +169,15 @@ def test_a_thread_that_ends_inside_a_mode_leaves_no_trace(m):
     thread.join(10)
     assert m.is_grad_enabled()
     assert (m.ones(1, requires_grad=True) * 2).requires_grad
+
+
+def test_what_a_thread_switched_is_forgotten_when_it_ends():
+    before = UNUSUAL.count
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: minigrad.set_grad_enabled(False))
+        thread.start()
+        thread.join(10)
+    assert UNUSUAL.count == before  # else every op of the process stays on the slow path
 
 
 def test_backward_in_threads(m):
