@@ -17,6 +17,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
+import zmq
+
 from minigrad_lessons.folder import HIDDEN, LessonError
 
 HOST = "127.0.0.1"
@@ -110,6 +112,9 @@ def _options(folder: Path, lesson: str, port: int, browser: bool) -> list[str]:
         f"--LabApp.workspaces_dir={folder / HIDDEN / 'workspaces'}",
         "--Application.log_level=ERROR",
     ]
+    if zmq.has("curve"):
+        # What server and kernel say to each other is then encrypted; otherwise each kernel warns that it is not.
+        options.append("--KernelManager.transport_encryption=auto")
     # In a container the user is often root, and JupyterLab then asks to be told that this is meant.
     return [*options, "--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else options
 
