@@ -64,7 +64,10 @@ def _lab(folder: Path, options: argparse.Namespace) -> int:
     port = choose_port(options.port)
     lessons = lessons_in.shipped()
     _tell(folder, lessons_in.fill(folder, lessons))
-    signal.signal(signal.SIGTERM, _interrupt)
+    # However this ends, a closed terminal included, the server ends with it.
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
     with Lab(folder, next(iter(lessons)), port, browser=not options.no_browser) as lab:
         lab.wait_until_ready()
         print(f"\nOpen {lab.url}\nStop it with Ctrl-C.", flush=True)

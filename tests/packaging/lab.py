@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -42,8 +43,8 @@ class Running:
 
 
 @contextmanager
-def lab(command: Sequence[str | Path], cwd: Path, seconds: float = 120) -> Iterator[Running]:
-    """Start the command, wait for its address; stop it at the end and see that it ends well."""
+def lab(command: Sequence[str | Path], cwd: Path, end: int = signal.SIGTERM, seconds: float = 120) -> Iterator[Running]:
+    """Start the command, wait for its address; stop it with a signal at the end and see that it ends well."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True, env=environment)
     # Ends a command that says nothing, so that the loop below ends too.
@@ -63,6 +64,6 @@ def lab(command: Sequence[str | Path], cwd: Path, seconds: float = 120) -> Itera
         yield Running(process, said, url, int(port), lesson, token)
     finally:
         alarm.cancel()
-        process.terminate()
+        process.send_signal(end)
         process.communicate(timeout=30)
     assert process.returncode == 0

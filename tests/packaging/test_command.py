@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -33,7 +34,7 @@ def taken() -> Iterator[int]:
 
 @pytest.mark.slow
 def test_it_opens_on_lesson_one_and_a_second_time_on_the_same_folder(tmp_path: Path) -> None:
-    with lab([*COMMAND, "lab", "--no-browser"], tmp_path) as first:
+    with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=signal.SIGINT) as first:
         assert first.lesson == LESSONS[0] and f"added   {LESSONS[0]}" in first.said
         assert "started" in first.json("/api/status")
         assert b"jupyter-config-data" in first.get(f"/lab/tree/{first.lesson}")
@@ -43,7 +44,8 @@ def test_it_opens_on_lesson_one_and_a_second_time_on_the_same_folder(tmp_path: P
     mine = tmp_path / "minigrad-lessons" / LESSONS[0]
     mine.write_text(mine.read_text() + "\n")
     edited = mine.read_bytes()
-    with lab([*COMMAND, "lab", "--no-browser"], tmp_path) as second:
+    assert not server_answers(first.port)
+    with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=getattr(signal, "SIGHUP", signal.SIGTERM)) as second:
         assert f"yours   {LESSONS[0]}" in second.said and "added" not in second.said
         assert second.token != first.token
     assert mine.read_bytes() == edited
