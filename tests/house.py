@@ -130,7 +130,7 @@ def dead_links(root: Path, names: list[str]) -> list[str]:
     """Links of the Markdown files to files that are not there."""
     found = []
     for name, text in texts(root, [name for name in names if name.endswith(".md")]):
-        for link in re.findall(r"]\(([^)#?\s]+)[^)]*\)", text):
+        for link in re.findall(r"]\(([^)#?\s]+)[^)]*\)", text) + re.findall(r'src(?:set)?="([^"]+)"', text):
             if "://" not in link and not ((root / name).parent / link).exists():
                 found.append(f"{name}: {link}")
     return found

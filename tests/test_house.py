@@ -74,6 +74,7 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.stray_addresses, "docs/a.md", ADDRESS),
     (house.stray_addresses, "README.md", "https://mybinder.org/v2/gh/another-owner/some-name/v1.2.3"),
     (house.dead_links, "README.md", "See [that](docs/nowhere.md#part)."),
+    (house.dead_links, "README.md", '<img src="docs/nowhere.png">'),
     (house.private_names, "notebooks/minigrad_lessons/a.py", "from minigrad._tensor import Tensor\n"),
     (house.private_names, "notebooks/minigrad_lessons/a.py", "from minigrad.autograd import _api\n"),
     (house.modules_without_a_floor, "minigrad/a.py", "x = 1\n"),
