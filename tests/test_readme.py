@@ -1,0 +1,33 @@
+"""What the README says is so."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_its_program_prints_what_it_shows(tmp_path: Path) -> None:
+    (program,), (shown,) = blocks("python"), blocks("text")
+    (tmp_path / "example.py").write_text(program)
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == shown, done.stderr
+
+
+def test_its_two_commands_are_one_line_each() -> None:
+    lessons, tests = blocks("sh")
+    assert lessons.count("\n") == tests.count("\n") == 1
+    assert lessons.endswith("minigrad lab\n") and tests.endswith("-m tests\n")
+
+
+def test_its_link_opens_a_lesson_that_is_there() -> None:
+    (path,) = re.findall(r"urlpath=lab/tree/([^)]+)", README)
+    assert (ROOT / path).is_file()
