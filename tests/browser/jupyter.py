@@ -164,13 +164,19 @@ def chrome(executable: str) -> Iterator[Browser]:
 def open_notebook(page: Page, running: Lab, name: str) -> dict[str, Any]:
     """Opens a notebook and waits until the server says that its kernel is idle and connected; gives its session."""
     page.goto(running.address(f"lab/tree/{name}?reset"), wait_until="domcontentloaded")
+    page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=PATIENCE * 1000)
+    return await_idle(page, running, name)
+
+
+def await_idle(page: Page, running: Lab, name: str) -> dict[str, Any]:
+    """Waits until the server says that a notebook's kernel is idle and connected; gives its session."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         session = running.session(name)
-        if session is not None and page.locator(".jp-NotebookPanel .jp-Cell").count() > 0:
+        if session is not None:
             return session
         page.wait_for_timeout(200)  # never time.sleep: the driver must go on dispatching
-    raise AssertionError(f"{name} got no kernel")
+    raise AssertionError(f"{name} has no idle kernel")
 
 
 def run_all(page: Page) -> None:

@@ -21,7 +21,7 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 from playwright.sync_api import Browser, Locator, Page
 
 from minigrad.recorder import Trace
-from tests.browser.jupyter import Lab, chrome, lab, open_notebook, run_all
+from tests.browser.jupyter import Lab, await_idle, chrome, lab, open_notebook, run_all
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSON = next(iter(sorted(NOTEBOOKS.glob("01_*.ipynb"))), None)
@@ -77,6 +77,7 @@ def show(page: Page, server: Lab, name: str) -> tuple[Locator, dict[str, Any]]:
     failed = page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").first
     root.or_(failed).wait_for(timeout=60_000)
     assert not failed.count(), failed.inner_text()
+    await_idle(page, server, name)
     root.scroll_into_view_if_needed()
     root.focus()
     return root, session

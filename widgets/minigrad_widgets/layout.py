@@ -14,7 +14,7 @@ from fast_sugiyama import from_edges
 
 from minigrad_widgets.geometry import HEIGHT, width_of
 
-LAYER = 104
+LAYER = 98
 GAP = 44
 MARGIN = 24
 UNIT = 100.0

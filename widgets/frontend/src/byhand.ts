@@ -9,6 +9,7 @@ import { Walk } from "./traverse";
 import type { Pile, State } from "./traverse";
 import type { Maybe, Trace } from "./types";
 
+const WORDS: Partial<Record<Look, string>> = { recorded: "", running: "called", done: "called" };
 const EVERYTHING: Changed = { nodes: null, edges: null };
 
 export class TraversalLens implements Lens {
@@ -132,7 +133,7 @@ export class TraversalLens implements Lens {
   private look(id: number): NodeLook {
     const pile = this.state.pending[id];
     const look = this.status(id, pile);
-    const word = pile && pile.of > 1 ? `${pile.arrived} of ${pile.of}` : look === "recorded" ? "" : STYLES[look].word;
+    const word = pile && pile.of > 1 ? `${pile.arrived} of ${pile.of}` : WORDS[look] ?? STYLES[look].word;
     const saved = this.before.saved.get(id) ?? "";
     const known = this.before.status.has(id);
     return { look, known, word, badge: pile && pile.arrived > 0 ? `Σ ${this.amount(pile)}` : "", saved };

@@ -57,7 +57,7 @@ export class GraphPane {
     this.viewport.onMove = (region, far) => this.culling.move(region, far);
     this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.clicked(event));
-    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.buttons());
+    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.legend(), this.buttons());
   }
 
   /** Draws what changed; `null` draws everything. */
@@ -194,6 +194,11 @@ export class GraphPane {
     if (this.frame.classList.contains("mg-drags")) return;
     const group = (event.target as Element).closest("[data-node]");
     this.events.pick(group ? Number(group.getAttribute("data-node")) : null);
+  }
+
+  private legend(): HTMLElement {
+    const marks = ["■ saved", "□ released", "Σ pending", "0 output_nr"].map((text) => html("span", {}, text));
+    return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
   }
 
   private buttons(): HTMLElement {

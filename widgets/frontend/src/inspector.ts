@@ -52,6 +52,7 @@ export class Inspector {
   dispose(): void {
     this.transport.pause();
     this.graph.viewport.dispose();
+    this.source.dispose();
     this.link.flush();
     for (const undo of this.undo) undo();
   }
@@ -153,13 +154,14 @@ export class Inspector {
     const scene = lens.scene(this.selected);
     this.graph.update(scene, changed.nodes, changed.edges);
     const shown = this.selected ?? lens.lit ?? lens.ready[0] ?? null;
-    const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : "runs next";
+    const byHand = lens instanceof TraversalLens;
+    const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
     this.details.show(shown, lens.moment, note);
-    this.queue.show(lens.ready, lens instanceof TraversalLens ? "nothing is complete" : "empty");
+    this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.showSource(shown);
     write(this.text, lens.text);
     this.transport.show(lens.position, lens.last, lens.text, lens.counter);
-    this.memory.show(lens.step);
+    this.memory.show(byHand ? null : lens.step);
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.mark();
     if (lens.lit !== null) this.graph.reveal(lens.lit);

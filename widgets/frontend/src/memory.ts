@@ -33,7 +33,6 @@ export class Memory {
     this.all = series(trace);
     const heading = html("h3", { class: "mg-heading" }, "bytes held");
     this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, heading);
-    this.element.hidden = this.all.length === 0;
     const most = Math.max(1, ...this.all.map(([, a, s, g]) => a + s + g));
     const areas = [2, 1, 0].map((kind) => svg("path", { class: `mg-${NAMES[kind]}`, d: area(this.all, kind, most) }));
     const view = `0 0 ${Math.max(1, this.all.length)} ${HEIGHT}`;
@@ -41,9 +40,11 @@ export class Memory {
     this.element.append(svg("svg", box, ...areas, this.head), this.legend);
   }
 
-  show(step: number): void {
-    const now = this.all[step];
-    if (!now) return;
+  /** Moves the playhead; `null` hides the strip, where time does not run along the events. */
+  show(step: number | null): void {
+    const now = step === null ? undefined : this.all[step];
+    this.element.hidden = !now;
+    if (step === null || !now) return;
     mark(this.head, "d", `M${step + 0.5},0V${HEIGHT}`);
     write(this.legend, NAMES.map((name, kind) => `${name} ${amount(now[kind + 1] ?? 0)}`).join(" · "));
   }

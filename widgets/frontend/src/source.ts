@@ -7,12 +7,22 @@ export class SourcePane {
   private readonly heading = html("h3", { class: "mg-heading" });
   private readonly body = html("div", { class: "mg-code", tabindex: 0, role: "group" });
   private readonly pages = new Map<number, HTMLElement[]>();
+  private readonly observer: ResizeObserver | null = null;
   private file: Maybe = null;
   private lit: HTMLElement | null = null;
 
   constructor(private readonly trace: Trace) {
     this.element = html("section", { class: "mg-source", "aria-label": "source" }, this.heading, this.body);
+    // Before it is in a page a pane has no height and cannot be scrolled.
+    if (typeof ResizeObserver !== "undefined") {
+      this.observer = new ResizeObserver(() => this.lit && this.scrollTo(this.lit));
+      this.observer.observe(this.body);
+    }
     this.show(trace.events.find((event) => event.file !== undefined)?.file ?? 0, null);
+  }
+
+  dispose(): void {
+    this.observer?.disconnect();
   }
 
   /** Lights a line; where an event has none, the last one stays in view, unlit. */

@@ -1,0 +1,151 @@
+"""The inspector without a browser: traits, text, picture, page, and the bundle that a notebook keeps."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+from io import BytesIO
+from typing import Any
+
+import pytest
+import traitlets
+from PIL import Image
+
+import minigrad as torch
+from minigrad.recorder import Trace, record
+from minigrad_widgets import Inspector
+from tests.widgets import synthetic
+
+PNG = b"\x89PNG\r\n\x1a\n"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def test_it_begins_at_the_backward_pass(trace: Trace) -> None:
+    assert Inspector(trace).step == trace.steps("backward")[0]
+    assert Inspector(trace, lens="all").step == 0
+    assert Inspector(trace, step=7).step == 7
+
+
+def test_the_trace_is_sent_with_positions_and_is_left_alone(trace: Trace) -> None:
+    sent = json.loads(Inspector(trace).trace)
+    assert set(sent["layout"]["nodes"]) == {str(node) for node in range(len(trace.nodes))}
+    assert trace.layout is None
+    assert sent["events"] == trace.events
+
+
+def test_steps_stay_inside_the_trace(trace: Trace) -> None:
+    inspector = Inspector(trace)
+    inspector.step = 10_000
+    assert inspector.step == len(trace.events) - 1
+    inspector.step = -3
+    assert inspector.step == 0
+    inspector.selected = 10_000
+    assert inspector.selected is None
+
+
+def test_an_unknown_lens_is_refused(trace: Trace) -> None:
+    with pytest.raises(traitlets.TraitError, match="sideways"):
+        Inspector(trace, lens="sideways")
+
+
+def test_a_step_can_be_observed(trace: Trace) -> None:
+    inspector, seen = Inspector(trace), []
+    inspector.observe(lambda change: seen.append(change["new"]), "step")
+    inspector.step = 8
+    assert seen == [8]
+    assert inspector.frame == trace.frame(8)
+
+
+def test_the_bundle_is_widget_picture_and_text(trace: Trace) -> None:
+    inspector = Inspector(trace)
+    bundle, _ = inspector._repr_mimebundle_()
+    assert set(bundle) == {WIDGET, "image/png", "text/plain"}
+    assert bundle["text/plain"] == inspector.text == repr(inspector)
+    assert b64decode(bundle["image/png"]).startswith(PNG)
+
+
+def test_text_and_picture_are_the_same_every_time(trace: Trace) -> None:
+    one, other = Inspector(trace, step=9), Inspector(Trace.from_json(trace.to_json()), step=9)
+    assert one.text == other.text
+    assert not re.search(r"0x[0-9a-f]{4}", one.text)
+    assert one.to_png() == other.to_png()
+    assert one.to_svg() == other.to_svg()
+
+
+@pytest.mark.parametrize("lens", ["backward", "traversal", "all"])
+def test_pictures_are_small(trace: Trace, lens: str) -> None:
+    inspector = Inspector(trace, lens=lens)
+    for step in range(len(trace.events)):
+        inspector.step = step
+        picture = inspector.to_png()
+        assert picture.startswith(PNG)
+        assert len(picture) <= 60_000
+
+
+def test_a_large_graph_is_drawn_around_the_lit_node() -> None:
+    inspector = Inspector(Trace.from_dict(synthetic.layers(2_000)))
+    inspector.step = 5_000
+    picture = inspector.to_png()
+    assert len(picture) <= 60_000
+    assert max(Image.open(BytesIO(picture)).size) <= 1_200
+
+
+def test_what_runs_is_blue_in_the_picture(trace: Trace) -> None:
+    inspector = Inspector(trace)
+
+    def blue(step: int) -> int:
+        inspector.step = step
+        pixels = Image.open(BytesIO(inspector.to_png())).convert("RGB").get_flattened_data()
+        return sum(abs(r) + abs(g - 0x72) + abs(b - 0xB2) < 12 for r, g, b in pixels)
+
+    runs = next(step for step, event in enumerate(trace.events) if event["kind"] == "run")
+    assert blue(runs) > 3_000
+    assert blue(trace.steps("backward")[0]) < 100
+
+
+def test_the_traversal_is_pythons(trace: Trace) -> None:
+    inspector = Inspector(trace, lens="traversal")
+    root = next(event for event in trace.events if event["kind"] == "backward_start")["roots"][0][0]
+    assert "called: none" in inspector.text
+    inspector.calls = [root]
+    assert "called: SumBackward0" in inspector.text
+    assert "pending: MulBackward0 1 of 1 (tensor([1., 1.]))" in inspector.text
+    assert inspector.to_png() != Inspector(trace, lens="traversal").to_png()
+
+
+def test_names_and_source_are_data() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    with record() as trace:
+        (x * x).backward()
+    trace.tensors[0]["name"] = "</script><script>alert('$x$')</script>"
+    page = Inspector(trace).to_html()
+    assert page.count("</script>") == 2
+    assert Inspector(trace, step=5).to_png().startswith(PNG)
+
+
+def test_the_page_asks_the_network_for_nothing(trace: Trace) -> None:
+    page = Inspector(trace).to_html()
+    assert "src=" not in page
+    assert "@import" not in page
+    addresses = set(re.findall(r"https?://[^\"'\s)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("lens", ["backward", "traversal", "all"])
+def test_a_trace_without_a_pass(lens: str) -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    with record() as trace:
+        x * x
+    inspector = Inspector(trace, lens=lens)
+    assert inspector.text.startswith("Inspector")
+    assert inspector.to_png().startswith(PNG)
+
+
+@pytest.mark.parametrize("lens", ["backward", "traversal", "all"])
+def test_an_empty_trace(lens: str) -> None:
+    with record() as trace:
+        pass
+    bundle: dict[str, Any] = Inspector(trace, lens=lens)._repr_mimebundle_()[0]
+    assert bundle["text/plain"] == "Inspector: nothing was recorded"
+    assert b64decode(bundle["image/png"]).startswith(PNG)

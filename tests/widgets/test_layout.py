@@ -1,0 +1,93 @@
+"""Positions: down along next_functions, no boxes on each other, any depth and width."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from minigrad_widgets.geometry import HEIGHT, width_of, wires
+from minigrad_widgets.layout import place
+from tests.widgets import synthetic
+
+
+def boxes(data: dict[str, Any]) -> list[tuple[float, float, float]]:
+    return [(x, y, width_of(data, int(node))) for node, (x, y) in data["layout"]["nodes"].items()]
+
+
+@pytest.mark.parametrize("make", [synthetic.diamond, lambda: synthetic.layers(60), lambda: synthetic.fan(20)])
+def test_edges_point_down_and_boxes_stand_apart(make: Any) -> None:
+    data = make()
+    data["layout"] = place(data)
+    nodes = data["layout"]["nodes"]
+    for node, record in enumerate(data["nodes"]):
+        for edge in record["next"]:
+            assert edge is None or nodes[str(edge[0])][1] > nodes[str(node)][1]
+    rows: dict[float, list[tuple[float, float]]] = {}
+    for x, y, width in boxes(data):
+        rows.setdefault(y, []).append((x - width / 2, x + width / 2))
+    for row in rows.values():
+        assert all(right < left for (_, right), (left, _) in pairwise(sorted(row)))
+    assert all(abs(a - b) > HEIGHT for a, b in pairwise(sorted(rows)))
+
+
+def test_everything_is_inside(data: dict[str, Any]) -> None:
+    data["layout"] = place(data)
+    width, height = data["layout"]["size"]
+    assert all(wide / 2 <= x <= width - wide / 2 for x, _, wide in boxes(data))
+    assert all(HEIGHT / 2 <= y <= height - HEIGHT / 2 for _, y, _ in boxes(data))
+
+
+def test_roots_are_at_the_top(data: dict[str, Any]) -> None:
+    layout = place(data)
+    root = next(event for event in data["events"] if event["kind"] == "backward_start")["roots"][0][0]
+    assert layout["nodes"][str(root)][1] == min(y for _, y in layout["nodes"].values())
+
+
+def test_long_edges_pass_beside_the_boxes(data: dict[str, Any]) -> None:
+    data["layout"] = place(data)
+    assert data["layout"]["edges"]
+    for wire in wires(data):
+        for px, py in wire.points[1:-1]:
+            assert not any(abs(px - x) < width / 2 and abs(py - y) < HEIGHT / 2 for x, y, width in boxes(data))
+
+
+def test_ports_of_one_box_are_apart(data: dict[str, Any]) -> None:
+    data["layout"] = place(data)
+    starts = [wire.start for wire in wires(data)]
+    ends = [wire.end for wire in wires(data) if wire.to is not None]
+    assert len(set(starts)) == len(starts)
+    assert len(set(ends)) == len(ends)
+
+
+def test_the_same_graph_gives_the_same_positions() -> None:
+    assert place(synthetic.layers(150)) == place(synthetic.layers(150))
+
+
+@pytest.mark.parametrize("make", [lambda: synthetic.chain(10_000), lambda: synthetic.fan(2_000)])
+def test_deep_and_wide_graphs_survive(make: Any) -> None:
+    data = make()
+    start = time.perf_counter()
+    layout = place(data)
+    assert len(layout["nodes"]) == len(data["nodes"])
+    assert time.perf_counter() - start < 60
+
+
+def test_a_graph_without_nodes_or_edges() -> None:
+    empty = {"nodes": [], "tensors": []}
+    assert place(empty)["nodes"] == {}
+    alone = {"nodes": [{"name": "AddBackward0", "next": [None], "outputs": [], "saved": []}] * 2, "tensors": []}
+    first, second = place(alone)["nodes"].values()
+    assert first[1] == second[1]
+    assert first[0] + 100 < second[0]
+
+
+def test_two_graphs_stand_side_by_side() -> None:
+    data = synthetic.diamond()
+    count = len(data["nodes"])
+    for record in synthetic.diamond()["nodes"]:
+        data["nodes"].append({**record, "next": [edge and [edge[0] + count, edge[1]] for edge in record["next"]]})
+    nodes = place(data)["nodes"]
+    assert max(nodes[str(at)][0] for at in range(count)) < min(nodes[str(at)][0] for at in range(count, 2 * count))

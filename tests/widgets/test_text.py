@@ -1,0 +1,62 @@
+"""Numbers, tensors and events in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minigrad_widgets.text import Words, brief, inline, number, shape_text, tensor
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [(3.0, "3."), (-0.5, "-0.5"), (1 / 3, "0.3333"), (1.2e-7, "1.20e-7"), (123456.7, "1.23e5"), (0.0, "0."),
+     ("nan", "nan"), ("-inf", "-inf"), (True, "True"), (None, "none")],
+)  # fmt: skip
+def test_numbers(entry: Any, text: str) -> None:
+    assert number(entry) == text
+
+
+def test_whole_numbers_have_no_point() -> None:
+    assert number(3, "int64") == "3"
+
+
+def value(shape: list[int], *data: float, dtype: str = "float32") -> dict[str, Any]:
+    return {"shape": shape, "dtype": dtype, "data": list(data)}
+
+
+def test_tensors_look_like_pytorchs() -> None:
+    assert tensor(value([], 2.0)) == "tensor(2.)"
+    assert tensor(value([3], 1, 2, 3, dtype="int64")) == "tensor([1, 2, 3])"
+    assert tensor(value([2, 2], 1.0, 2.0, 3.0, -4.5)) == "tensor([[  1.,   2.],\n        [  3., -4.5]])"
+    assert tensor(None) == "None"
+
+
+def test_long_ones_are_cut_on_one_line() -> None:
+    long = value([20], *map(float, range(20)))
+    assert len(inline(long)) == 60
+    assert inline(long).endswith("…")
+    assert inline(value([2, 2], 1.0, 20.0, 3.0, 4.0)) == "tensor([[1., 20.], [3., 4.]])"
+
+
+def test_large_ones_tell_their_statistics() -> None:
+    stats = {"min": -1.0, "max": 2.0, "mean": 0.25, "norm": 12.5, "nan": 1, "inf": 0}
+    large = {"shape": [64, 64], "dtype": "float32", "stats": stats}
+    assert tensor(large) == "tensor of [64, 64]: min -1., max 2., mean 0.25, norm 12.5, 1 nan"
+    assert brief(large) == "64×64 ‖12.5‖"
+
+
+def test_edges_have_room_for_a_few_characters() -> None:
+    assert brief(value([], 0.123456)) == "0.123"
+    assert brief(value([3], 1.0, 2.0, 0.5)) == "[1., 2., 0.5]"
+    assert brief(value([2, 2], 3.0, 0.0, 0.0, 4.0)) == "2×2 ‖5.‖"
+    assert shape_text([]) == "scalar"
+
+
+def test_every_event_has_a_sentence(data: dict[str, Any]) -> None:
+    words = Words(data)
+    told = [words.describe(step) for step in range(len(data["events"]))]
+    assert "MulBackward0 runs; it received tensor(1.)" in told
+    assert told[-1] == "the pass is over"
+    assert not any("kind that" in sentence for sentence in told)
