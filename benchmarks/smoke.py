@@ -1,8 +1,10 @@
 """Is minigrad still fast? `python -m benchmarks.smoke [--out FILE] [--quick]`.
 
 Prints the time of small ops and chains of them as ratios to PyTorch eager on one thread, what recording costs, and the
-time to import minigrad. Results are compared before anything is timed. Writes all figures to a JSON file; exits with 1
-if a limit is broken. `--quick` measures next to nothing and knows no limits: it is for testing this file.
+time to import minigrad. Results are compared before anything is timed; the libraries take turns, each in a process of
+its own (`benchmarks.worker` says why). Writes all figures to a JSON file; exits with 1 if a limit is broken.
+
+`--quick` measures next to nothing and knows no limits: it is for testing this file.
 """
 
 from __future__ import annotations
@@ -10,92 +12,53 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import minigrad
-from benchmarks.timing import import_times, interleaved, machine
+from benchmarks.timing import Worker, import_times, interleaved, machine, timed
+from benchmarks.workloads import chain
 from minigrad.recorder import Trace, record
 
 RESULTS = Path(__file__).parent / "results" / "smoke.json"
 Row = dict[str, Any]
 
 
-def one_op(library: Any, name: str, shape: tuple[int, ...], times: int) -> Callable[[], Any]:
-    """`times` single ops with their graph, which is dropped at once; gives the last result."""
-    a = library.full(shape, 0.5, requires_grad=True)
-    b = library.full(shape, 0.25, requires_grad=True)
+def against_torch(workers: Mapping[str, Worker], name: str, ops: int, repeats: int, limit: float, workload: str,
+                  **arguments: Any) -> Row:
+    """One row: minigrad against PyTorch on the same work.
 
-    def add() -> Any:
-        for _ in range(times):
-            result = a + b
-        return result
-
-    def mul() -> Any:
-        for _ in range(times):
-            result = a * b
-        return result
-
-    return {"add": add, "mul": mul}[name]
-
-
-def chain(library: Any, length: int) -> Callable[[], Any]:
-    """Multiplications, additions and tanhs of one element, `length` in all, and a backward pass through them."""
-    x0, w, b = (library.tensor(value, requires_grad=True) for value in (0.5, 1.0, 1e-6))
-
-    def run() -> Any:
-        x0.grad = w.grad = b.grad = None
-        x = x0
-        for _ in range(length // 3):
-            x = x * w
-            x = x + b
-            x = x.tanh()
-        x.backward()
-        return x.detach(), x0.grad, w.grad, b.grad
-
-    return run
+    Raises:
+        AssertionError: if they do not compute the same.
+    """
+    ours, theirs = (worker.order(workload=workload, arguments=arguments) for worker in workers.values())
+    for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        np.testing.assert_allclose(a, b, rtol=2e-4, err_msg=f"{name}, result {index}")
+    medians = interleaved({key: worker.order for key, worker in workers.items()}, repeats)
+    return {"name": name, "ratio": medians["minigrad"] / medians["torch"], "limit": limit, "unit": "µs per op",
+            **{key: seconds / ops * 1e6 for key, seconds in medians.items()}}
 
 
 def recorded(length: int) -> Callable[[], Trace]:
-    """The same chain in minigrad with a recorder on; gives the trace."""
+    """The chain in minigrad with a recorder on; gives the trace."""
     run = chain(minigrad, length)
 
-    def recording() -> Trace:
+    def recording_run() -> Trace:
         with record() as trace:
             run()
         return trace
 
-    return recording
-
-
-def check_equal(name: str, found: dict[str, Any]) -> None:
-    """Raise unless both libraries computed the same.
-
-    Raises:
-        AssertionError: with what differs.
-    """
-    ours, theirs = (result if isinstance(result, tuple) else (result.detach(),) for result in found.values())
-    for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-4, err_msg=f"{name}, result {index}")
-
-
-def against_torch(name: str, make: Callable[[Any], Callable[[], Any]], ops: int, repeats: int, limit: float) -> Row:
-    """One row: minigrad against PyTorch on the same work."""
-    contenders = {"minigrad": make(minigrad), "torch": make(torch)}
-    check_equal(name, {key: run() for key, run in contenders.items()})
-    medians = interleaved(contenders, repeats)
-    return {"name": name, "ratio": medians["minigrad"] / medians["torch"], "limit": limit, "unit": "µs per op",
-            **{key: seconds / ops * 1e6 for key, seconds in medians.items()}}
+    return recording_run
 
 
 def recording(length: int, repeats: int, limit: float) -> list[Row]:
     """What a recorder costs: while the program runs, and with its trace made into plain data."""
     off, on = chain(minigrad, length), recorded(length)
-    medians = interleaved({"off": off, "on": on, "on, looked at": lambda: on().events}, repeats)
+    medians = interleaved({"off": lambda: timed(off), "on": lambda: timed(on),
+                           "on, looked at": lambda: timed(lambda: on().events)}, repeats)
     per_op = {key: seconds / length * 1e6 for key, seconds in medians.items()}
     size = len(on().to_json())
     return [
@@ -114,18 +77,17 @@ def importing(repeats: int) -> Row:
             **{key: seconds * 1e3 for key, seconds in found.items()}}
 
 
-def measure(quick: bool) -> list[Row]:
+def measure(workers: Mapping[str, Worker], quick: bool) -> list[Row]:
     """All rows. `quick`: tiny, and without limits."""
-    times, few, many = (50, 2, 2) if quick else (2_000, 7, 41)
-    lengths = ((30, few), (90, few)) if quick else ((1_000, many), (100_000, few))
+    times, few, many = (50, 2, 2) if quick else (2_000, 9, 41)
     rows = []
     for name in ("add", "mul"):
-        for shape in ((), (1,)):
-            rows.append(against_torch(f"{name} of one element, shape {list(shape)}, with its graph",
-                                      lambda m, n=name, s=shape: one_op(m, n, s, times), times, many, 0.85))
-    for length, repeats in lengths:
-        rows.append(against_torch(f"chain of {length:,} small ops, forward and backward",
-                                  lambda m, n=length: chain(m, n), length, repeats, 0.6))
+        for shape in ([], [1]):
+            rows.append(against_torch(workers, f"{name} of one element, shape {shape}, with its graph", times, many,
+                                      0.85, "one op", op=name, shape=shape, times=times))
+    for length, repeats in ((30, few), (90, few)) if quick else ((1_000, many), (100_000, few)):
+        rows.append(against_torch(workers, f"chain of {length:,} small ops, forward and backward", length, repeats, 0.6,
+                                  "chain", length=length))
     for length, repeats in ((30, few), (60, few)) if quick else ((1_000, 15), (10_000, few)):
         rows.extend(recording(length, repeats, 10))
     rows.append(importing(1 if quick else 7))
@@ -141,7 +103,7 @@ def told(row: Row) -> str:
     figures = {k: v for k, v in row.items() if k not in ("name", "ratio", "limit", "unit")}
     detail = ", ".join(f"{key} {figure:,.3f}" if isinstance(figure, float) else f"{key} {figure:,}"
                        for key, figure in figures.items())
-    return f"{row['name']:<52} {row['ratio']:8.2f}{limit or ' ' * 22}   ({detail}; {row['unit']})"
+    return f"{row['name']:<50} {row['ratio']:7.2f}{limit:<21}   ({detail}; {row['unit']})"
 
 
 def broken(row: Row) -> bool:
@@ -155,10 +117,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS, help="the JSON file to write")
     parser.add_argument("--quick", action="store_true", help="measure next to nothing, without limits")
     given = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    where = machine()
-    print("\n".join(f"{key}: {value}" for key, value in where.items()), end="\n\n", flush=True)
-    rows = measure(given.quick)
+    with Worker("minigrad") as ours, Worker("torch") as theirs:
+        workers = {"minigrad": ours, "torch": theirs}
+        where = machine(workers)
+        print("\n".join(f"{key}: {value}" for key, value in where.items()), end="\n\n", flush=True)
+        rows = measure(workers, given.quick)
     print("\n".join(told(row) for row in rows))
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps({"machine": where, "rows": rows}, indent=1) + "\n", encoding="utf-8")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import json
 import os
 import platform
 import re
@@ -15,55 +17,86 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-import minigrad
-
-__all__ = ["import_times", "interleaved", "machine"]
+__all__ = ["Worker", "import_times", "interleaved", "machine", "timed"]
 
 CORE_NAMES = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
 
 
-def interleaved(contenders: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The median time of each contender in seconds. They take turns, so that what disturbs the machine hits them alike;
-    each goes once before, untimed. What a contender returns is dropped outside of its time."""
-    for run in contenders.values():
-        run()
+class Worker:
+    """A library in a process of its own (`benchmarks.worker`), as a context."""
+
+    def __init__(self, library: str) -> None:
+        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.worker", library], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.about: dict[str, str] = self.answer()
+
+    def answer(self) -> Any:
+        """The next line that the process writes.
+
+        Raises:
+            RuntimeError: if it has ended instead.
+        """
+        assert self.process.stdout is not None  # it is a pipe
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.process.args!r} has ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def order(self, **what: Any) -> Any:
+        """Send an order and wait for the answer."""
+        assert self.process.stdin is not None  # it is a pipe
+        self.process.stdin.write(json.dumps(what) + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.communicate()
+
+
+def timed(run: Callable[[], Any]) -> float:
+    """The seconds that a call takes. What it returns is dropped outside of that time."""
+    start = time.perf_counter()
+    result = run()
+    seconds = time.perf_counter() - start
+    del result
+    return seconds
+
+
+def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, float]:
+    """The median of the seconds that each contender says. They take turns, so that what disturbs the machine hits them
+    alike; the first turn does not count."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(repeats):
-        for name, run in contenders.items():
-            start = time.perf_counter()
-            result = run()
-            times[name].append(time.perf_counter() - start)
-            del result
+    for turn in range(repeats + 1):
+        for name, seconds in contenders.items():
+            found = seconds()
+            if turn:
+                times[name].append(found)
     return {name: statistics.median(found) for name, found in times.items()}
 
 
 def import_times(modules: tuple[str, ...], repeats: int) -> dict[str, float]:
     """The median time in seconds that a fresh interpreter needs to import each module."""
-    program = "import sys, time; start = time.perf_counter(); __import__(sys.argv[1]); print(time.perf_counter() - start)"
+    program = "import sys, time; start = time.time(); __import__(sys.argv[1]); print(time.time() - start)"
 
     def fresh(module: str) -> float:
         done = subprocess.run([sys.executable, "-c", program, module], check=True, capture_output=True, text=True)
         return float(done.stdout)
 
-    times: dict[str, list[float]] = {module: [] for module in modules}
-    for turn in range(repeats + 1):
-        for module in modules:
-            found = fresh(module)
-            if turn:  # the first one fills the file cache
-                times[module].append(found)
-    return {module: statistics.median(found) for module, found in times.items()}
+    return interleaved({module: functools.partial(fresh, module) for module in modules}, repeats)
 
 
-def machine() -> dict[str, str]:
+def machine(workers: Mapping[str, Worker]) -> dict[str, str]:
     """What the figures were measured on: processor, versions, and the kernels that the products run on."""
-    return {
-        "cpu": cpu(), "cores": str(os.cpu_count()), "python": platform.python_version(),
-        "minigrad": minigrad.__version__, "numpy": np.__version__, "torch": torch.__version__,
-        "numpy kernels": numpy_kernels(), "torch kernels": torch.backends.cpu.get_cpu_capability(),
-        "threads": f"torch {torch.get_num_threads()}, OpenBLAS {os.environ.get('OPENBLAS_NUM_THREADS')}",
-    }
+    found = {"cpu": cpu(), "cores": str(os.cpu_count()), "python": platform.python_version(), "numpy": np.__version__,
+             "numpy kernels": numpy_kernels(), "numpy threads": str(os.environ.get("OPENBLAS_NUM_THREADS"))}
+    for name, worker in workers.items():
+        found[name] = worker.about["version"]
+        found.update({f"{name} {key}": value for key, value in worker.about.items() if key != "version"})
+    return found
 
 
 def cpu() -> str:
@@ -77,7 +110,7 @@ def cpu() -> str:
 
 def numpy_kernels() -> str:
     """The name of NumPy's BLAS, and which of its kernels it has chosen here, as far as it tells."""
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index]  # a dict in this mode
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     name = f"{blas.get('name')} {blas.get('version')}"
     pinned = os.environ.get("OPENBLAS_CORETYPE")
     return f"{name} {core_name() or 'kernels unknown'}" + (f" (pinned to {pinned})" if pinned else "")
