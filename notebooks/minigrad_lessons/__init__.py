@@ -1,0 +1,13 @@
+"""What the lessons call: ask first, then run, then judge the answer by what the engine does.
+
+No answer key is in this package. A question holds the program that finds its answer out, and, for each
+known misconception, the program that computes what somebody who holds it would say.
+"""
+
+from minigrad_lessons import check
+from minigrad_lessons.predict import predict, reveal
+from minigrad_lessons.recall import recall
+from minigrad_lessons.same_in_torch import same_in_torch
+from minigrad_lessons.summary import edge_table, state_table
+
+__all__ = ["check", "edge_table", "predict", "recall", "reveal", "same_in_torch", "state_table"]

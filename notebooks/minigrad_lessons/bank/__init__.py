@@ -1,0 +1,16 @@
+"""The question bank: every recall question and every prediction of the course, by id.
+
+`q1.3` is the third recall question about lesson 1 (asked in later lessons; lesson 0 is what a student brings
+along). `1.3` is the third prediction of lesson 1.
+"""
+
+from minigrad_lessons.bank import lesson00, lesson01, lesson03
+from minigrad_lessons.bank.kinds import Prediction, Question
+
+QUESTIONS: dict[str, Question] = {q.id: q for module in (lesson00, lesson01) for q in module.QUESTIONS}
+PREDICTIONS: dict[str, Prediction] = {p.id: p for module in (lesson01, lesson03) for p in module.PREDICTIONS}
+
+
+def lesson_of(question_id: str) -> int:
+    """The lesson that a recall question is about: 1 for `q1.3`."""
+    return int(question_id.removeprefix("q").split(".")[0])

@@ -1,0 +1,120 @@
+"""The kinds of entries in the bank.
+
+Nothing here holds an answer. A Question runs something; a Belief computes what somebody who holds it would
+answer; a Reason is a rule, and `Why` tests the rule on small programs until the engine contradicts it.
+"""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import minigrad as torch
+
+Names = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Belief:
+    """A misconception in one sentence, and what it would make somebody answer."""
+
+    text: str
+    answer: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A recall question; `run` finds the answer out, `look` tells the student how to do the same."""
+
+    id: str
+    text: str
+    run: Callable[[], object]
+    beliefs: tuple[Belief, ...]
+    look: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One small program, an expression, with what it was made of and what it gave."""
+
+    code: str
+    names: Names
+
+    @property
+    def value(self) -> Any:
+        """What the expression gives."""
+        return eval(self.code, dict(self.names))
+
+    def names_used(self) -> list[str]:
+        """The names in the expression, in the order in which they are written."""
+        nodes = [n for n in ast.walk(ast.parse(self.code)) if isinstance(n, ast.Name) and n.id in self.names]
+        return [n.id for n in sorted(nodes, key=lambda n: (n.lineno, n.col_offset))]
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The tensors that the expression names, in the order in which they are written."""
+        found = [self.names[name] for name in self.names_used()]
+        return [value for value in found if isinstance(value, torch.Tensor)]
+
+    def operands(self) -> list[Any]:
+        """The values on the two sides of the operator, for an expression such as `x * 5`."""
+        return [eval(code, dict(self.names)) for code in self.operand_codes()]
+
+    def operand_codes(self) -> list[str]:
+        """The text on the two sides of the operator."""
+        top = ast.parse(self.code, mode="eval").body
+        if not isinstance(top, ast.BinOp):
+            raise ValueError(f"{self.code!r} has no operator at its top")
+        return [ast.unparse(top.left), ast.unparse(top.right)]
+
+    def operators(self) -> int:
+        """How many operations it writes: operators and method calls."""
+        tree = ast.parse(self.code)
+        methods = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        return len(methods) + len([n for n in ast.walk(tree) if isinstance(n, ast.BinOp)])
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One answer to "why?": a rule that says what it would expect of a case."""
+
+    text: str
+    expects: Callable[[Case], object]
+
+
+@dataclass(frozen=True)
+class Why:
+    """The question after a run, three reasons, and the cases that tell them apart.
+
+    `names` makes fresh names for each case, so that no case feels what an earlier one did.
+    """
+
+    text: str
+    names: Callable[[], Names]
+    cases: tuple[str, ...]
+    observe: Callable[[Any], object]
+    reasons: dict[str, Reason]
+
+    def refute(self, letter: str) -> tuple[Case, object, object] | None:
+        """The first case where the reason expects something else than the run gives; None if it holds on all."""
+        for code in self.cases:
+            case = Case(code, self.names())
+            found = self.observe(case.value)
+            expected = self.reasons[letter].expects(Case(code, self.names()))
+            if expected != found:
+                return case, expected, found
+        return None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A prediction: the lesson's own cell gives the answer, the bank knows who would answer otherwise."""
+
+    id: str
+    beliefs: tuple[Belief, ...]
+    why: Why
+    look: str = field(default="Read the two lines above the run once more, then step through them.")
+
+
+def recognise(answer: object, beliefs: tuple[Belief, ...], same: Callable[[object, object], bool]) -> str | None:
+    """The text of the first belief that would give this answer; None if none would."""
+    return next((b.text for b in beliefs if same(answer, b.answer())), None)

@@ -1,0 +1,160 @@
+"""Lesson 1: recall questions about it (asked later) and its predictions."""
+
+from collections.abc import Callable
+
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
+
+
+def _w() -> torch.Tensor:
+    return torch.tensor([1.0, 2.0], requires_grad=True)
+
+
+def _without_recording(make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    with torch.no_grad():
+        return make()
+
+
+def _has_grad(result: torch.Tensor, asked: torch.Tensor) -> bool:
+    result.sum().backward()
+    return asked.grad is not None
+
+
+def nodes_run(make: Callable[[], torch.Tensor]) -> int:
+    """How many nodes the backward pass of `make()` runs."""
+    with record() as trace:
+        make().backward()
+    return sum(event["kind"] == "run" for event in trace.events)
+
+
+def _names() -> Names:
+    w, x = _w(), torch.tensor([[5.0, 6.0]])
+    return {
+        "torch": torch, "w": w, "v": torch.tensor([3.0, 4.0], requires_grad=True), "y": w * 2, "x": x,
+        "data": torch.tensor([5.0, 6.0]), "layer": torch.nn.Linear(2, 1),
+        "without_recording": _without_recording, "has_grad": _has_grad, "nodes_run": nodes_run,
+    }
+
+
+def _program() -> Case:
+    return Case("(w * data).sum()", _names())
+
+
+def _is_leaf(value: object) -> object:
+    return value.is_leaf if isinstance(value, torch.Tensor) else value
+
+
+def _no_node(case: Case) -> bool:
+    value = case.value
+    return isinstance(value, torch.Tensor) and value.grad_fn is None
+
+
+def _needs_none(case: Case) -> bool:
+    return not any(t.requires_grad for t in case.tensors())
+
+
+def _linear_leaves(counts: Callable[[torch.Tensor], bool]) -> int:
+    layer, x = torch.nn.Linear(2, 1), torch.tensor([[5.0, 6.0]])
+    return sum(counts(t) for t in (layer.weight, layer.bias, x, layer(x)))
+
+
+QUESTIONS = (
+    Question(
+        "q1.1", "Is torch.ones(3) + 1 a leaf? True or False",
+        lambda: (torch.ones(3) + 1).is_leaf,
+        (Belief("a leaf is a tensor that I want gradients for", lambda: (torch.ones(3) + 1).requires_grad),),
+        "print (torch.ones(3) + 1).is_leaf, and its grad_fn"),
+    Question(
+        "q1.2", "w requires grad. Is w.clone() a leaf? True or False",
+        lambda: _w().clone().is_leaf,
+        (Belief("a copy is a new tensor of my own, so it is a leaf", lambda: torch.tensor(_w().tolist()).is_leaf),),
+        "print w.clone().grad_fn: is there a node?"),
+    Question(
+        "q1.3", "w is a leaf that requires grad. The name of w.grad_fn's class, as a word?",
+        lambda: None if _w().grad_fn is None else type(_w().grad_fn).__name__,
+        (Belief("a leaf's grad_fn is the node that fills its .grad",
+                lambda: type((_w() * 2).grad_fn.next_functions[0][0]).__name__),
+         Belief("every tensor that requires grad has a grad_fn that made it", lambda: type(_w()).__name__)),
+        "print w.grad_fn"),
+    Question(
+        "q1.4", "w requires grad, data does not. How many of w, data and w * data require grad?",
+        lambda: sum(t.requires_grad for t in (_w(), torch.ones(2), _w() * torch.ones(2))),
+        (Belief("only the tensors that I set the flag on", lambda: sum(
+            t.requires_grad and t.is_leaf for t in (_w(), torch.ones(2), _w() * torch.ones(2)))),
+         Belief("one that requires grad makes its neighbours require it too",
+                lambda: len((_w(), torch.ones(2), _w() * torch.ones(2))))),
+        "print requires_grad of all three"),
+    Question(
+        "q1.5", "y is not a leaf. Does y.detach() require grad? True or False",
+        lambda: (_w() * 2).detach().requires_grad,
+        (Belief("detach makes a copy that is like y in all things", lambda: (_w() * 2).clone().requires_grad),),
+        "print y.detach(): does the text name a grad_fn?"),
+)
+
+PREDICTIONS = (
+    Prediction(
+        "1.1",
+        (Belief("a leaf is a tensor that I want gradients for", lambda: (torch.ones(2) * 3).requires_grad),),
+        Why("Why is c a leaf, or why not?", _names, ("data * 3", "data * data", "w * 3", "w * data"), _is_leaf, {
+            "a": Reason("every tensor that has a name of its own is a leaf", lambda case: True),
+            "b": Reason("multiplying by a plain number is not counted as an operation",
+                        lambda case: len(case.tensors()) < 2),
+            "c": Reason("a leaf has no recorded operation behind it, and only inputs that require grad get one",
+                        _needs_none)})),
+    Prediction(
+        "1.2",
+        (Belief("whatever is computed from w belongs to w's graph", lambda: not _w().requires_grad),),
+        Why("Why?", _names,
+            ("without_recording(lambda: w * 3)", "without_recording(lambda: y)", "w * 3", "data * 3"), _is_leaf, {
+                "a": Reason("no node was recorded for it: its grad_fn is None", _no_node),
+                "b": Reason("inside no_grad every tensor is a leaf", lambda case: "without_recording" in case.code),
+                "c": Reason("its input w is a leaf, and the result takes that over",
+                            lambda case: all(t.is_leaf for t in case.tensors()))})),
+    Prediction(
+        "1.3",
+        (Belief("backward fills the .grad of every leaf", lambda: sum(t.is_leaf for t in (_w(), torch.ones(2)))),
+         Belief("only results of operations get a .grad", lambda: sum(not t.is_leaf for t in (_w(), torch.ones(2))))),
+        Why("Which leaves get a .grad?", _names,
+            ("has_grad(w * data, w)", "has_grad(w * data, data)", "has_grad(data * w, w)", "has_grad(w * v, v)"),
+            _is_leaf, {
+                "a": Reason("all of them", lambda case: True),
+                "b": Reason("those that require grad", lambda case: case.tensors()[-1].requires_grad),
+                "c": Reason("the one on the left of the multiplication",
+                            lambda case: case.tensors()[0] is case.tensors()[-1])})),
+    Prediction(
+        "1.4",
+        (Belief("a tensor is born a leaf, or not, and stays so", lambda: torch.zeros(2).is_leaf),),
+        Why("Why?", _names,
+            ("torch.zeros(2)", "torch.zeros(2).add_(data)", "torch.zeros(2) + w", "torch.zeros(2).add_(w)"),
+            _is_leaf, {
+                "a": Reason("a method that ends in _ always makes a non-leaf", lambda case: "_(" not in case.code),
+                "b": Reason("now an operation on something that requires grad is recorded as its origin", _needs_none),
+                "c": Reason("a tensor of zeros that somebody changes stops being a leaf",
+                            lambda case: case.code == "torch.zeros(2)")})),
+    Prediction(
+        "1.5",
+        (Belief("only parameters are leaves", lambda: _linear_leaves(lambda t: isinstance(t, torch.nn.Parameter))),
+         Belief("only what I made with my own hands is a leaf", lambda: _linear_leaves(
+             lambda t: t.is_leaf and not isinstance(t, torch.nn.Parameter))),
+         Belief("everything that has a name is a leaf", lambda: _linear_leaves(lambda t: True))),
+        Why("Why is layer(x) no leaf?", _names,
+            ("layer(x)", "without_recording(lambda: layer(x))", "x * 2", "layer.weight * 2"), _is_leaf, {
+                "a": Reason("what a layer gives is never a leaf", lambda case: "layer(" not in case.code),
+                "b": Reason("what is computed from data is never a leaf", lambda case: "x" not in case.names_used()),
+                "c": Reason("operations on the parameters were recorded: it has a grad_fn", _no_node)})),
+    Prediction(
+        "1.6",
+        (Belief("one node for each operation", lambda: _program().operators()),
+         Belief("one node for each tensor, results included",
+                lambda: _program().operators() + len(_program().tensors())),
+         Belief("backward is one call: one node", lambda: len([_w().sum()]))),
+        Why("Which nodes are these?", _names,
+            ("nodes_run(lambda: (w * data).sum())", "nodes_run(lambda: (w * v).sum())", "nodes_run(lambda: w.sum())"),
+            lambda value: value, {
+                "a": Reason("one for each operation, and one for each input", lambda case:
+                            case.operators() + len(case.tensors())),
+                "b": Reason("one for each operation, and one for each leaf that requires grad", lambda case:
+                            case.operators() + sum(t.requires_grad for t in case.tensors())),
+                "c": Reason("one for each operation", lambda case: case.operators())})),
+)

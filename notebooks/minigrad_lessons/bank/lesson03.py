@@ -1,0 +1,154 @@
+"""Lesson 3: its predictions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import minigrad as torch
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Reason, Why
+
+
+def _x() -> torch.Tensor:
+    return torch.tensor([1.0, 2.0], requires_grad=True)
+
+
+def _without_recording(make: Callable[[], object]) -> object:
+    with torch.no_grad():
+        return make()
+
+
+def _nodes_below(tensor: torch.Tensor) -> list[Any]:
+    return [node for node, _ in tensor.grad_fn.next_functions]
+
+
+def _integers(tensor: torch.Tensor) -> list[int]:
+    return [integer for _, integer in tensor.grad_fn.next_functions]
+
+
+def _end_of_walk(tensor: torch.Tensor) -> Any:
+    node = tensor.grad_fn
+    while node.next_functions:
+        node = node.next_functions[0][0]
+    return node
+
+
+def _x_grad_after(calls: int) -> object:
+    x = torch.tensor(1.0, requires_grad=True)
+    end = _end_of_walk(x * 2)
+    for _ in range(calls):
+        end(torch.tensor(1.0))
+    return None if x.grad is None else x.grad.item()
+
+
+def _names() -> Names:
+    x, y = _x(), torch.tensor([3.0, 4.0], requires_grad=True)
+    a, b, c = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True).split(1)
+    z = x * y
+    total = z.sum()
+    one, dz = torch.tensor(1.0), torch.tensor([1.0, 1.0])
+
+    def filled(node: Callable[[object], object], gradient: object) -> bool:
+        node(gradient)
+        return x.grad is not None
+
+    return {
+        "torch": torch, "x": x, "y": y, "same_values": _x(), "data": torch.tensor([5.0, 6.0]), "a": a, "b": b, "c": c,
+        "one": one, "dz": dz, "sum_node": total.grad_fn, "mul_node": z.grad_fn, "last_node": _end_of_walk(z),
+        "filled": filled, "x_grad_after": _x_grad_after, "without_recording": _without_recording,
+    }
+
+
+def _empty_edges(value: torch.Tensor) -> int:
+    return sum(node is None for node in _nodes_below(value))
+
+
+def _users(tensor: torch.Tensor) -> int:
+    return _nodes_below(tensor).count(tensor.grad_fn)
+
+
+def _not_wanted(case: Case) -> int:
+    return sum(not (isinstance(side, torch.Tensor) and side.requires_grad) for side in case.operands())
+
+
+def _called(case: Case) -> Any:
+    return case.names[case.names_used()[1]]
+
+
+def _by_hand(grad_of: Callable[[torch.Tensor], Any]) -> object:
+    x = _x()
+    (x * torch.tensor([3.0, 4.0])).sum().backward()
+    return grad_of(x)
+
+
+PREDICTIONS = (
+    Prediction(
+        "3.1",
+        (Belief("one pair for each input that needs a gradient", lambda: 2 - _empty_edges(_x() * 5)),
+         Belief("next_functions points forward, to whoever uses the result", lambda: _users(_x() * 5))),
+        Why("What does (None, 0) stand for?", _names, ("x * 5", "x * data", "x * y", "data * x"), _empty_edges, {
+            "a": Reason("the end of the graph: there is always one", lambda case: 1),
+            "b": Reason("a plain number among the inputs",
+                        lambda case: sum(not isinstance(side, torch.Tensor) for side in case.operands())),
+            "c": Reason("an input that needs no gradient; it keeps its place", _not_wanted)})),
+    Prediction(
+        "3.2",
+        (Belief("each input has a node of its own", lambda: len(_nodes_below(_x() * _x()))),
+         Belief("x is a leaf and has no node", lambda: _empty_edges(_x() * _x()))),
+        Why("Why?", _names, ("x * x", "x + x", "x * y", "x * same_values"),
+            lambda tensor: (len(_nodes_below(tensor)), len(set(map(id, _nodes_below(tensor))))), {
+                "a": Reason("both edges lead to x, and x has one node that collects its gradient",
+                            lambda case: (2, len(set(map(id, case.operands()))))),
+                "b": Reason("x * x is turned into x ** 2, which has one input",
+                            lambda case: (2 - (case.operand_codes()[0] == case.operand_codes()[1]),
+                                          len(set(case.operand_codes())))),
+                "c": Reason("equal values share a node",
+                            lambda case: (2, len({str(side.tolist()) for side in case.operands()})))})),
+    Prediction(
+        "3.3",
+        (Belief("the integer is always 0", lambda: [0 * i for i in _integers(_names()["b"] * _names()["c"])]),
+         Belief("the integer counts the inputs",
+                lambda: list(range(len(_integers(_names()["b"] * _names()["c"])))))),
+        Why("What is the integer?", _names, ("b * c", "c * b", "(b * 2) * c", "a * a"), _integers, {
+            "a": Reason("the place of the input in this operation", lambda case: list(range(len(case.operands())))),
+            "b": Reason("which output of the node in the pair this input was",
+                        lambda case: [side.output_nr for side in case.operands()]),
+            "c": Reason("which row of the big tensor the numbers came from",
+                        lambda case: ["abc".index(name) for name in case.names_used()])})),
+    Prediction(
+        "3.4",
+        (Belief("a leaf has no node, so the walk ends with None", lambda: _x().grad_fn),
+         Belief("the walk ends at the tensor itself", lambda: type(_x()).__name__),
+         Belief("the walk ends at the first operation that ran", lambda: type((_x() * 2).grad_fn).__name__)),
+        Why("What does this node do with a gradient?", _names,
+            ("x_grad_after(0)", "x_grad_after(1)", "x_grad_after(2)", "x_grad_after(3)"), lambda value: value, {
+                "a": Reason("it puts it into x.grad, in place of what was there",
+                            lambda case: 1.0 if _calls(case) else None),
+                "b": Reason("it hands it back; only backward() writes to x.grad", lambda case: None),
+                "c": Reason("it adds it to x.grad", lambda case: float(_calls(case)) if _calls(case) else None)})),
+    Prediction(
+        "3.5",
+        (Belief("to call a node is to run backward from there", lambda: _by_hand(lambda x: x.grad is None)),),
+        Why("When does a call by hand fill x.grad?", _names,
+            ("filled(sum_node, one)", "filled(mul_node, dz)", "filled(last_node, dz)"), lambda value: value, {
+                "a": Reason("when I call the node that ends the walk, and only that one",
+                            lambda case: not _called(case).next_functions),
+                "b": Reason("when I call a node that has an edge to x's last node",
+                            lambda case: case.names["last_node"] in [
+                                node for node, _ in _called(case).next_functions]),
+                "c": Reason("never: only backward() fills it", lambda case: False)})),
+    Prediction(
+        "3.6",
+        (Belief("a gradient is just numbers, it has no graph of its own",
+                lambda: _by_hand(lambda x: x.grad.requires_grad)),),
+        Why("Why?", _names,
+            ("mul_node(dz)[0]", "without_recording(lambda: mul_node(dz)[0])", "sum_node(one)"),
+            lambda value: value.requires_grad, {
+                "a": Reason("what comes out of a node always requires grad", lambda case: True),
+                "b": Reason("the formula ran as ordinary operations, and these were recorded",
+                            lambda case: case.value.grad_fn is not None),
+                "c": Reason("it takes over the flag of the gradient that I put in",
+                            lambda case: case.names[case.names_used()[-1]].requires_grad)})),
+)
+
+
+def _calls(case: Case) -> int:
+    return int(case.code.removeprefix("x_grad_after(").removesuffix(")"))

@@ -1,0 +1,108 @@
+"""Builds the lessons: `python -m minigrad_lessons.build` makes `notebooks/*.ipynb` out of `notebooks/src/*.py`.
+
+A source is a Python file in the percent format. `# %% id=p1 tags=predict,answer` opens a cell, `# %% [markdown]` one
+with text in comments; what stands before the first cell is for readers of the source. Each notebook is run in a fresh
+kernel; of its outputs the text and the pictures are kept, and a widget's view is not: where no widget runs, a kept
+view shows an error in place of the picture.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
+
+NotebookNode = Any  # nbformat has no types
+
+NOTEBOOKS = Path(__file__).parents[1]
+SOURCES = NOTEBOOKS / "src"
+KEPT = ("text/plain", "text/html", "image/png")
+MARK = re.compile(r"^# %%(?P<markdown> \[markdown\])? id=(?P<id>[\w-]+)(?: tags=(?P<tags>\S+))?$")
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def read_source(text: str) -> NotebookNode:
+    """A source in the percent format as a notebook that has not been run."""
+    cells: list[NotebookNode] = []
+    for line in text.splitlines():
+        mark = MARK.match(line)
+        if mark:
+            new = new_markdown_cell if mark["markdown"] else new_code_cell
+            tags = (mark["tags"] or "").split(",") if mark["tags"] else []
+            cells.append(new("", id=mark["id"], metadata={"tags": tags} if tags else {}))
+        elif line.startswith("# %%"):
+            raise ValueError(f"a cell needs an id: {line}")
+        elif cells:
+            cells[-1].source += line + "\n"
+    for cell in cells:
+        cell.source = cell.source.strip("\n")
+        if cell.cell_type == "markdown":
+            cell.source = "\n".join(line.removeprefix("#").removeprefix(" ") for line in cell.source.splitlines())
+    return new_notebook(cells=cells, metadata=METADATA)
+
+
+def run(notebook: NotebookNode) -> NotebookNode:
+    """Run a notebook in a fresh kernel, and keep of its outputs what every viewer can show."""
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    notebook.metadata = METADATA
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.metadata.pop("execution", None)
+            cell.outputs = [_kept(output) for output in cell.outputs]
+    return notebook
+
+
+def _kept(output: NotebookNode) -> NotebookNode:
+    if "data" in output:
+        output["data"] = {kind: value for kind, value in output["data"].items() if kind in KEPT}
+        output["metadata"] = {}
+    if output["output_type"] == "error":
+        output["traceback"] = [f"{output['ename']}: {output['evalue']}"]
+    return output
+
+
+def build(source: Path, target: Path) -> None:
+    """Build one notebook."""
+    notebook = run(read_source(source.read_text(encoding="utf-8")))
+    nbformat.validate(notebook)
+    nbformat.write(notebook, target)
+
+
+def transcribe(library: ModuleType) -> dict[str, dict[str, str]]:
+    """What PyTorch prints for each program of the lessons, by the program's fingerprint."""
+    found = {}
+    for source in sorted(SOURCES.glob("*.py")):
+        for cell in read_source(source.read_text(encoding="utf-8")).cells:
+            if "torch" in cell.metadata.get("tags", []):
+                names: dict[str, Any] = {"same_in_torch": lambda program: program}
+                exec(cell.source, names)
+                text = printed(names["program"], library)
+                version = str(library.__version__).partition("+")[0]
+                found[fingerprint(cell.source)] = {"lesson": source.stem, "version": version, "text": text}
+    return found
+
+
+def main() -> int:
+    """Build all notebooks, or those whose names begin with an argument (`01`); with PyTorch, its transcripts too."""
+    library = pytorch()
+    if library is not None:
+        TRANSCRIPTS.write_text(json.dumps(transcribe(library), indent=1) + "\n", encoding="utf-8")
+    for source in sorted(SOURCES.glob("*.py")):
+        if len(sys.argv) == 1 or source.name.startswith(tuple(sys.argv[1:])):
+            build(source, NOTEBOOKS / f"{source.stem}.ipynb")
+            print(f"built {source.stem}.ipynb")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+"""The checks of all lessons: `check.twelve(...)`, `check.walk(...)` and so on.
+
+Each answers at once. It says "not yet" while dots stand in the answer, "passed" and what was run, or the
+misconception that it recognises.
+"""
+
+from minigrad_lessons.exercises.lesson01 import non_leaf, twelve, two_ways
+from minigrad_lessons.exercises.lesson03 import diamond, integers, walk
+
+__all__ = ["diamond", "integers", "non_leaf", "twelve", "two_ways", "walk"]

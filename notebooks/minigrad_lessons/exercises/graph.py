@@ -1,0 +1,40 @@
+"""Walks over a graph of nodes, without recursion, for the checks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import minigrad as torch
+
+
+def nodes_of(root: Any) -> list[Any]:
+    """Every node below `root`, it included, each one before those that it points to."""
+    seen: set[int] = set()
+    order: list[Any] = []
+    stack: list[tuple[Any, bool]] = [(root, False)]
+    while stack:
+        node, finished = stack.pop()
+        if finished:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((below, False) for below, _ in node.next_functions if below is not None)
+    return order[::-1]
+
+
+def paths_to(root: Any) -> dict[int, int]:
+    """How many ways lead from `root` to each node, by the node's id: as often does a plain recursion call it."""
+    nodes = nodes_of(root)
+    ways = {id(node): 0 for node in nodes}
+    ways[id(root)] = 1
+    for node in nodes:
+        for below, _ in node.next_functions:
+            if below is not None:
+                ways[id(below)] += ways[id(node)]
+    return ways
+
+
+def without_recording(make: Callable[[], Any]) -> Any:
+    """What `make` gives while nothing is recorded."""
+    with torch.no_grad():
+        return make()

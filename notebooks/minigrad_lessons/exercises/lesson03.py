@@ -1,0 +1,157 @@
+"""The checks of lesson 3: a walk over trees, chosen integers, and a graph on which the walk drowns."""
+
+from collections.abc import Callable
+from typing import Any
+
+import minigrad as torch
+from minigrad_lessons.exercises import report
+from minigrad_lessons.exercises.graph import nodes_of, paths_to, without_recording
+
+Walk = Callable[[Any, torch.Tensor], None]
+
+
+def _leaf(*values: float) -> torch.Tensor:
+    return torch.tensor(list(values), requires_grad=True)
+
+
+def _chain() -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    x = _leaf(1.0, 2.0)
+    return (x * x.detach()).exp().sum(), {"x": x}
+
+
+def _two_leaves() -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    x, y = _leaf(1.0, 2.0), _leaf(3.0, 4.0)
+    return (x * y).sum(), {"x": x, "y": y}
+
+
+def _with_data() -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    x, y = _leaf(1.0, 2.0), _leaf(3.0, 4.0)
+    return (torch.tensor([5.0, 6.0]) * x + y * 2).sum(), {"x": x, "y": y}
+
+
+TREES = (("((x * data).exp()).sum()", _chain), ("(x * y).sum()", _two_leaves), ("(data * x + y * 2).sum()", _with_data))
+
+
+def walk(student: Walk) -> None:
+    """Judge `walk(node, grad)` on three trees, against what `.backward()` writes into `.grad`."""
+    name = "check.walk"
+    if report.has_dots(student):
+        report.not_yet(name, "Fill in the two blanks of walk(node, grad).")
+        return
+    lines = []
+    for code, tree in TREES:
+        fault = _judge_tree(student, tree)
+        if fault:
+            report.misconception(name, fault, f"This was the tree  {code}")
+            return
+        lines.append(f"{code}: every .grad is equal to that of backward()")
+    report.passed(name, *lines)
+
+
+def _judge_tree(student: Walk, tree: Callable[[], tuple[torch.Tensor, dict[str, torch.Tensor]]]) -> str:
+    loss, leaves = tree()
+    loss.backward()
+    wanted = {key: leaf.grad.tolist() for key, leaf in leaves.items()}
+    loss, leaves = tree()
+    try:
+        without_recording(lambda: student(loss.grad_fn, torch.tensor(1.0)))
+    except RecursionError:
+        return "the walk never ends. It must go on with the node below, not with the same one."
+    except (AttributeError, TypeError) as error:
+        return _why_raised(error)
+    found = {key: None if leaf.grad is None else leaf.grad.tolist() for key, leaf in leaves.items()}
+    return "" if found == wanted else _why_different(found, wanted)
+
+
+def _why_raised(error: Exception) -> str:
+    text = str(error)
+    if "NoneType" in text:
+        return "the walk stepped onto None. A pair (None, 0) means that this input needs no gradient: pass it by."
+    if "0-d" in text or "zip" in text or "iterate" in text or "iterable" in text:
+        return "a node with one input returns a bare tensor, not a tuple with one tensor in it."
+    return f"a call failed: {report.first_line(error)}"
+
+
+def _why_different(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    missing = [key for key, grad in found.items() if grad is None]
+    if len(missing) == len(found):
+        return ("no leaf received anything. The gradients land when the walk calls the last nodes: "
+                "it has to go on below, to their end.")
+    if missing:
+        return f"{', '.join(missing)}.grad is None: the walk followed one edge only. A node may have several inputs."
+    key = next(k for k in wanted if found[k] != wanted[k])
+    if all(value == 1.0 for grad in found.values() for value in (grad if isinstance(grad, list) else [grad])):
+        return "every leaf got the gradient of the root. What goes down an edge is what the node gave for that input."
+    if sorted(map(str, found.values())) == sorted(map(str, wanted.values())):
+        return "the gradients went to the wrong inputs: the results stand in the order of next_functions."
+    return f"{key}.grad is {report_numbers(found[key])}, backward() gives {report_numbers(wanted[key])}."
+
+
+def report_numbers(values: Any) -> str:
+    """Numbers with three digits."""
+    return "[" + ", ".join(f"{v:.3g}" for v in values) + "]" if isinstance(values, list) else f"{values:.3g}"
+
+
+def integers(build: Callable[[torch.Tensor], torch.Tensor], wanted: list[int]) -> None:
+    """Judge `build(m)`: do the pairs of its result's node hold these integers, all with one UnbindBackward0?"""
+    name = "check.integers"
+    if report.has_dots(build):
+        report.not_yet(name, "Write what build(m) returns.")
+        return
+    result = build(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True))
+    if not isinstance(result, torch.Tensor) or result.grad_fn is None:
+        report.misconception(name, "build must return a tensor that has a grad_fn.")
+        return
+    pairs = result.grad_fn.next_functions
+    names = [type(node).__name__ for node, _ in pairs]
+    found = [integer for _, integer in pairs]
+    shown = f"Its pairs: {', '.join(f'({node}, {integer})' for node, integer in zip(names, found))}"
+    if "SelectBackward0" in names:
+        text = "m[2] is an operation of its own, with one output. Each such row is output 0 of its own node."
+    elif found == wanted and set(names) != {"UnbindBackward0"}:
+        text = "the integers are right, but they do not number the outputs of unbind."
+    elif found == wanted and len({id(node) for node, _ in pairs}) > 1:
+        text = "unbind was called more than once; one call is enough, its outputs can be used again."
+    elif found == wanted:
+        report.passed(name, shown)
+        return
+    elif len(found) != len(wanted):
+        text = f"this node has {len(found)} inputs, so {len(found)} pairs; {len(wanted)} are asked for."
+    elif found == list(range(len(found))) or found == sorted(found):
+        text = "the integers do not count the inputs. They say which row each input was; the order is yours to choose."
+    elif found == wanted[::-1]:
+        text = "the pairs stand in the order of the inputs, first input first."
+    else:
+        text = f"the integers are {found}; {wanted} is asked for."
+    report.misconception(name, text, shown)
+
+
+def diamond(build: Callable[[], torch.Tensor], most_nodes: int = 20, calls: int = 1000) -> None:
+    """Judge `build()`: at most so many nodes, and more calls than that for a walk that recurses along every edge."""
+    name = "check.diamond"
+    if report.has_dots(build):
+        report.not_yet(name, "Write what build() returns.")
+        return
+    result = build()
+    if not isinstance(result, torch.Tensor) or result.grad_fn is None:
+        report.misconception(name, "build must return a tensor that has a grad_fn: let it begin with a leaf that "
+                                   "requires grad.")
+        return
+    nodes, ways = nodes_of(result.grad_fn), paths_to(result.grad_fn)
+    walked, most = sum(ways.values()), max(ways.values())
+    counts = f"Nodes: {len(nodes)}. Calls by walk: {walked}. Runs by backward(): {len(nodes)}, each node once."
+    if walked > calls and len(nodes) <= most_nodes:
+        report.passed(name, counts, f"The most visited node is called {most} times, each time with a part of its "
+                                    "gradient.")
+    elif most == 1:
+        report.misconception(name, "this is a tree: one way leads to each node, so the walk calls each node once, "
+                                   "however long it is.", counts)
+    elif len(nodes) > most_nodes:
+        report.misconception(name, f"it is the size that makes the calls: {len(nodes)} nodes, {most_nodes} are "
+                                   "allowed. Let each step use the one before twice.", counts)
+    elif all(way <= 1 or not node.next_functions for node in nodes for way in [ways[id(node)]]):
+        report.misconception(name, "the ways meet only at the leaf. That adds one call for each use; it does not "
+                                   "double what lies below.", counts)
+    else:
+        report.misconception(name, "ways meet, but too few times. What happens to the number of ways when one "
+                                   "diamond stands on another?", counts)

@@ -1,0 +1,188 @@
+"""What makes a notebook a lesson, as rules that a program can check.
+
+`python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson asks before it shows, so
+the order of its parts, its predictions and the size of its cells are not left to taste.
+"""
+
+import re
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
+from minigrad_lessons.build import KEPT
+
+Cell = Any
+Complaint = str
+Rule = Callable[[int, list[Cell]], Iterator[Complaint]]
+
+ORDER = ("section:recall", "belief", "section:predict", "section:inspector", "worked", "faded", "open",
+         "section:torch", "section:summary")
+MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 45, 1800, 60_000, 4, 5
+GAPS = (1, 2, 4)
+CALL = {word: re.compile(rf'^{word}\("([^"]+)", (.*)\)$', re.MULTILINE) for word in ("predict", "reveal", "recall")}
+FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
+UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?:/home|/tmp|/root|/Users|/work)/|[A-Z]:\\")
+
+
+def tags(cell: Cell) -> list[str]:
+    """The tags of a cell."""
+    return list(cell.metadata.get("tags", []))
+
+
+def texts(cell: Cell) -> Iterator[str]:
+    """What a cell has printed, as text."""
+    for output in cell.get("outputs", []):
+        yield output.get("text", "")
+        yield output.get("data", {}).get("text/plain", "")
+
+
+def _code(cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
+def parts_in_order(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Recall, belief, predict, inspector, worked, faded, open, PyTorch, summary: all there, in this order."""
+    first: dict[str, int] = {}
+    for i, cell in enumerate(cells):
+        for tag in tags(cell):
+            first.setdefault(tag, i)
+    yield from (f"there is no cell with the tag {part}" for part in ORDER if part not in first)
+    for part, later in pairwise(part for part in ORDER if part in first):
+        if first[part] > first[later]:
+            yield f"{cells[first[later]].id}: {later} comes before {part}"
+
+
+def predictions_above_reveals(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """At least four predictions; each is unanswered, in the bank, and directly above the cell that reveals it."""
+    predicts = [i for i, cell in enumerate(cells) if "predict" in tags(cell)]
+    if len(predicts) < FEWEST_PREDICTIONS:
+        yield f"{len(predicts)} predictions; at least {FEWEST_PREDICTIONS} are needed"
+    for i in predicts:
+        asked = CALL["predict"].findall(cells[i].source)
+        shown = CALL["reveal"].findall(cells[i + 1].source) if i + 1 < len(cells) else []
+        if len(asked) != 1 or asked[0][1] != "...":
+            yield f"{cells[i].id}: a predict cell holds one predict(id, ...) with dots"
+        elif not shown or "reveal" not in tags(cells[i + 1]) or shown[0][0] != asked[0][0]:
+            yield f"{cells[i].id}: the next cell must be the one that reveals {asked[0][0]}"
+        elif asked[0][0] not in PREDICTIONS or not asked[0][0].startswith(f"{lesson}."):
+            yield f"{cells[i].id}: {asked[0][0]} is no prediction of lesson {lesson}"
+
+
+def beliefs_refuted(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Each belief is followed by a run that contradicts it."""
+    for cell, after in zip(cells, [*cells[1:], None]):
+        if "belief" in tags(cell) and (after is None or "refutation" not in tags(after) or not any(texts(after))):
+            yield f"{cell.id}: a belief must be followed by a run that prints what contradicts it"
+
+
+def recall_spaced(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Five questions on the lessons 1, 2 and 4 back, as far as the bank has them; lesson 1 asks what it builds on."""
+    asked = [(cell, id, answer) for cell in cells if "recall" in tags(cell)
+             for id, answer in CALL["recall"].findall(cell.source)]
+    if len(asked) != RECALLS:
+        yield f"{len(asked)} recall questions; a lesson asks {RECALLS}"
+    had = {lesson_of(id) for id in QUESTIONS}
+    allowed = {lesson - gap for gap in GAPS} & had if lesson > 1 else {0}
+    for cell, id, answer in asked:
+        if id not in QUESTIONS:
+            yield f"{cell.id}: there is no question {id}"
+        elif lesson_of(id) not in allowed:
+            yield f"{cell.id}: {id} is about lesson {lesson_of(id)}; lesson {lesson} recalls {sorted(allowed)}"
+        if answer != "...":
+            yield f"{cell.id}: {id} is answered"
+    for missing in allowed - {lesson_of(id) for _, id, _ in asked if id in QUESTIONS}:
+        yield f"no recall question is about lesson {missing}"
+
+
+def short(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Short cells, not many of them, not many words."""
+    for cell in _code(cells):
+        lines = len(cell.source.splitlines())
+        if lines > MOST_LINES and "answer" not in tags(cell):
+            yield f"{cell.id}: {lines} lines; a given cell has at most {MOST_LINES}"
+    if len(cells) > MOST_CELLS:
+        yield f"{len(cells)} cells; a lesson has at most {MOST_CELLS}"
+    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+    if words > MOST_WORDS:
+        yield f"{words} words; a lesson has at most {MOST_WORDS}"
+
+
+def _digits(number: str) -> int:
+    whole, _, part = number.partition(".")
+    return len((whole + part).strip("0")) if part.strip("0") else 0
+
+
+def outputs_keep(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Outputs that every viewer shows and every machine repeats: no widget view, no long float, no address."""
+    for cell in _code(cells):
+        for output in cell.outputs:
+            for kind, value in output.get("data", {}).items():
+                if kind not in KEPT:
+                    yield f"{cell.id}: an output of the kind {kind}; kept are {', '.join(KEPT)}"
+                elif kind == "image/png" and len(b64decode(value)) > MOST_PNG:
+                    yield f"{cell.id}: a picture of {len(b64decode(value))} bytes; at most {MOST_PNG}"
+            if output.output_type == "stream" and output.name == "stderr":
+                yield f"{cell.id}: it prints a warning: {output.text.splitlines()[0]}"
+        for text in texts(cell):
+            yield from (f"{cell.id}: {number} is printed with more than 3 digits" for number in FLOAT.findall(text)
+                        if _digits(number) > 3)
+            yield from (f"{cell.id}: it prints {found}, which differs by machine" for found in UNSTABLE.findall(text))
+
+
+def errors_meant(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """An error stands exactly where the lesson wants one."""
+    for cell in _code(cells):
+        raised = any(output.output_type == "error" for output in cell.outputs)
+        if raised != ("raises-exception" in tags(cell)):
+            yield f"{cell.id}: it {'raises' if raised else 'does not raise'}, and its tags say otherwise"
+
+
+def checks_open(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Each exercise calls a check and is handed out unanswered; code uses public names only."""
+    for cell in _code(cells):
+        if {"faded", "open"} & set(tags(cell)) and "check." not in cell.source:
+            yield f"{cell.id}: an exercise ends with a check"
+        if "check" in tags(cell) and ("..." not in cell.source or not any("not yet" in t for t in texts(cell))):
+            yield f"{cell.id}: it must be handed out with dots, and its check must say: not yet"
+        if private := re.search(r"\._[a-z]\w*", cell.source):
+            yield f"{cell.id}: {private.group()} is no public name"
+
+
+def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """Each cell has an id of its own, written by a person."""
+    ids = [cell.get("id", "") for cell in cells]
+    yield from (f"{id}: this id stands twice" for id in sorted({i for i in ids if ids.count(i) > 1}))
+    yield from (f"{id or 'a cell'}: an id is made of words, by a person" for id in ids
+                if not re.match(r"^[a-z][a-z0-9-]*$", id) or re.match(r"^[0-9a-f]{8}$", id))
+
+
+RULES: tuple[Rule, ...] = (parts_in_order, predictions_above_reveals, beliefs_refuted, recall_spaced, short,
+                           outputs_keep, errors_meant, checks_open, ids_stable)
+
+
+def lint(notebook: Any, lesson: int) -> list[Complaint]:
+    """Everything in this notebook that is against a rule."""
+    found = [complaint for rule in RULES for complaint in rule(lesson, notebook.cells)]
+    if "widgets" in notebook.metadata:
+        found.append("widget state is stored in the notebook's metadata")
+    return found
+
+
+def main() -> int:
+    """Lint the notebooks that are named as arguments."""
+    failed = False
+    for path in map(Path, sys.argv[1:]):
+        for complaint in lint(nbformat.read(path, as_version=4), int(path.name[:2])):
+            failed = True
+            print(f"{path.name}: {complaint}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Predict, then run: `predict` notes what the student expects, `reveal` shows what happened and asks why."""
+
+from minigrad_lessons.bank import PREDICTIONS
+from minigrad_lessons.bank.kinds import Why, recognise
+from minigrad_lessons.values import UNSURE, same, show, unanswered
+
+_said: dict[str, object] = {}
+
+
+def predict(id: str, answer: object) -> None:
+    """Note an answer, given before the run. `...` means not yet; "?" means: I do not know, show me."""
+    if id not in PREDICTIONS:
+        raise KeyError(f"There is no prediction {id!r}. There are: {', '.join(sorted(PREDICTIONS))}.")
+    if unanswered(answer):
+        _said.pop(id, None)
+        print(f'{id}  not yet: put your answer in place of the dots ("?" if you do not know), then run this cell.')
+        return
+    _said[id] = answer
+    print(f"{id}  noted: {show(answer)}. Now run the next cell.")
+
+
+def reveal(id: str, found: object, why: object = ...) -> None:
+    """Show what the run gave, beside the prediction; then ask why, and judge the reason by running it."""
+    if id not in _said:
+        print(f"{id}  not yet: predict in the cell above and run it. Then run this cell again.")
+        return
+    said, entry = _said[id], PREDICTIONS[id]
+    print(f"{id}  The run says: {show(found)}.")
+    if said == UNSURE:
+        print("    You left it open. Now you know what happens; find out why.")
+    elif same(said, found):
+        print(f"    You said: {show(said)}. The same.")
+    else:
+        belief = recognise(said, entry.beliefs, same)
+        print(f"    You said: {show(said)}. It differs.")
+        print(f'    People say so who think: "{belief}"' if belief else f"    {entry.look}")
+    _ask(entry.why, why)
+
+
+def _ask(question: Why, letter: object) -> None:
+    if unanswered(letter):
+        print(f"    {question.text}")
+        for key, reason in question.reasons.items():
+            print(f"      {key}  {reason.text}")
+        print('    Choose: write why="a", why="b" or why="c" into this cell and run it again.')
+        return
+    key = str(letter).strip().lower()
+    if key not in question.reasons:
+        print(f"    {show(letter)} is none of the reasons: write one of {', '.join(question.reasons)}.")
+        return
+    refuted = question.refute(key)
+    if refuted is None:
+        tried = "; ".join(question.cases)
+        print(f"    Reason {key} holds: {question.reasons[key].text}")
+        print(f"    It was tried on: {tried}")
+    else:
+        case, expected, found = refuted
+        print(f'    Reason {key} does not hold: "{question.reasons[key].text}"')
+        print(f"    For  {case.code}  it expects {show(expected)}; the run says {show(found)}.")

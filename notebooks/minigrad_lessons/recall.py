@@ -1,0 +1,26 @@
+"""Recall: questions about earlier lessons, answered from memory before a new one begins."""
+
+from minigrad_lessons.bank import QUESTIONS
+from minigrad_lessons.bank.kinds import recognise
+from minigrad_lessons.values import UNSURE, same, show, unanswered
+
+
+def recall(id: str, answer: object = ...) -> None:
+    """Ask a question of the bank, and judge the answer by running it. It may be repeated as often as one likes."""
+    if id not in QUESTIONS:
+        raise KeyError(f"There is no question {id!r}. There are: {', '.join(sorted(QUESTIONS))}.")
+    question = QUESTIONS[id]
+    print(f"{id}  {question.text}")
+    if unanswered(answer):
+        print("      not yet")
+        return
+    found = question.run()
+    if answer == UNSURE:
+        print(f"      To find out: {question.look}")
+    elif same(answer, found):
+        print(f"      {show(answer)}: right.")
+    else:
+        belief = recognise(answer, question.beliefs, same)
+        thought = f'somebody says so who thinks: "{belief}"' if belief else "that is not what the run gives."
+        print(f"      {show(answer)}: {thought}")
+        print(f"      To find out: {question.look}")

@@ -1,0 +1,52 @@
+"""How an answer is compared with what a run gave, and how both are printed."""
+
+from collections.abc import Iterable
+
+UNSURE = "?"
+
+
+def unanswered(answer: object) -> bool:
+    """True while the three dots are still in place."""
+    return answer is ...
+
+
+def plain(value: object) -> object:
+    """A value as plain Python: a tensor becomes numbers, a tuple a list, a word loses its case and its blanks."""
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, str):
+        return value.strip().lower()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    return value
+
+
+def _words(value: object) -> object:
+    return "none" if value is None else value
+
+
+def same(answer: object, found: object) -> bool:
+    """True if both say the same. True is not 1 here: a yes is no number. The word "None" stands for None."""
+    a, b = _words(plain(answer)), _words(plain(found))
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(i, j) for i, j in zip(a, b))
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= 1e-3 * max(1.0, abs(b))
+    return bool(a == b)
+
+
+def show(value: object) -> str:
+    """A value for printing: three digits at most, so that the text is the same on every machine."""
+    if hasattr(value, "tolist"):
+        return show(value.tolist())
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(show(item) for item in value) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(show(item) for item in value) + ("," if len(value) == 1 else "") + ")"
+    return str(value)

@@ -1,0 +1,301 @@
+"""The source of lesson 1. `python -m minigrad_lessons.build 01` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 1: Tensors and leaves
+#
+# What does a tensor know that an array does not? What is a **leaf**, and why does almost everybody guess it wrong?
+#
+# About 40 minutes. You predict first, then you run. A wrong prediction is the useful kind: it shows you which rule
+# you had in mind. Change any cell you like and run it again; nothing here can break.
+#
+# The first line below is a promise. minigrad gives its tensors PyTorch's names and PyTorch's behaviour, so what you
+# learn here you can paste into PyTorch. Near the end you will see it happen.
+
+# %% id=setup
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_lessons import check, predict, recall, reveal, same_in_torch, state_table
+from minigrad_widgets import Inspector, state_card
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Before we start: what you bring along
+#
+# Five questions about arrays and the chain rule. Answer from memory: put a value in place of the dots and run the
+# cell. `"?"` means "I do not know" and tells you how to find out.
+
+# %% id=recall tags=recall,answer
+recall("q0.1", ...)
+recall("q0.2", ...)
+recall("q0.3", ...)
+recall("q0.4", ...)
+recall("q0.5", ...)
+
+# %% [markdown] id=more-than-array
+# ## More than an array
+#
+# Here are two tensors. `w` was written down by hand. `y` was computed from it.
+
+# %% id=two-tensors
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = w * 3
+print("the array in y:", y.tolist())
+print("the tensor y:  ", y)
+
+# %% [markdown] id=two-tensors-note
+# The array holds the numbers, and that is all. The tensor also knows **where the numbers came from**: `grad_fn` names
+# the multiplication. It is an object, a *node*, and it knows how to send a gradient back to `w`.
+#
+# The **state card** shows everything that a tensor knows besides its numbers.
+
+# %% id=card tags=card
+state_card(w=w, y=y)
+
+# %% [markdown] id=belief-wanted tags=belief
+# Both require grad: `y` took that over from `w`. But `w` says `is_leaf` True and has no `grad_fn`; `y` says `is_leaf`
+# False, and has one. What does `is_leaf` mean?
+#
+# ## A belief that many people hold
+#
+# > "A leaf is a tensor that I want gradients for."
+#
+# It sounds right, for `w` at least. Test it on a tensor that nobody wants gradients for:
+
+# %% id=belief-wanted-run tags=refutation
+data = torch.tensor([5.0, 6.0])
+print("data.requires_grad:", data.requires_grad)
+print("data.is_leaf:      ", data.is_leaf)
+
+# %% [markdown] id=predict-intro tags=section:predict
+# A leaf, and no gradient wanted. So the belief is false. "Leaf" says nothing about your wishes. What is it then?
+# Collect evidence.
+#
+# ## Predict, then run
+#
+# Each question below is two cells. In the first, write your prediction in place of the dots, and run it. The second
+# runs the program, tells you what happened and asks **why**: give your reason by adding `why="a"` (or b, or c) before
+# the last bracket, and run it again. Your reason is tested on programs that you have not seen.
+
+# %% id=p1 tags=predict,answer
+# An operation on a tensor that does not require grad:
+#     c = data * 3
+# Is c a leaf?  True or False
+predict("1.1", ...)
+
+# %% id=r1 tags=reveal,answer
+c = data * 3
+reveal("1.1", c.is_leaf)
+
+# %% id=p2 tags=predict,answer
+# The same operation on w, which does require grad. But this time inside no_grad:
+#     with torch.no_grad():
+#         q = w * 3
+# Is q a leaf?  True or False
+predict("1.2", ...)
+
+# %% id=r2 tags=reveal,answer
+with torch.no_grad():
+    q = w * 3
+reveal("1.2", q.is_leaf)
+
+# %% id=p3 tags=predict,answer
+# What is a leaf good for? backward() writes gradients into leaves. w and data are leaves, both.
+#     (w * data).sum().backward()
+# How many of the two have a .grad afterwards, one that is not None?  0, 1 or 2
+predict("1.3", ...)
+
+# %% id=r3 tags=reveal,answer
+(w * data).sum().backward()
+reveal("1.3", sum(leaf.grad is not None for leaf in (w, data)))
+
+# %% id=p4 tags=predict,answer
+# A name that ends in _ changes a tensor in place. e begins as a leaf, a tensor of zeros.
+#     e = torch.zeros(2)
+#     e.add_(w)
+# Is e a leaf now?  True or False
+predict("1.4", ...)
+
+# %% id=r4 tags=reveal,answer
+e = torch.zeros(2)
+e.add_(w)
+reveal("1.4", e.is_leaf)
+
+# %% id=p5 tags=predict,answer
+# A layer of a network makes its own weight and bias.
+#     layer = torch.nn.Linear(2, 1)
+#     x = torch.tensor([[5.0, 6.0]])
+# How many leaves are among layer.weight, layer.bias, x and layer(x)?
+predict("1.5", ...)
+
+# %% id=r5 tags=reveal,answer
+layer = torch.nn.Linear(2, 1)
+x = torch.tensor([[5.0, 6.0]])
+four = [layer.weight, layer.bias, x, layer(x)]
+reveal("1.5", sum(t.is_leaf for t in four))
+
+# %% [markdown] id=rule
+# ### The rule
+#
+# By now you may have it. A tensor is a leaf when **no recorded operation made it**: its `grad_fn` is None. And an
+# operation is recorded only if recording is on *and* one of its inputs requires grad. A tensor that needs no gradient
+# has nothing to record, so it is a leaf too, however much was computed to get it.
+
+# %% id=rule-run
+for t in (w, data, data * 3, q, e, layer.weight, layer(x)):
+    print(f"is_leaf: {t.is_leaf!s:5}   grad_fn is None: {t.grad_fn is None}")
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## Watch a gradient reach a leaf
+#
+# `record()` writes down everything that happens, and the inspector replays it. First one more prediction: the
+# backward pass of this program runs a number of **nodes**, one after the other.
+
+# %% id=p6 tags=predict,answer
+#     loss = (a * data).sum()
+#     loss.backward()
+# `a` requires grad, `data` does not. How many nodes does backward() run?
+predict("1.6", ...)
+
+# %% id=r6 tags=reveal,answer
+with record() as trace:
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    loss = (a * data).sum()
+    loss.backward()
+reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
+
+# %% [markdown] id=inspector-note
+# Now step through it: click the picture below, then press → and ←. Find three things on the way.
+#
+# - Which node runs first? It belongs to the **last** line of the forward program.
+# - What is the last node called? It is the only one that stands for a leaf. Where is one for `data`?
+# - At which step does `a.grad` appear?
+
+# %% id=inspector tags=inspector
+Inspector(trace)
+
+# %% [markdown] id=worked-intro tags=section:exercises
+# No edge leads to `data`. It is a leaf, but nobody asked for its gradient, so the graph does not know it. Two
+# questions, then, and they have nothing to do with each other: **is it a leaf** (was it made by a recorded operation)
+# and **does it require grad** (does somebody want its gradient).
+#
+# ## Worked example: say why
+#
+# A function that does not only answer, but gives the reason. Read it, then run it.
+
+# %% id=worked tags=worked
+def reason(t):
+    if t.grad_fn is not None:
+        return f"no leaf: made by {t.grad_fn.name()}"
+    if t.requires_grad:
+        return "leaf: nothing made it, and its gradient is wanted"
+    return "leaf: nothing was recorded, no gradient is wanted"
+
+
+for t in (w, data, w * 3, data * 3):
+    print(reason(t))
+
+# %% [markdown] id=faded-intro
+# ## Faded example: twelve tensors
+#
+# The first three are done. Put `True` (a leaf) or `False` in place of the dots. Decide from the text alone; the check
+# runs all twelve.
+
+# %% id=faded tags=faded,answer,check
+answers = {
+    "torch.ones(2)": True,
+    "torch.ones(2, requires_grad=True)": True,
+    "w * 2": False,
+    "data * 2": ...,
+    "w.clone()": ...,
+    "w.detach()": ...,
+    "w[0]": ...,
+    "w.sum()": ...,
+    "torch.ones_like(w)": ...,
+    "layer.weight": ...,
+    "layer(x)": ...,
+    "(w * 2).detach().requires_grad_()": ...,
+}
+check.twelve(answers, w=w, data=data, layer=layer, x=x)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: a result without arithmetic
+#
+# Return a tensor that is made from the leaf `w` and is **not** a leaf. But compute nothing: no adding, no
+# multiplying, not even by 1. There are many ways.
+
+# %% id=open1 tags=open,answer,check
+def build(w):
+    return ...
+
+
+check.non_leaf(build)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: back to a leaf, in two ways
+#
+# `y` is a result, no leaf. Write two functions that each return a **leaf** with the same numbers, in truly different
+# ways. The check also tells you whether your leaf shares its memory with `y`. That will matter in lesson 8.
+
+# %% id=open2 tags=open,answer,check
+def first_way(y):
+    return ...
+
+
+def second_way(y):
+    return ...
+
+
+check.two_ways(first_way, second_way)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+#
+# The program below gets its library as an argument. It runs once with minigrad and once with PyTorch. It also shows
+# what happens if you ask for a gradient where nothing was recorded.
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    data = torch.tensor([5.0, 6.0])
+    print(w, data, w * data, data * 3)
+    (w * data).sum().backward()
+    print(w.grad, data.grad)
+    try:
+        data.sum().backward()
+    except RuntimeError as error:
+        print(error)
+
+# %% [markdown] id=torch-note
+# Remember that message. "Does not require grad and does not have a grad_fn" is this lesson in one line: `data.sum()`
+# is a leaf that nobody wants a gradient for.
+
+# %% id=error tags=raises-exception
+loss = (w.detach() * data).sum()
+loss.backward()
+
+# %% [markdown] id=summary-intro tags=section:summary
+# The same error, and in a long program it is harder to see: somewhere a `detach()` has cut the history off.
+#
+# ## Summary
+#
+# This table was made by running each line, just now.
+
+# %% id=summary tags=summary
+with torch.no_grad():
+    unrecorded = w + 1
+state_table({
+    "written down": torch.tensor([1.0, 2.0]),
+    "written down, requires_grad=True": w,
+    "an operation, no input requires grad": data + 1,
+    "an operation, an input requires grad": w + 1,
+    "the same under no_grad": unrecorded,
+    "a result, then detach()": (w + 1).detach(),
+    "a parameter of a layer": layer.bias,
+})
+
+# %% [markdown] id=next
+# **leaf**: `grad_fn` is None, no recorded operation made it.<br>
+# **gets a `.grad`**: a leaf that also requires grad.
+#
+# Next: who sets `requires_grad`, and why it cannot be switched off on a result (lesson 2). What the node in `grad_fn`
+# is, and how to call it yourself (lesson 3).

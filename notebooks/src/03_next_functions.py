@@ -1,0 +1,294 @@
+"""The source of lesson 3. `python -m minigrad_lessons.build 03` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 3: grad_fn and next_functions, walked by hand
+#
+# Behind every result stands a node. Nodes point to nodes, and along these pointers the gradient travels back. Today
+# you take the gradient by the hand and lead it all the way, without `backward()`.
+#
+# About 40 minutes. Predict first, then run.
+
+# %% id=setup
+import weakref
+
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_lessons import check, edge_table, predict, recall, reveal, same_in_torch
+from minigrad_widgets import Inspector
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lesson 1, from memory. `"?"` means "I do not know".
+
+# %% id=recall tags=recall,answer
+recall("q1.1", ...)
+recall("q1.2", ...)
+recall("q1.3", ...)
+recall("q1.4", ...)
+recall("q1.5", ...)
+
+# %% [markdown] id=program-intro
+# ## A program and its graph
+#
+# Two leaves, a product, a sum.
+
+# %% id=program
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.tensor([3.0, 4.0], requires_grad=True)
+z = x * y
+total = z.sum()
+print(total)
+print(total.grad_fn.name())
+
+# %% [markdown] id=program-note
+# `total.grad_fn` is a node. Its `next_functions` says where the gradient goes next. It is a tuple of **pairs**: a node
+# and an integer, one pair for each input of the operation. The sum had one input, so there is one pair:
+
+# %% id=first-look
+for below, integer in total.grad_fn.next_functions:
+    print(below.name(), integer)
+    print("Is it z's own node?", below is z.grad_fn)
+
+# %% [markdown] id=belief-tensors tags=belief
+# ## A belief: the graph holds my tensors
+#
+# > "A graph of tensors: `total` points to `z`, and `z` points to `x` and `y`."
+#
+# Then `z` would have to stay alive as long as `total` does. Throw `z` away and look. (A weak reference sees a tensor
+# without keeping it alive.)
+
+# %% id=belief-tensors-run tags=refutation
+spy = weakref.ref(z)
+del z
+print("z is still there:", spy() is not None)
+total.backward()
+print("and backward still works:", x.grad.tolist(), y.grad.tolist())
+
+# %% [markdown] id=belief-integer tags=belief
+# The graph is made of **nodes**, not of tensors. `z` is gone and nothing is missing. A node keeps only the values that
+# its own formula needs: the product kept `x` and `y`, the sum kept nothing.
+#
+# ## A second belief: the integer is always 0
+#
+# > "The second thing in the pair is always 0. I never saw anything else."
+#
+# Almost true, and so the false half stays hidden. `split` is an operation with **several** outputs:
+
+# %% id=belief-integer-run tags=refutation
+top, bottom = torch.tensor([[1.0], [2.0]], requires_grad=True).split(1)
+for below, integer in (top * bottom).grad_fn.next_functions:
+    print(below.name(), integer)
+
+# %% [markdown] id=predict-intro tags=section:predict
+# ## Predict, then run
+#
+# As in lesson 1: predict in the first cell, run the second, then give a reason with `why=`.
+
+# %% id=p1 tags=predict,answer
+# x requires grad, 5 is a plain number.
+#     z = x * 5
+# How many pairs are in z.grad_fn.next_functions?  A number
+predict("3.1", ...)
+
+# %% id=r1 tags=reveal,answer
+z = x * 5
+reveal("3.1", len(z.grad_fn.next_functions))
+
+# %% id=p2 tags=predict,answer
+# The same tensor twice. There are two inputs, so there are two pairs.
+#     z = x * x
+# How many different nodes are in these two pairs?  A number
+predict("3.2", ...)
+
+# %% id=r2 tags=reveal,answer
+z = x * x
+reveal("3.2", len({node for node, _ in z.grad_fn.next_functions}))
+
+# %% id=p3 tags=predict,answer
+# split has three outputs here. Only the last two are used.
+#     a, b, c = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True).split(1)
+# Which integers are in (b * c).grad_fn.next_functions?  A list, such as [7, 7]
+predict("3.3", ...)
+
+# %% id=r3 tags=reveal,answer
+a, b, c = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True).split(1)
+reveal("3.3", [integer for _, integer in (b * c).grad_fn.next_functions])
+
+# %% id=p4 tags=predict,answer
+# Follow the first pair, again and again, until it goes no further. You pass the sum and the product.
+#     total = (x * y).sum()
+# What is the walk's last stop? The name of its class, as a word in quotes
+predict("3.4", ...)
+
+# %% id=r4 tags=reveal,answer
+total = (x * y).sum()
+node = total.grad_fn
+while node is not None and node.next_functions:
+    node = node.next_functions[0][0]
+reveal("3.4", type(node).__name__)
+
+# %% id=p5 tags=predict,answer
+# A node can be called, like a function: a gradient goes in, the gradients of its inputs come out.
+#     x.grad = None
+#     dx, dy = (x * y).grad_fn(torch.ones(2))
+# Is x.grad still None?  True or False
+predict("3.5", ...)
+
+# %% id=r5 tags=reveal,answer
+x.grad = None
+dx, dy = (x * y).grad_fn(torch.ones(2))
+reveal("3.5", x.grad is None)
+
+# %% id=p6 tags=predict,answer
+# Look at the gradient dx that came out of that call.
+# Does it require grad?  True or False
+predict("3.6", ...)
+
+# %% id=r6 tags=reveal,answer
+reveal("3.6", dx.requires_grad)
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## Take it in your own hands
+#
+# The inspector has a lens for this: **traversal**. Nothing runs by itself. You click a node that has a gradient
+# waiting, and it is called; what comes out waits at the nodes below. The Python that you would write is shown beside
+# it. On each edge stands its integer.
+
+# %% id=inspector tags=inspector
+with record() as trace:
+    m = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    p, q = m.unbind()
+    total = (q * p).sum()
+    total.backward()
+Inspector(trace, lens="traversal")
+
+# %% [markdown] id=inspector-note
+# - The product has two edges to the **same** node, with the integers 1 and 0. Why in this order?
+# - `UnbindBackward0` shows that gradients are missing until both have come. Call it too early: what does the inspector
+#   say?
+# - Call everything in an order that works. Where does the gradient end up?
+#
+# Then let the engine do it. The lens **backward** shows the order that it chose:
+
+# %% id=inspector-backward tags=inspector
+Inspector(trace, lens="backward")
+
+# %% [markdown] id=worked-intro tags=section:exercises
+# ## Worked example: a walk, one call at a time
+#
+# This is a whole backward pass without `backward()`. `no_grad` is there because of prediction 6: without it the walk
+# itself would be recorded.
+
+# %% id=worked tags=worked
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.tensor([3.0, 4.0], requires_grad=True)
+total = (x * y).sum()
+with torch.no_grad():
+    sum_node = total.grad_fn
+    dz = sum_node(torch.tensor(1.0))
+    product_node = sum_node.next_functions[0][0]
+    dx, dy = product_node(dz)
+    product_node.next_functions[0][0](dx)
+    product_node.next_functions[1][0](dy)
+print(x.grad, y.grad)
+
+# %% [markdown] id=faded-intro
+# The derivative of the sum of x·y by x is y, and by y it is x. That is what arrived. Note one thing: a node with one
+# input gives back **a tensor**; a node with two gives back **a tuple**.
+#
+# ## Faded example: `walk(node, grad)`
+#
+# Now for any tree. Two blanks are left: when is there nothing to visit, and what to do with the node below?
+
+# %% id=faded tags=faded,answer,check
+def walk(node, grad):
+    results = node(grad)
+    if not isinstance(results, tuple):
+        results = (results,)
+    for (below, _), result in zip(node.next_functions, results):
+        if below is ...:
+            continue
+        walk(..., result)
+
+
+check.walk(walk)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: choose the integers
+#
+# `m` has three rows. Return a tensor whose node has four pairs, all with the same `UnbindBackward0`, and with the
+# integers **2, 0, 1, 2**. (`torch.stack` takes a list of tensors: one input each.)
+
+# %% id=open1 tags=open,answer,check
+def build(m):
+    return ...
+
+
+check.integers(build, [2, 0, 1, 2])
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: drown the walk
+#
+# `walk` works on trees. If a result is used **twice**, two ways lead down to its node, and `walk` takes both. Build a
+# graph of at most 20 nodes on which `walk` would make more than 1,000 calls.
+
+# %% id=open2 tags=open,answer,check
+def build_diamonds():
+    a = torch.tensor(1.0, requires_grad=True)
+    return a * ...
+
+
+check.diamond(build_diamonds)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# The sums that `walk` leaves in `.grad` are still right: it brings every part, one by one. But it calls a node once
+# for each *way* to it, each time with a part of its gradient. `backward()` waits until all parts have come and runs
+# each node **once**. How it knows when to wait is lesson 4.
+#
+# ## The same thing in PyTorch
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    _, b = torch.tensor([[3.0, 4.0], [5.0, 6.0]], requires_grad=True).unbind()
+    z = x * b * 5
+    for node in (z.grad_fn, z.grad_fn.next_functions[0][0]):
+        for below, integer in node.next_functions:
+            print(node.name(), "->", None if below is None else below.name(), integer)
+    end = node.next_functions[0][0]
+    print(end.variable is x, end.next_functions)
+    print(node(torch.ones(2)))
+    print(end(torch.ones(2)), x.grad)
+
+# %% [markdown] id=error-note
+# One more thing about calling nodes. After `backward()`, a node has let go of the values that its formula needs:
+
+# %% id=error tags=raises-exception
+total = (x * y).sum()
+total.backward()
+total.grad_fn.next_functions[0][0](torch.ones(2))
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Made by running each line, just now.
+
+# %% id=summary tags=summary
+first, second = m.unbind()
+edge_table({
+    "x": x,
+    "y": y,
+    "x * y": x * y,
+    "x * x": x * x,
+    "x * 5": x * 5,
+    "second * first": second * first,
+    "(x * y).sum()": (x * y).sum(),
+})
+
+# %% [markdown] id=next
+# **A pair** in `next_functions`: a node, and which of *its* outputs this input was. **`(None, 0)`**: this input needs
+# no gradient. **The end**: an `AccumulateGrad`, one for each leaf; call it, and it adds to the leaf's `.grad`.
+#
+# Next: the engine, which does this walk without drowning (lesson 4).
