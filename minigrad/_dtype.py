@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Size", "default_dtype", "dtype", "from_numpy_dtype", "result_dtype"]
+__all__ = ["Size", "default_dtype", "dtype", "from_numpy_dtype", "promote_types", "result_dtype"]
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -74,15 +74,18 @@ def result_dtype(x: Any, y: Any) -> np.dtype[Any]:
     if x.dtype is y.dtype:
         return x.dtype  # type: ignore[no-any-return]  # an array's dtype is Any here
     if (x.ndim == 0) == (y.ndim == 0):
-        return _promote(x.dtype, y.dtype)
+        return promote_types(x.dtype, y.dtype)
     array, scalar = (x, y) if y.ndim == 0 else (y, x)
     if _CATEGORY[scalar.dtype.kind] <= _CATEGORY[array.dtype.kind]:
         return array.dtype  # type: ignore[no-any-return]  # an array's dtype is Any here
-    return _promote(array.dtype, scalar.dtype)
+    return promote_types(array.dtype, scalar.dtype)
 
 
-def _promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
-    """Integers never widen a float: int64 with float32 is float32 in PyTorch, float64 in NumPy."""
+def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of two dtypes together.
+
+    Integers never widen a float: int64 with float32 is float32 in PyTorch, float64 in NumPy.
+    """
     if _CATEGORY[a.kind] != _CATEGORY[b.kind] and "f" in (a.kind, b.kind):
         return a if a.kind == "f" else b
     return np.promote_types(a, b)

@@ -20,15 +20,6 @@ __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mod
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class ThreadState(threading.local):
-    """What is switched on in this thread."""
-
-    grad_enabled: bool = True
-    inference: bool = False
-    saved_tensors_hooks: tuple[Any, ...] = ()
-    observer: Any = None
-
-
 class Unusual:
     """How many unusual things are on in any thread. One truth test of `count` per op covers them all:
     only where it is not zero does an op look at its thread's `ThreadState`."""
@@ -46,8 +37,39 @@ class Unusual:
                 self.count += n
 
 
-LOCAL = ThreadState()
 UNUSUAL = Unusual()
+
+
+class Share:
+    """What one thread's grad modes add to `UNUSUAL`; given back when the thread ends with a mode still off."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, n: int) -> None:
+        """One more (or one less) unusual mode of this thread."""
+        self.count += n
+        UNUSUAL.add(n)
+
+    def __del__(self) -> None:
+        UNUSUAL.add(-self.count)
+
+
+class ThreadState(threading.local):
+    """What is switched on in this thread."""
+
+    grad_enabled: bool = True
+    inference: bool = False
+    saved_tensors_hooks: tuple[Any, ...] = ()
+    observer: Any = None
+
+    def __init__(self) -> None:
+        self.share = Share()  # each thread comes through here when it first looks
+
+
+LOCAL = ThreadState()
 
 
 def is_grad_enabled() -> bool:
@@ -63,7 +85,7 @@ def is_inference_mode_enabled() -> bool:
 def switch(grad_enabled: bool, inference: bool | None = None) -> None:
     """Set this thread's modes, and count those that are not the usual ones."""
     inference = LOCAL.inference if inference is None else inference
-    UNUSUAL.add((LOCAL.grad_enabled - grad_enabled) + (inference - LOCAL.inference))
+    LOCAL.share.add((LOCAL.grad_enabled - grad_enabled) + (inference - LOCAL.inference))
     changed = LOCAL.grad_enabled != grad_enabled
     LOCAL.grad_enabled, LOCAL.inference = grad_enabled, inference
     if changed and LOCAL.observer is not None:

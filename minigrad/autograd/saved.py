@@ -199,7 +199,7 @@ def check_versions(node: Any) -> None:
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
     what = f"[torch.{from_numpy_dtype(array.dtype).type_name}Tensor {list(array.shape)}]"
-    maker = "" if grad_fn is None else re.sub("Backward[0-9]*$", "", grad_fn.name())
+    maker = "" if grad_fn is None else re.sub("Backward0?([0-9]*)$", r"\1", grad_fn.name())
     whose = f", which is output {output_nr} of {maker}," if maker else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

@@ -122,13 +122,18 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool(np.array_equal(input.array, other.array))
 
 
+def truth(array: Any, input: Tensor) -> Tensor:
+    """A bool result; for uint8 it is uint8, as in PyTorch's early days."""
+    return plain(array.astype(np.uint8) if input.array.dtype == np.uint8 else array)
+
+
 def any_(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not zero."""
-    return plain(np.any(input.array, axis=dim, keepdims=keepdim))
+    return truth(np.any(input.array, axis=dim, keepdims=keepdim), input)
 
 
 def all_(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are not zero."""
-    return plain(np.all(input.array, axis=dim, keepdims=keepdim))
+    return truth(np.all(input.array, axis=dim, keepdims=keepdim), input)
 
 

@@ -104,7 +104,7 @@ class Addmm(Node):
 def same_dtype(a: Tensor, b: Tensor, names: str) -> None:
     """Products do not promote."""
     if a.array.dtype != b.array.dtype:
-        kind = {"float32": "float", "float64": "double", "int64": "long long", "int32": "int", "float16": "c10::Half",
+        kind = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
                 "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
         x, y = kind[a.dtype.name], kind[b.dtype.name]
         if names == "mat":
@@ -127,6 +127,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
             raise RuntimeError(f"{name} must be a matrix")
     check_inner(input, mat2)
     same_dtype(input, mat2, "mat")
+    if input.array.dtype.kind == "b":
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     return Mm.forward(input, mat2)
 
 

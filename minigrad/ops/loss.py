@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import Size
+from minigrad._dtype import Size, from_numpy_dtype, result_dtype
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2
-from minigrad.ops._meet import meet
+from minigrad.ops._meet import broadcast_shape, meet
 from minigrad.ops.pointwise import Abs, Sub
-from minigrad.ops.reduce import Mean, Sum
+from minigrad.ops.reduce import mean, sum_
+from minigrad.ops.shape import Expand
 
 __all__ = ["l1_loss", "mse_loss"]
 
@@ -50,12 +51,17 @@ def checked(reduction: str) -> str:
     return reduction
 
 
-def warn_of_sizes(input: Tensor, target: Tensor) -> None:
-    """PyTorch's warning about a loss over operands of different sizes."""
-    if input.array.shape != target.array.shape:
+def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both operands in one shape; with PyTorch's warning where they have to be broadcast to it."""
+    m, n = input.array.shape, target.array.shape
+    if m != n:
         warnings.warn(f"Using a target size ({Size(target.array.shape)}) that is different to the input size "
                       f"({Size(input.array.shape)}). This will likely lead to incorrect results due to broadcasting. "
                       "Please ensure they have the same size.", UserWarning, stacklevel=3)
+        shape = broadcast_shape(m, n)
+        input = input if m == shape else Expand.forward(input, shape)
+        target = target if n == shape else Expand.forward(target, shape)
+    return input, target
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -66,13 +72,15 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         RuntimeError: if the shapes do not broadcast.
     """
     checked(reduction)
-    warn_of_sizes(input, target)
+    input, target = together(input, target)
+    dtype = from_numpy_dtype(result_dtype(input.array, target.array))
+    if not dtype.is_floating_point:
+        raise NotImplementedError(f"\"mse_cpu\" not implemented for '{dtype.type_name}'")
     return MseLoss.forward(input, target, reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or none) of the absolute differences; errors as `mse_loss`."""
     checked(reduction)
-    warn_of_sizes(input, target)
-    apart = Abs.forward(Sub.forward(input, target))
-    return apart if reduction == "none" else Mean.forward(apart) if reduction == "mean" else Sum.forward(apart)
+    apart = Abs.forward(Sub.forward(*together(input, target)))
+    return apart if reduction == "none" else mean(apart) if reduction == "mean" else sum_(apart)

@@ -23,6 +23,10 @@ Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
 
 
+NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                 "mask, use the `~` or `logical_not()` operator instead.")
+
+
 class Add(Node):
     __slots__ = ()
 
@@ -56,8 +60,7 @@ class Sub(Node):
             raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                                "`logical_xor()` operator instead.")
         if x.dtype.kind == "b" or y.dtype.kind == "b":
-            raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
-                               "to invert a mask, use the `~` or `logical_not()` operator instead.")
+            raise RuntimeError(NO_BOOL_MINUS)
         if x.shape == y.shape and x.dtype is y.dtype:
             return record2(Sub, x - y, a, b)
         x, y, fit = meet(x, y)
@@ -102,6 +105,8 @@ class Rsub(Node, number=1):
 
     @staticmethod
     def forward(a: Tensor, c: Operand) -> Any:
+        if a.array.dtype.kind == "b":
+            raise RuntimeError(NO_BOOL_MINUS)
         x, c = weak(a.array, c)
         return c if c is NotImplemented else record1(Rsub, c - x, a)
 
@@ -231,6 +236,8 @@ class PowTensor(Node, name="Pow", number=1):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         x, y, fit = meet(a.array, b.array)
+        if x.dtype.kind == "b":
+            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
         if x.dtype.kind != "f" and (y < 0).any():
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         z = np.power(x, y)
@@ -340,6 +347,8 @@ class Abs(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
+        if a.array.dtype.kind == "b":
+            raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
         return record1(Abs, abs(a.array), a, (a,))
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -351,7 +360,7 @@ class Sign(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        return record1(Sign, WORDS.sign(a.array), a)
+        return record1(Sign, a.array if a.array.dtype.kind == "b" else WORDS.sign(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.zeros(g.shape, xp.dtype(g))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._dtype import promote_types
 from minigrad._tensor import Tensor, owned
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.graph import ManyOutputs, Node
@@ -207,7 +208,9 @@ class Stack(Node):
 
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
-        return record_n(Stack, np.stack([v.array for v in tensors], dim), tuple(tensors), (), (dim,))
+        arrays = [v.array for v in tensors]
+        dtype, fit = joined(arrays)
+        return record_n(Stack, np.stack(arrays, dim, dtype=dtype, casting="unsafe"), tuple(tensors), (), (dim,), fit)
 
     def backward(self, xp: Any, g: Any, dim: int) -> tuple[Any, ...]:
         front = (slice(None),) * dim
@@ -221,13 +224,19 @@ class Cat(Node):
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
         arrays = [v.array for v in tensors]
         ends = tuple(np.cumsum([x.shape[dim] for x in arrays]).tolist())
-        dtype = functools.reduce(np.promote_types, [x.dtype for x in arrays])
-        fit = None if all(x.dtype is dtype for x in arrays) else tuple([(x.shape, x.dtype) for x in arrays])
-        return record_n(Cat, np.concatenate(arrays, dim, dtype=dtype), tuple(tensors), (), (dim, ends), fit)
+        dtype, fit = joined(arrays)
+        out = np.concatenate(arrays, dim, dtype=dtype, casting="unsafe")
+        return record_n(Cat, out, tuple(tensors), (), (dim, ends), fit)
 
     def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...]) -> tuple[Any, ...]:
         front = (slice(None),) * dim
         return tuple([xp.getitem(g, (*front, slice(start, end))) for start, end in zip((0, *ends), ends, strict=False)])
+
+
+def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
+    """The dtype in which arrays are joined, and what the engine must undo for each (`Node.fit`)."""
+    dtype = functools.reduce(promote_types, [x.dtype for x in arrays])
+    return dtype, None if all(x.dtype is dtype for x in arrays) else tuple([(x.shape, x.dtype) for x in arrays])
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
