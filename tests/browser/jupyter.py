@@ -34,9 +34,9 @@ from jupyter_client import BlockingKernelClient
 client = BlockingKernelClient(connection_file=sys.argv[1])
 client.load_connection_file()
 client.start_channels()
-client.wait_for_ready(timeout=30)
+client.wait_for_ready(timeout=60)
 asked = {"it": sys.argv[2]}
-reply = client.execute_interactive("", user_expressions=asked, timeout=30, output_hook=lambda message: None)
+reply = client.execute_interactive("", user_expressions=asked, timeout=60, output_hook=lambda message: None)
 found = reply["content"]["user_expressions"]["it"]
 client.stop_channels()
 if found["status"] != "ok":
@@ -68,22 +68,22 @@ class Lab:
         nbformat.write(notebook, self.folder / name)
         return name
 
-    def session(self, name: str) -> dict[str, Any] | None:
-        """The session of a notebook, once its kernel is idle and the page is connected to it."""
+    def session(self, name: str, idle: bool = True) -> dict[str, Any] | None:
+        """The session of a notebook; by default only once its kernel is idle and the page is connected to it."""
         for session in self.ask("api/sessions"):
             kernel = session["kernel"] or {}
-            idle = kernel.get("execution_state") == "idle" and kernel.get("connections", 0) >= 1
-            if session["path"] == name and idle:
+            rests = kernel.get("execution_state") == "idle" and kernel.get("connections", 0) >= 1
+            if session["path"] == name and (rests or not idle):
                 return dict(session)
         return None
 
     def evaluate(self, name: str, code: str) -> str:
-        """What an expression is in a notebook's kernel, as text."""
-        session = self.session(name)
-        assert session is not None, f"{name} has no idle kernel"
+        """What an expression is in a notebook's kernel, as text; it waits its turn behind the cells."""
+        session = self.session(name, idle=False)
+        assert session is not None, f"{name} has no kernel"
         file = self.home / "runtime" / f"kernel-{session['kernel']['id']}.json"
         # In a process of its own: the browser's driver keeps an event loop here, and the client wants another one.
-        answer = subprocess.run([sys.executable, "-c", ASK, file, code], capture_output=True, text=True, timeout=60)
+        answer = subprocess.run([sys.executable, "-c", ASK, file, code], capture_output=True, text=True, timeout=120)
         assert answer.returncode == 0, answer.stderr
         return str(json.loads(answer.stdout))
 

@@ -21,6 +21,7 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 from playwright.sync_api import Browser, Locator, Page
 
 from minigrad.recorder import Trace
+from minigrad_widgets import Inspector
 from tests.browser.jupyter import Lab, await_idle, chrome, lab, open_notebook, run_all
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -186,3 +187,47 @@ def test_a_step_is_quick(page: Page, server: Lab, size: int) -> None:
     nodes = root.locator("[data-node]").count()
     print(f"\na step at {nodes} nodes: median {middle:.2f} ms, p95 {slow:.2f} ms, {len(times)} steps")
     assert size > 200 or middle < 16
+
+
+def test_the_page_plays_alone(page: Page, tmp_path: Path) -> None:
+    """`to_html()`: no server, no kernel, no requests."""
+    trace = Trace.from_dict(synthetic.diamond())
+    (tmp_path / "page.html").write_text(Inspector(trace).to_html(), encoding="utf-8")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "page.html").as_uri())
+    root = page.locator(".mg-root")
+    root.focus()
+    walk(page, root, trace)
+    assert asked == [(tmp_path / "page.html").as_uri()]
+
+
+def test_nothing_is_cut_or_overlaps(page: Page, tmp_path: Path) -> None:
+    """Every text fits into its box, and no two boxes touch."""
+    trace = Trace.from_dict(synthetic.layers(20))
+    (tmp_path / "page.html").write_text(Inspector(trace).to_html(), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    root = page.locator(".mg-root")
+    root.locator("button[title='show the whole graph']").click()
+    for _ in range(3):
+        root.locator("button[title='zoom in']").click()
+    for key in ["Home", *["ArrowRight"] * 20]:
+        root.press(key)
+    wrong = root.evaluate("""root => {
+      const wrong = [], boxes = [];
+      for (const node of root.querySelectorAll('[data-node]')) {
+        const box = node.querySelector('.mg-box').getBoundingClientRect();
+        for (const text of node.querySelectorAll('.mg-title, .mg-caption, .mg-word')) {
+          const { left, right, width } = text.getBoundingClientRect();
+          if (width > 0 && (left < box.left || right > box.right)) wrong.push(text.textContent);
+        }
+        for (const other of boxes) {
+          const beside = box.right < other.left || other.right < box.left;
+          const above = box.bottom < other.top || other.bottom < box.top;
+          if (!beside && !above) wrong.push('boxes overlap');
+        }
+        boxes.push(box);
+      }
+      return wrong;
+    }""")
+    assert wrong == []

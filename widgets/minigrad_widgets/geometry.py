@@ -13,7 +13,7 @@ from typing import Any
 from minigrad_widgets.text import shape_text
 
 HEIGHT = 46
-PORTS = 28.0
+PORTS = 34.0
 
 Data = dict[str, Any]
 Point = tuple[float, float]

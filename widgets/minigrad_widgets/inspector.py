@@ -34,7 +34,7 @@ PAGE = """<!doctype html>
 <style>
 {style}
 body {{ margin: 24px; background: #fff; }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #0d0f12; }} }}
+.mg-dark body {{ background: #0d0f12; }}
 </style>
 </head>
 <body>
@@ -77,6 +77,10 @@ class Inspector(anywidget.AnyWidget):
     def _known_node(self, proposal: dict[str, Any]) -> int | None:
         node = proposal["value"]
         return node if node is not None and 0 <= node < len(self._data["nodes"]) else None
+
+    @traitlets.validate("calls")
+    def _known_calls(self, proposal: dict[str, Any]) -> list[int]:
+        return [node for node in proposal["value"] if 0 <= node < len(self._data["nodes"])]
 
     @property
     def frame(self) -> dict[str, Any]:

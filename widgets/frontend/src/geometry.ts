@@ -5,6 +5,7 @@ import type { Trace } from "./types";
 export type Point = [x: number, y: number];
 
 export const HEIGHT = 46;
+const PORTS = 34;
 export const LAYER = 98;
 
 export interface Box {
@@ -78,7 +79,7 @@ function placed(trace: Trace): Drawing["boxes"] {
 
 /** Spreads `count` ports over a side of a box, close together and centred. */
 function spread(box: Box, count: number, at: number): number {
-  const gap = Math.min(28, (box.width - 28) / Math.max(1, count - 1));
+  const gap = Math.min(PORTS, (box.width - PORTS) / Math.max(1, count - 1));
   return box.x + (at - (count - 1) / 2) * gap;
 }
 

@@ -20,6 +20,11 @@ class PageModel implements Model {
   off(): void {}
 }
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const dress = (): void => void document.documentElement.classList.toggle("mg-dark", dark.matches);
+dark.addEventListener("change", dress);
+dress();
+
 for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad]")) {
   const data = document.getElementById(place.dataset["minigrad"] ?? "");
   render({ model: new PageModel(JSON.parse(data?.textContent ?? "{}")), el: place });
