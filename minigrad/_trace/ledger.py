@@ -50,6 +50,15 @@ class Ledger:
             storage.holders[kind] -= 1
             self.settle(storage)
 
+    def move(self, storage: Storage, key: int, size: int) -> None:
+        """All holders of a storage have another one now."""
+        if self.live.get(storage.key) is storage:
+            del self.live[storage.key]
+        if storage.kind != NONE:
+            self.totals[storage.kind] += size - storage.size
+        storage.key, storage.size = key, size
+        self.live[key] = storage
+
     def settle(self, storage: Storage) -> None:
         """Count a storage under its first kind of holder: parameter, saved, gradient, activation; or no more."""
         parameters, activations, saved, gradients = storage.holders

@@ -80,7 +80,11 @@ class Teller:
             "storage": storage.number, "bytes": nbytes, "value": index})
 
     def moved(self, tensor: int, key: int, size: int) -> None:
+        """A tensor has another array. Who saved the tensor has it too, unless other tensors share the old memory."""
         storage, kind = self.storages[tensor]
+        if storage.holders[PARAMETER] + storage.holders[ACTIVATION] == 1 and key not in self.ledger.live:
+            self.ledger.move(storage, key, size)
+            return
         self.ledger.drop(storage, kind)
         self.storages[tensor] = self.ledger.hold(key, size, kind), kind
 

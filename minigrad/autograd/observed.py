@@ -86,6 +86,8 @@ class Seen:
     def meet(self, t: Any) -> int:
         """Note a tensor that was not seen before."""
         array, node, key = t.array, t._grad_fn, id(t)
+        if t._rare is not None and id(t._rare.base) in self.tensors:
+            self.tensor(t._rare.base)  # taking a view can have given it another array
         above = None
         if node is not None:
             above = self.numbers.get(id(node))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,36 @@ from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "Observer"]
 
-MORE_CONTAINERS = 8  # how many lists and tuples an op leaves behind when recorded, for one when not
+
+class RarerCollections:
+    """A log makes many more containers than the program does. With a threshold that is as much higher, garbage
+    collections come about as often as they do without a recorder. It is the process's: recorders of several threads
+    share it, and a threshold that the user sets meanwhile stays."""
+
+    MORE = 8  # how many lists and tuples an op leaves behind when it is recorded, for one when it is not
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.Lock(), 0
+        self.usual = self.raised = gc.get_threshold()
+
+    def start(self) -> None:
+        """One more recorder is on."""
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                self.usual = gc.get_threshold()
+                self.raised = (min(self.usual[0] * self.MORE, 1 << 30), *self.usual[1:])
+                gc.set_threshold(*self.raised)
+
+    def stop(self) -> None:
+        """One less."""
+        with self.lock:
+            self.count -= 1
+            if self.count == 0 and gc.get_threshold() == self.raised:
+                gc.set_threshold(*self.usual)
+
+
+RARER = RarerCollections()
 
 
 class Observer:
@@ -45,17 +75,14 @@ class Observer:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         LOCAL.observer = self
         UNUSUAL.add(1)
-        # a log makes many more containers than the program does; with a threshold that is as much higher, garbage
-        # collections come about as often as they do without a recorder
-        self.threshold = gc.get_threshold()
-        gc.set_threshold(min(self.threshold[0] * MORE_CONTAINERS, 1 << 30), *self.threshold[1:])
+        RARER.start()
         return self.trace
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
         """Stop listening; name the tensors that these variables hold, note an error that ended the block."""
         LOCAL.observer = None
         UNUSUAL.add(-1)
-        gc.set_threshold(*self.threshold)
+        RARER.stop()
         if error is not None and error is not self.told:
             self.log.append(("error", NOWHERE, -1, type(error).__name__, str(error)))
         self.told = None

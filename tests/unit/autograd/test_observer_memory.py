@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -73,6 +74,37 @@ def test_the_callers_own_locals_dict_is_left_alone():
     assert mine["x"] is x
 
 
+def test_the_garbage_collectors_threshold_comes_back():
+    usual = gc.get_threshold()
+    try:
+        with record():
+            raised = gc.get_threshold()
+            done = threading.Thread(target=recorded_elsewhere)
+            done.start()
+            done.join()
+            assert gc.get_threshold() == raised > usual
+        assert gc.get_threshold() == usual
+        with record():
+            gc.set_threshold(123)
+        assert gc.get_threshold()[0] == 123
+    finally:
+        gc.set_threshold(*usual)
+
+
+def recorded_elsewhere():
+    with record() as trace:
+        _ = leaf(1.0) * 2
+    assert trace.events
+
+
+def test_a_recorder_hears_its_own_thread_only():
+    with record() as trace:
+        other = threading.Thread(target=lambda: leaf(1.0) * 2)
+        other.start()
+        other.join()
+    assert trace.events == []
+
+
 # ---- bytes
 def test_bytes_of_a_small_mlp_counted_by_hand():
     batch, wide, hidden = 5, 3, 4
@@ -126,6 +158,16 @@ def test_saved_tensors_of_a_dropped_graph_are_let_go():
     assert trace.frame(1)["bytes"] == [0, 40, 40, 0]
     assert trace.frame(len(trace.events) - 1)["bytes"] == [0, 80, 0, 0]
     assert c.shape == (10,)
+
+
+def test_a_scalar_that_becomes_an_array_is_still_one_storage():
+    x = leaf(1.0)
+    with record() as trace:
+        y = x.exp()
+        z = y.detach() * 2
+    assert trace.frame(1)["bytes"] == [0, 4, 4, 0]
+    assert trace.frame(len(trace.events) - 1)["bytes"] == [0, 8, 4, 0]
+    assert z.shape == ()
 
 
 def test_a_grad_set_to_none_is_no_longer_counted():
