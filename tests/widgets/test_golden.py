@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -16,8 +17,8 @@ spec.loader.exec_module(golden)
 
 
 @pytest.mark.parametrize("program", golden.PROGRAMS, ids=lambda program: program.__name__)
-def test_fixture_is_up_to_date(program: object) -> None:
-    path = golden.FIXTURES / f"{program.__name__}.json"  # type: ignore[attr-defined]
+def test_fixture_is_up_to_date(program: FunctionType) -> None:
+    path = golden.FIXTURES / f"{program.__name__}.json"
     written = golden.written(program)
     assert path.read_text(encoding="utf-8") == written, f"run {SCRIPT.name} and look at what changed"
 

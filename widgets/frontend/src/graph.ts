@@ -76,6 +76,13 @@ export class GraphPane {
     if (box) this.viewport.reveal([box.x, box.y], box.width);
   }
 
+  /** Where the student is: the lit node, else the top. */
+  private middle(): Point {
+    const lit = [...this.marked].find(([, names]) => names.includes("mg-lit"))?.[0];
+    const box = lit === undefined ? undefined : this.drawing.boxes.get(lit);
+    return box ? [box.x, box.y] : this.top();
+  }
+
   private top(): Point {
     let best: Box | null = null;
     for (const box of this.drawing.boxes.values()) if (!best || box.y < best.y) best = box;
@@ -212,7 +219,7 @@ export class GraphPane {
       { class: "mg-zoom" },
       make("+", "zoom in", () => this.viewport.zoom(1.3)),
       make("−", "zoom out", () => this.viewport.zoom(1 / 1.3)),
-      make("⤢", "show the whole graph", () => this.viewport.overview()),
+      make("⤢", "show the whole graph", () => this.viewport.overview(this.middle())),
     );
   }
 }

@@ -54,9 +54,8 @@ export class Viewport {
   fit(): void {
     this.touched = false;
     const [width, height] = this.content;
-    const whole = Math.min((this.view[0] - 2 * MARGIN) / width, (this.view[1] - 2 * MARGIN) / height, 1.1);
-    if (whole >= READABLE || !Number.isFinite(whole)) {
-      this.scale = Math.max(whole, SMALLEST);
+    if (this.whole >= READABLE || !Number.isFinite(this.whole)) {
+      this.scale = Math.max(this.whole, SMALLEST);
       this.center([width / 2, height / 2]);
       return;
     }
@@ -66,13 +65,18 @@ export class Viewport {
     this.apply();
   }
 
-  /** Shows the whole graph, however small. */
-  overview(): void {
+  /** Shows the whole graph, however small; of one that is larger still, the part around a point. */
+  overview(around: Point): void {
     const [width, height] = this.content;
-    const whole = Math.min((this.view[0] - 2 * MARGIN) / width, (this.view[1] - 2 * MARGIN) / height, 1.1);
-    this.scale = Math.max(whole, SMALLEST);
+    this.scale = Math.max(this.whole, SMALLEST);
     this.touched = true;
-    this.center([width / 2, height / 2]);
+    const fits = (size: number, axis: 0 | 1): number => (size * this.scale <= this.view[axis] ? size / 2 : around[axis]);
+    this.center([fits(width, 0), fits(height, 1)]);
+  }
+
+  private get whole(): number {
+    const [width, height] = this.content;
+    return Math.min((this.view[0] - 2 * MARGIN) / width, (this.view[1] - 2 * MARGIN) / height, 1.1);
   }
 
   zoom(factor: number, at: Point = [this.view[0] / 2, this.view[1] / 2]): void {
