@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
@@ -241,6 +242,18 @@ def formula(cls: Any) -> str | None:
     """The source text of a node's derivative; of a custom Function, that of its `backward`."""
     owner = getattr(cls, "_forward_cls", None) or cls
     try:
-        return textwrap.dedent(inspect.getsource(owner.backward)).rstrip()
+        source = textwrap.dedent(inspect.getsource(owner.backward)).rstrip()
     except (AttributeError, OSError, TypeError):  # there is no source: typed into a console, or not written in Python
         return None
+    return source if owner is not cls else without_types(source)
+
+
+def without_types(source: str) -> str:
+    """A function's source as one would write it on a board: without annotations, which only a type checker reads."""
+    function = ast.parse(source).body[0]
+    if not isinstance(function, ast.FunctionDef):
+        return source
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        argument.annotation = None
+    function.returns = None
+    return ast.unparse(function)

@@ -43,18 +43,18 @@ UNUSUAL = Unusual()
 class Share:
     """What one thread's grad modes add to `UNUSUAL`; given back when the thread ends with a mode still off."""
 
-    __slots__ = ("count",)
+    __slots__ = ("count", "total")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count, self.total = 0, UNUSUAL  # the module's name may be gone when the last thread ends
 
     def add(self, n: int) -> None:
         """One more (or one less) unusual mode of this thread."""
         self.count += n
-        UNUSUAL.add(n)
+        self.total.add(n)
 
     def __del__(self) -> None:
-        UNUSUAL.add(-self.count)
+        self.total.add(-self.count)
 
 
 class ThreadState(threading.local):
