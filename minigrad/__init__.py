@@ -99,24 +99,11 @@ from minigrad.ops.functions import (
     tanh,
     where,
 )
+from minigrad.ops.join import cat, chunk, split, stack, unbind
 from minigrad.ops.linalg import addmm, bmm, dot, matmul, mm, mv
 from minigrad.ops.reduce import mean, norm
 from minigrad.ops.reduce import sum_ as sum
-from minigrad.ops.shape import (
-    cat,
-    chunk,
-    flatten,
-    movedim,
-    permute,
-    reshape,
-    split,
-    squeeze,
-    stack,
-    t,
-    transpose,
-    unbind,
-    unsqueeze,
-)
+from minigrad.ops.shape import flatten, movedim, permute, reshape, squeeze, t, transpose, unsqueeze
 from minigrad.random import (
     Generator,
     default_generator,

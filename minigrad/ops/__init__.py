@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.ops import compare, copy, create, functions, index, inplace, linalg, pointwise, reduce, shape, words
+from minigrad.ops import compare, copy, create, functions, index, inplace, join, linalg, pointwise, reduce, shape, words
 
 __all__ = ["bind", "words"]
 
@@ -31,8 +31,9 @@ METHODS: dict[str, Any] = {
     "matmul": linalg.matmul, "mm": linalg.mm, "bmm": linalg.bmm, "mv": linalg.mv, "dot": linalg.dot,
     "addmm": linalg.addmm, "swapaxes": shape.transpose,
 }
-SHAPE = ("chunk", "expand", "expand_as", "flatten", "movedim", "permute", "reshape", "split", "squeeze", "t",
-         "transpose", "unbind", "unsqueeze", "view", "view_as")
+SHAPE = ("expand", "expand_as", "flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze",
+         "view", "view_as")
+JOIN = ("chunk", "split", "unbind")
 POINTWISE = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
              "sin", "sqrt", "square", "sub", "tanh")
 COMPARE = ("allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_and",
@@ -55,7 +56,8 @@ def bind() -> None:
     """Give Tensor its methods and operators."""
     for name, function in {**OPERATORS, **METHODS}.items():
         setattr(Tensor, name, function)
-    for module, names in ((shape, SHAPE), (functions, POINTWISE), (compare, COMPARE), (inplace, IN_PLACE)):
+    modules = {shape: SHAPE, join: JOIN, functions: POINTWISE, compare: COMPARE, inplace: IN_PLACE}
+    for module, names in modules.items():
         for name in names:
             setattr(Tensor, name, getattr(module, name))
     setattr(Tensor, "T", property(transposed))  # noqa: B010 (mypy knows no attribute T to assign to)

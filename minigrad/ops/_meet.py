@@ -54,6 +54,8 @@ def weak(x: Any, number: Any) -> tuple[Any, Any]:
     kind = x.dtype.kind
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return x, number if isinstance(number, bool) else NotImplemented
+    if kind == "f":
+        return x, number
     if isinstance(number, float):
-        return (x if kind == "f" else x.astype(FLOAT32)), number
-    return (x.astype(INT64) if kind == "b" else x), number
+        return x.astype(FLOAT32), number
+    return (x.astype(INT64), number) if kind == "b" else (x, np.array(number).astype(x.dtype).item())  # 300 as uint8: 44

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.ops import activation, pointwise
+from minigrad.ops import activation, pointwise, power
 
 __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "rdiv", "reciprocal", "relu", "rpow", "rsub",
            "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
@@ -73,20 +73,20 @@ def rdiv(input: Tensor, other: Operand) -> Tensor:
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent`; one of them may be a number."""
     if not isinstance(input, Tensor):
-        return _checked(pointwise.PowScalar.forward(exponent, input), "pow", 1, input)
+        return _checked(power.PowScalar.forward(exponent, input), "pow", 1, input)
     if isinstance(exponent, Tensor):
-        return pointwise.PowTensor.forward(input, exponent)
-    return pointwise.Pow.forward(input, exponent)
+        return power.PowTensor.forward(input, exponent)
+    return power.Pow.forward(input, exponent)
 
 
 def rpow(input: Tensor, other: Operand) -> Tensor:
     """`other ** input`."""
-    return pointwise.PowScalar.forward(input, other)
+    return power.PowScalar.forward(input, other)
 
 
 def square(input: Tensor) -> Tensor:
     """`input ** 2`."""
-    return pointwise.Pow.forward(input, 2)
+    return power.Pow.forward(input, 2)
 
 
 def neg(input: Tensor) -> Tensor:

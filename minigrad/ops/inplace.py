@@ -8,8 +8,8 @@ import numpy as np
 
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import in_place, record1
-from minigrad.ops import functions, pointwise
+from minigrad.autograd.record import in_place, record1, record2
+from minigrad.ops import functions, pointwise, power
 from minigrad.ops.activation import Relu, Sigmoid, Tanh
 from minigrad.ops.copy import Copy
 
@@ -30,11 +30,27 @@ class Fill(Node, number=2):
 
     @staticmethod
     def forward(a: Tensor, value: Any) -> Tensor:
-        number = value.array if isinstance(value, Tensor) else value
-        return record1(Fill, np.full(a.array.shape, number, a.array.dtype), a)
+        if isinstance(value, Tensor):
+            return FillTensor.forward(a, value)
+        return record1(Fill, np.full(a.array.shape, value, a.array.dtype), a)
 
-    def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+    backward = Zero.backward
+
+
+class FillTensor(Node, name="Fill", number=3):
+    """With a 0-d tensor, which gets the sum of the gradients."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, value: Tensor) -> Tensor:
+        x, y = a.array, value.array
+        if y.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
+        return record2(FillTensor, np.full(x.shape, y, x.dtype), a, value, fit=(None, ((), y.dtype)))
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
+        return xp.zeros(g.shape, xp.dtype(g)), xp.sum(g, None, False)
 
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
@@ -61,7 +77,7 @@ def div_(self: Tensor, other: Any) -> Tensor:
 
 def pow_(self: Tensor, exponent: float) -> Tensor:
     """`self **= exponent`."""
-    return in_place(pointwise.Pow.forward, self, exponent)
+    return in_place(power.Pow.forward, self, exponent)
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -101,16 +101,23 @@ class Addmm(Node):
                 None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), scaled))
 
 
-def same_dtype(a: Tensor, b: Tensor, names: str) -> None:
-    """Products do not promote."""
+C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
+           "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
+DTYPES_DIFFER = {  # products do not promote, and each has its own words for it
+    "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",
+    "bmm": "expected scalar type {a} but found {b}",
+    "mv": "addmv input tensors must have the same dtype, but got {b}, {a}, and {b}",
+    "dot": "dot : expected both vectors to have same dtype, but found {a} and {b}",
+    "addmm": "self and mat2 must have the same dtype, but got {a} and {b}",
+    "addmm of two": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
+}
+
+
+def same_dtype(a: Tensor, b: Tensor, product: str) -> None:
+    """PyTorch's error for operands of different dtypes."""
     if a.array.dtype != b.array.dtype:
-        kind = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
-                "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
-        x, y = kind[a.dtype.name], kind[b.dtype.name]
-        if names == "mat":
-            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x} != {y}")
-        raise RuntimeError(f"{names} : expected both vectors to have same dtype, but found "
-                           f"{a.dtype.type_name} and {b.dtype.type_name}")
+        raise RuntimeError(DTYPES_DIFFER[product].format(a=a.dtype.type_name, b=b.dtype.type_name,
+                                                         c=C_NAMES[a.dtype.name], d=C_NAMES[b.dtype.name]))
 
 
 def check_inner(a: Tensor, b: Tensor) -> None:
@@ -126,7 +133,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
     check_inner(input, mat2)
-    same_dtype(input, mat2, "mat")
+    same_dtype(input, mat2, "mm")
     if input.array.dtype.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     return Mm.forward(input, mat2)
@@ -141,6 +148,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     if found[:2] != (batch, m):
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: "
                            f"[{found[0]}, {found[1]}].")
+    same_dtype(input, mat2, "bmm")
     return Bmm.forward(input, mat2)
 
 
@@ -152,6 +160,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.array.shape[1] != vec.array.shape[0]:
         n, m = input.array.shape
         raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.array.shape[0]})")
+    same_dtype(input, vec, "mv")
     return Mv.forward(input, vec)
 
 
@@ -170,7 +179,8 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`."""
     check_inner(mat1, mat2)
-    same_dtype(mat1, mat2, "mat")
+    same_dtype(input, mat2, "addmm")
+    same_dtype(mat1, mat2, "addmm of two")
     n, m = mat1.array.shape[0], mat2.array.shape[1]
     if broadcast_shape(input.array.shape, (n, m)) != (n, m):
         expand(input, n, m)  # raises PyTorch's error
@@ -197,6 +207,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if m == 1 and n == 2:
         return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
+    same_dtype(input, other, "bmm")
     return folded(input, other) if m <= 2 or n <= 2 else batched(input, other)
 
 

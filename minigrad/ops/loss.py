@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from minigrad._dtype import Size, from_numpy_dtype, result_dtype
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2
+from minigrad.backends.numpy import total
 from minigrad.ops._meet import broadcast_shape, meet
 from minigrad.ops.pointwise import Abs, Sub
 from minigrad.ops.reduce import mean, sum_
@@ -31,9 +30,8 @@ class MseLoss(Node):
         d = x - y
         d = d * d
         if reduction != "none":
-            shape, d = d.shape, np.add.reduce(d, None)
-            count = int(np.prod(shape)) if reduction == "mean" else 1
-            d = d / d.dtype.type(count)
+            count = d.size if reduction == "mean" else 1
+            d = total(d, None, count=count)
             fit = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
         else:
             count = 1

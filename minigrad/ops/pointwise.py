@@ -7,14 +7,13 @@ a pass that is recorded, on Tensors. A saved value is None where nobody wants th
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import NUMBER, record1, record2
+from minigrad.autograd.record import NUMBER, record1, record2, record_n
 from minigrad.autograd.saved import arrays_of_results
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
@@ -53,6 +52,8 @@ class Sub(Node):
     def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if not isinstance(b, Tensor):
+            if x.dtype.kind == "b" or isinstance(b, bool):
+                raise RuntimeError(NO_BOOL_MINUS)
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(Sub, x - b, a, NUMBER)
         y = b.array
@@ -105,7 +106,7 @@ class Rsub(Node, number=1):
 
     @staticmethod
     def forward(a: Tensor, c: Operand) -> Any:
-        if a.array.dtype.kind == "b":
+        if a.array.dtype.kind == "b" or isinstance(c, bool):
             raise RuntimeError(NO_BOOL_MINUS)
         x, c = weak(a.array, c)
         return c if c is NotImplemented else record1(Rsub, c - x, a)
@@ -208,77 +209,6 @@ class Neg(Node):
         return -g
 
 
-class Pow(Node):
-    """A tensor to the power of a number."""
-
-    __slots__ = ()
-    saves = ("self",)
-
-    @staticmethod
-    def forward(a: Tensor, n: float) -> Any:
-        x, n = weak(a.array, n)
-        if n is NotImplemented:
-            return NotImplemented
-        if x.dtype.kind != "f" and n < 0:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return record1(Pow, power(x, n), a, (a,), (n,))
-
-    def backward(self, xp: Any, g: Any, a: Any, n: float) -> Any:
-        return g * (n * xp.power(a, n - 1)) if n else xp.zeros(g.shape, xp.dtype(g))
-
-
-class PowTensor(Node, name="Pow", number=1):
-    """A tensor to the power of a tensor (PowBackward1)."""
-
-    __slots__ = ()
-    saves = ("self", "exponent", "result")
-
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        x, y, fit = meet(a.array, b.array)
-        if x.dtype.kind == "b":
-            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-        if x.dtype.kind != "f" and (y < 0).any():
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
-        z = np.power(x, y)
-        return record2(PowTensor, z, a, b, (a, b, z), fit=fit)
-
-    def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
-        return (xp.masked(b != 0, g * (b * xp.power(a, b - 1))),
-                xp.masked(((a != 0) | (b < 0)), g * (z * xp.log(a))))
-
-
-class PowScalar(Node, name="Pow", number=2):
-    """A number to the power of a tensor (PowBackward2)."""
-
-    __slots__ = ()
-    saves = ("exponent", "result")
-
-    @staticmethod
-    def forward(b: Tensor, c: float) -> Any:
-        y, c = weak(b.array, c)
-        if c is NotImplemented:
-            return NotImplemented
-        z = np.power(y.dtype.type(c), y)
-        return record1(PowScalar, z, b, (b, z), (c,))
-
-    def backward(self, xp: Any, g: Any, b: Any, z: Any, c: float) -> Any:
-        if c == 0:
-            return xp.masked(b < 0, g * (z * -math.inf))
-        return g * (z * (math.log(c) if c > 0 else math.nan))
-
-
-def power(x: Any, n: float) -> Any:
-    """`x ** n` on an array, by products where they are exact and much faster."""
-    if n == 2:
-        return x * x
-    if n == 3:
-        return x * x * x
-    if n == 1:
-        return x.copy()
-    return np.sqrt(x) if n == 0.5 else np.power(x, n)
-
-
 class Exp(Node):
     __slots__ = ()
     saves = ("result",)
@@ -360,7 +290,7 @@ class Sign(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        return record1(Sign, a.array if a.array.dtype.kind == "b" else WORDS.sign(a.array), a)
+        return record1(Sign, WORDS.sign(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.zeros(g.shape, xp.dtype(g))
@@ -382,17 +312,21 @@ class Masked(Node):
 
 class Where(Node):
     __slots__ = ()
+    saves = ("condition",)
 
     @staticmethod
     def forward(condition: Tensor, a: Operand, b: Operand) -> Tensor:
+        if condition.array.dtype.kind != "b":
+            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
+                               f"{condition.dtype.type_name}")
         a, b = as_operand(a, b), as_operand(b, a)
         x, y, _ = meet(a.array, b.array)
         broadcast_shape(condition.array.shape, broadcast_shape(x.shape, y.shape))
         out = np.where(condition.array, x, y)
-        return record2(Where, out, a, b, (), (condition.array,), fit_of(out.shape, out.dtype, a.array, b.array))
+        return record_n(Where, out, (a, b), (condition,), (), fit_of(out.shape, out.dtype, a.array, b.array))
 
-    def backward(self, xp: Any, g: Any, keep: Any) -> Grads:
-        return xp.masked(keep, g), xp.masked(~keep, g)
+    def backward(self, xp: Any, g: Any, condition: Any) -> Grads:
+        return xp.masked(condition, g), xp.masked(~condition, g)
 
 
 def as_operand(value: Operand, other: Operand) -> Tensor:

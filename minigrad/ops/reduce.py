@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,11 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.numpy import total
+from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 
 __all__ = ["mean", "norm", "sum_"]
 
-Dims = int | Sequence[int] | None
+Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")
 
 
@@ -28,7 +29,7 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
     """
     if dim is None:
         return None
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple([operator.index(d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
     if not dims:
         return None
     room = max(ndim, 1)
@@ -87,7 +88,7 @@ class Mean(Node):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         x = a.array
-        return record1(Mean, total(x, None) / x.dtype.type(x.size), a, (), (x.shape, x.size))
+        return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
         return xp.broadcast_to(g / count, shape)
@@ -104,7 +105,7 @@ class MeanDim(Node, name="Mean", number=1):
         axes = tuple(range(x.ndim)) if axes is None else axes
         kept = kept_shape(x.shape, axes)
         count = int(np.prod([x.shape[i] for i in axes]))
-        y = total(x, axes, keepdims=keepdim) / x.dtype.type(count)
+        y = total(x, axes, keepdims=keepdim, count=count)
         return record1(MeanDim, y, a, (), (x.shape, kept, count))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
@@ -121,12 +122,14 @@ class LinalgVectorNorm(Node):
     def forward(a: Tensor, p: float, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
         x = a.array
         axes = tuple(range(x.ndim)) if axes is None else axes
+        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x  # squares would overflow
         if p == 2:
-            y = np.sqrt(total(x * x, axes, keepdims=keepdim))
+            y = np.sqrt(total(wide * wide, axes, keepdims=keepdim))
         elif p == 1:
-            y = total(abs(x), axes, keepdims=keepdim)
+            y = total(abs(wide), axes, keepdims=keepdim)
         else:
-            y = np.power(total(np.power(abs(x), p), axes, keepdims=keepdim), 1 / p)
+            y = np.power(total(np.power(abs(wide), p), axes, keepdims=keepdim), 1 / p)
+        y = y if wide is x else y.astype(FLOAT16)
         return record1(LinalgVectorNorm, y, a, (a, y), (p, kept_shape(x.shape, axes)))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, kept: tuple[int, ...]) -> Any:

@@ -1,27 +1,25 @@
 """Shapes and views: ops that change how the same elements are laid out.
 
-A view shares its memory and its version counter with the tensor that it looks at (`_base`). Ops of several outputs
-(`unbind`, `split`) are where the integer of `next_functions` is not 0; lesson 3 shows it.
+A view shares its memory and its version counter with the tensor that it looks at (`_base`).
 """
 
 from __future__ import annotations
 
-import functools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import promote_types
 from minigrad._tensor import Tensor, owned
 from minigrad.autograd.evaluate import sum_to
-from minigrad.autograd.graph import ManyOutputs, Node
-from minigrad.autograd.record import record1, record_many, record_n, record_view
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record1, record_view
 from minigrad.ops.reduce import axes_of
 
-__all__ = ["cat", "chunk", "expand", "expand_as", "flatten", "movedim", "permute", "reshape", "split", "squeeze",
-           "stack", "t", "transpose", "unbind", "unsqueeze", "view", "view_as"]
+__all__ = ["expand", "expand_as", "flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose",
+           "unsqueeze", "view", "view_as"]
 
 Shape = tuple[int, ...]
 
@@ -34,13 +32,13 @@ def shape_of(sizes: tuple[Any, ...]) -> Shape:
 
 def dim_of(dim: int, ndim: int) -> int:
     """One dimension as a non-negative number; an IndexError if it is out of range."""
-    axes = axes_of(dim, ndim)
+    axes = axes_of(operator.index(dim), ndim)
     return axes[0] if axes else 0
 
 
 def full_shape(shape: Shape, size: int) -> Shape:
     """A shape with its -1 filled in; PyTorch's error where the elements do not fit."""
-    known = int(np.prod([n for n in shape if n != -1]))
+    known = math.prod([n for n in shape if n != -1])
     fits = known == size if -1 not in shape else known != 0 and size % known == 0
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
@@ -147,96 +145,31 @@ class SqueezeDim(Node, name="Squeeze", number=1):
         return xp.reshape(g, shape)
 
 
+class SqueezeDims(Node, name="Squeeze", number=2):
+    """Of several dimensions."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, dims: Shape) -> Tensor:
+        x = owned(a)
+        return record_view(SqueezeDims, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
+
+    backward = Squeeze.backward
+
+
 class Expand(Node):
     __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
         x = owned(a)
-        return record_view(Expand, np.broadcast_to(x, shape), a, ((x.shape, x.dtype),))
+        # where nothing is repeated the result can be written to, as NumPy's broadcast_to cannot
+        y = x.reshape(shape) if x.size == math.prod(shape) else np.broadcast_to(x, shape)
+        return record_view(Expand, y, a, ((x.shape, x.dtype),))
 
     def backward(self, xp: Any, g: Any, like: tuple[Shape, Any]) -> Any:
         return sum_to(g, like, xp)
-
-
-class Unbind(ManyOutputs):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
-        x = owned(a)
-        front = (slice(None),) * dim
-        return record_many(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,), views=True)
-
-    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
-        return xp.stack(gs, dim)
-
-
-class Split(ManyOutputs):
-    """Into parts of one size."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(Split, parts_of(a, sizes, dim), a, (dim,), views=True)
-
-    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
-        return xp.concatenate(gs, dim)
-
-
-class SplitWithSizes(ManyOutputs):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,), views=True)
-
-    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
-        return xp.concatenate(gs, dim)
-
-
-def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
-    """Slices of these sizes along a dimension."""
-    ends = np.cumsum(sizes).tolist()
-    front = (slice(None),) * dim
-    return [owned(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
-
-
-class Stack(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
-        arrays = [v.array for v in tensors]
-        dtype, fit = joined(arrays)
-        return record_n(Stack, np.stack(arrays, dim, dtype=dtype, casting="unsafe"), tuple(tensors), (), (dim,), fit)
-
-    def backward(self, xp: Any, g: Any, dim: int) -> tuple[Any, ...]:
-        front = (slice(None),) * dim
-        return tuple([xp.getitem(g, (*front, i)) for i in range(len(self.next))])
-
-
-class Cat(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
-        arrays = [v.array for v in tensors]
-        ends = tuple(np.cumsum([x.shape[dim] for x in arrays]).tolist())
-        dtype, fit = joined(arrays)
-        out = np.concatenate(arrays, dim, dtype=dtype, casting="unsafe")
-        return record_n(Cat, out, tuple(tensors), (), (dim, ends), fit)
-
-    def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...]) -> tuple[Any, ...]:
-        front = (slice(None),) * dim
-        return tuple([xp.getitem(g, (*front, slice(start, end))) for start, end in zip((0, *ends), ends, strict=False)])
-
-
-def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
-    """The dtype in which arrays are joined, and what the engine must undo for each (`Node.fit`)."""
-    dtype = functools.reduce(promote_types, [x.dtype for x in arrays])
-    return dtype, None if all(x.dtype is dtype for x in arrays) else tuple([(x.shape, x.dtype) for x in arrays])
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
@@ -247,7 +180,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     x = owned(input)
     new = full_shape(shape_of(shape), x.size)
-    if not np.shares_memory(x.reshape(new), x) and x.size:
+    if not np.may_share_memory(x.reshape(new), x) and x.size:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
                            "spans across two contiguous subspaces). Use .reshape(...) instead.")
     return View.forward(input, new)
@@ -257,7 +190,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy."""
     x = owned(input)
     new = full_shape(shape_of(shape), x.size)
-    if x.flags.c_contiguous or np.shares_memory(x.reshape(new), x):
+    if x.flags.c_contiguous or np.may_share_memory(x.reshape(new), x):
         return View.forward(input, new)
     return UnsafeView.forward(input.clone(), new)
 
@@ -303,11 +236,20 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return Permute.forward(input, axes)
 
 
-def movedim(input: Tensor, source: int, destination: int) -> Tensor:
-    """The tensor with one dimension moved to another place."""
-    order = list(range(input.array.ndim))
-    order.insert(dim_of(destination, len(order)), order.pop(dim_of(source, len(order))))
-    return Permute.forward(input, tuple(order))
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The tensor with some dimensions moved to other places; the rest stay in order."""
+    ndim = input.array.ndim
+    start, end = [[dim_of(d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))]
+                  for dims in (source, destination)]
+    if len(start) != len(end):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({start} dims) should contain the "
+                           f"same number of dims as destination ({end} dims)")
+    for name, dims in (("source", start), ("destination", end)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    moved = dict(zip(end, start, strict=True))
+    rest = iter([d for d in range(ndim) if d not in start])
+    return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
@@ -315,8 +257,10 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return Unsqueeze.forward(input, dim_of(dim, input.array.ndim + 1))
 
 
-def squeeze(input: Tensor, dim: int | None = None) -> Tensor:
-    """The tensor without its dimensions of size 1, or without that one."""
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
+    if isinstance(dim, (tuple, list)):
+        return SqueezeDims.forward(input, tuple([dim_of(d, input.array.ndim) for d in dim]) if input.array.ndim else ())
     return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim_of(dim, input.array.ndim))
 
 
@@ -344,65 +288,3 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.expand(other.shape)`."""
     return expand(input, other.array.shape)
-
-
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dimension, as views."""
-    if input.array.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return Unbind.forward(input, dim_of(dim, input.array.ndim))
-
-
-def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along a dimension, as views: of one size (the last may be smaller), or of the sizes given."""
-    axis = dim_of(dim, tensor.array.ndim)
-    length = tensor.array.shape[axis]
-    if not isinstance(split_size_or_sections, int):
-        sizes = list(split_size_or_sections)
-        if sum(sizes) != length:
-            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
-                               f"at dimension {dim}), but got split_sizes={sizes}")
-        return SplitWithSizes.forward(tensor, sizes, axis)
-    size = split_size_or_sections
-    if size <= 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    sizes = [min(size, length - start) for start in range(0, length, size)] or [0]
-    return Split.forward(tensor, sizes, axis)
-
-
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts of one size along a dimension, as views."""
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    length = input.array.shape[dim_of(dim, input.array.ndim)]
-    return split(input, max(1, -(-length // chunks)), dim)
-
-
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new dimension."""
-    tensors = list(tensors)
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    first = tensors[0].array.shape
-    for i, v in enumerate(tensors):
-        if v.array.shape != first:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                               f"{list(v.array.shape)} at entry {i}")
-    return Stack.forward(tensors, dim_of(dim, len(first) + 1))
-
-
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors along an existing dimension; their other sizes must agree."""
-    tensors = list(tensors)
-    if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    axis, first = dim_of(dim, tensors[0].array.ndim), tensors[0].array.shape
-    for i, v in enumerate(tensors):
-        other = v.array.shape
-        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != axis and other[d] != first[d]]
-        if len(other) != len(first):
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(other)}")
-        if wrong:
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {axis}. Expected size "
-                               f"{first[wrong[0]]} but got size {other[wrong[0]]} for tensor number {i} in the list.")
-    return Cat.forward(tensors, axis)

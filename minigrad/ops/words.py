@@ -10,7 +10,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.saved import REGISTRY
 from minigrad.backends.numpy import WORDS
-from minigrad.ops import activation, copy, index, linalg, pointwise, reduce, shape
+from minigrad.ops import activation, copy, index, join, linalg, pointwise, power, reduce, shape
 
 __all__ = ["TensorWords"]
 
@@ -28,8 +28,8 @@ class TensorWords:
     where = staticmethod(pointwise.Where.forward)
     masked = staticmethod(pointwise.Masked.forward)
     matmul = staticmethod(linalg.matmul)
-    stack = staticmethod(shape.stack)
-    concatenate = staticmethod(shape.cat)
+    stack = staticmethod(join.stack)
+    concatenate = staticmethod(join.cat)
     reshape = staticmethod(shape.reshape)
     broadcast_to = staticmethod(shape.Expand.forward)
     swapaxes = staticmethod(shape.transpose)
@@ -40,7 +40,7 @@ class TensorWords:
     @staticmethod
     def power(x: Tensor, y: Any) -> Tensor:
         """`x ** y`, `y` a number or a Tensor."""
-        return pointwise.PowTensor.forward(x, y) if isinstance(y, Tensor) else pointwise.Pow.forward(x, y)
+        return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
 
     @staticmethod
     def sum(x: Tensor, axes: tuple[int, ...] | None, keepdims: bool) -> Tensor:

@@ -1,0 +1,86 @@
+"""Powers: a tensor to a number, to a tensor, and a number to a tensor, each with its own node in PyTorch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record1, record2
+from minigrad.ops._meet import meet, weak
+
+Grads = tuple[Any, Any]
+
+
+class Pow(Node):
+    """A tensor to the power of a number."""
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor, n: float) -> Any:
+        x, n = weak(a.array, n)
+        if n is NotImplemented:
+            return NotImplemented
+        if x.dtype.kind != "f" and n < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return record1(Pow, power(x, n), a, (a,), (n,))
+
+    def backward(self, xp: Any, g: Any, a: Any, n: float) -> Any:
+        return g * (n * xp.power(a, n - 1)) if n else xp.zeros(g.shape, xp.dtype(g))
+
+
+class PowTensor(Node, name="Pow", number=1):
+    """A tensor to the power of a tensor (PowBackward1)."""
+
+    __slots__ = ()
+    saves = ("self", "exponent", "result")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        x, y, fit = meet(a.array, b.array)
+        if x.dtype.kind == "b":
+            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        if x.dtype.kind != "f" and (y < 0).any():
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        z = np.power(x, y)
+        return record2(PowTensor, z, a, b, (a, b, z), fit=fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
+        return (xp.masked(b != 0, g * (b * xp.power(a, b - 1))),
+                xp.masked(((a != 0) | (b < 0)), g * (z * xp.log(a))))
+
+
+class PowScalar(Node, name="Pow", number=2):
+    """A number to the power of a tensor (PowBackward2)."""
+
+    __slots__ = ()
+    saves = ("exponent", "result")
+
+    @staticmethod
+    def forward(b: Tensor, c: float) -> Any:
+        y, c = weak(b.array, c)
+        if c is NotImplemented:
+            return NotImplemented
+        z = np.power(y.dtype.type(c), y)
+        return record1(PowScalar, z, b, (b, z), (c,))
+
+    def backward(self, xp: Any, g: Any, b: Any, z: Any, c: float) -> Any:
+        if c == 0:
+            return xp.masked(b < 0, g * (z * -math.inf))
+        return g * (z * (math.log(c) if c > 0 else math.nan))
+
+
+def power(x: Any, n: float) -> Any:
+    """`x ** n` on an array, by products where they are exact and much faster."""
+    if n == 2:
+        return x * x
+    if n == 3:
+        return x * x * x
+    if n == 1:
+        return x.copy()
+    return np.sqrt(x) if n == 0.5 else np.power(x, n)
