@@ -39,7 +39,7 @@ def read_source(text: str) -> NotebookNode:
         if mark:
             new = new_markdown_cell if mark["markdown"] else new_code_cell
             tags = (mark["tags"] or "").split(",") if mark["tags"] else []
-            cells.append(new("", id=mark["id"], metadata={"tags": tags} if tags else {}))
+            cells.append(new("", id=mark["id"], metadata={"tags": tags} if tags else {}))  # type: ignore[no-untyped-call]  # nbformat has no types
         elif line.startswith("# %%"):
             raise ValueError(f"a cell needs an id: {line}")
         elif cells:

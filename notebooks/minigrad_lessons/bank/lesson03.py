@@ -138,7 +138,7 @@ PREDICTIONS = (
     Prediction(
         "3.6",
         (Belief("a gradient is just numbers, it has no graph of its own",
-                lambda: _by_hand(lambda x: x.grad.requires_grad)),),
+                lambda: _by_hand(lambda x: x.grad is not None and x.grad.requires_grad)),),
         Why("Why?", _names,
             ("mul_node(dz)[0]", "without_recording(lambda: mul_node(dz)[0])", "sum_node(one)"),
             lambda value: value.requires_grad, {
