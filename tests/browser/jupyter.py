@@ -20,7 +20,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import nbformat
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, sync_playwright
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 FLAGS += ["--disable-background-networking", "--no-first-run"]
@@ -179,7 +179,26 @@ def await_idle(page: Page, running: Lab, name: str) -> dict[str, Any]:
     raise AssertionError(f"{name} has no idle kernel")
 
 
-def run_all(page: Page) -> None:
-    """Runs all cells by the menu."""
-    page.locator(".lm-MenuBar-itemLabel:text-is('Run')").click()
-    page.locator("li[data-command='runmenu:run-all']").click()
+def run_all(page: Page, running: Lab, name: str) -> None:
+    """Runs all cells by the menu, and sees that the kernel heard of it."""
+    before = await_idle(page, running, name)["kernel"]["last_activity"]
+    for _ in range(3):
+        page.locator(".lm-MenuBar-itemLabel:text-is('Run')").click()
+        page.locator("li[data-command='runmenu:run-all']").click()
+        for _ in range(20):
+            session = running.session(name, idle=False)
+            if session is not None and session["kernel"]["last_activity"] != before:
+                return
+            page.wait_for_timeout(200)
+    raise AssertionError(f"{name}: the kernel heard of no cell")
+
+
+def first_inspector(page: Page, patience: float = PATIENCE) -> Locator:
+    """The first inspector of a page, once it is there; what the cells printed, where it does not come."""
+    root = page.locator(".mg-root").first
+    try:
+        root.wait_for(timeout=patience * 1000)
+    except TimeoutError as late:
+        printed = "\n".join(page.locator(".jp-OutputArea-output").all_inner_texts())
+        raise AssertionError(f"no inspector came; the cells printed:\n{printed}") from late
+    return root

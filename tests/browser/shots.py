@@ -16,7 +16,7 @@ from shutil import copy
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.browser.jupyter import Lab, await_idle, chrome, lab, open_notebook, run_all
+from tests.browser.jupyter import Lab, await_idle, chrome, first_inspector, lab, open_notebook, run_all
 from tests.groups import chromium
 
 ROOT = Path(__file__).parents[2]
@@ -62,9 +62,9 @@ def inspectors(page: Page, running: Lab, theme: str) -> None:
     """The two lenses and the state card, each alone."""
     name = running.write("inspector.ipynb", *PROGRAM)
     open_notebook(page, running, name)
-    run_all(page)
+    run_all(page, running, name)
+    first_inspector(page)
     roots = page.locator(".mg-root")
-    roots.nth(1).wait_for(timeout=60_000)
     await_idle(page, running, name)
     press(page, roots.nth(0), *["ArrowRight"] * 14)
     save(f"inspector-{theme}", roots.nth(0).screenshot())
@@ -87,9 +87,8 @@ def lesson(number: str) -> Callable[[Page, Lab, str], None]:
             return
         copy(path, running.folder)
         open_notebook(page, running, path.name)
-        run_all(page)
-        root = page.locator(".mg-root").first
-        root.wait_for(timeout=90_000)
+        run_all(page, running, path.name)
+        root = first_inspector(page)
         await_idle(page, running, path.name)
         press(page, root, *["ArrowRight"] * 8)
         root.evaluate("root => root.closest('.jp-Cell').scrollIntoView({block: 'center'})")

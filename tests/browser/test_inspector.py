@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from minigrad.recorder import Trace
 from minigrad_widgets import Inspector
-from tests.browser.jupyter import Lab, await_idle, chrome, lab, open_notebook, run_all
+from tests.browser.jupyter import Lab, await_idle, chrome, first_inspector, lab, open_notebook, run_all
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSON = next(iter(sorted(NOTEBOOKS.glob("01_*.ipynb"))), None)
@@ -73,11 +73,8 @@ def page(browser: Browser) -> Iterator[Page]:
 def show(page: Page, server: Lab, name: str) -> tuple[Locator, dict[str, Any]]:
     """Runs a notebook and gives its first inspector, focused."""
     session = open_notebook(page, server, name)
-    run_all(page)
-    root = page.locator(".mg-root").first
-    failed = page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").first
-    root.or_(failed).wait_for(timeout=60_000)
-    assert not failed.count(), failed.inner_text()
+    run_all(page, server, name)
+    root = first_inspector(page)
     await_idle(page, server, name)
     root.scroll_into_view_if_needed()
     root.focus()
