@@ -1,0 +1,9 @@
+"""The answer keys: right answers, and wrong ones with the words by which a lesson must recognise them.
+
+They are in the source distribution, for teachers, and never in the wheel.
+"""
+
+from tests.lessons.answers import lesson01, lesson03
+from tests.lessons.answers.kinds import Key
+
+KEYS: dict[str, Key] = {"01_tensors_and_leaves": lesson01.KEY, "03_next_functions": lesson03.KEY}

@@ -1,0 +1,79 @@
+"""The key of lesson 3."""
+
+from tests.lessons.answers.kinds import Key, Wrong
+
+WALK = """def walk(node, grad):
+    results = node(grad)
+    if not isinstance(results, tuple):
+        results = (results,)
+    for (below, _), result in zip(node.next_functions, results):
+        if below is None:
+            continue
+        walk(below, result)
+
+
+check.walk(walk)"""
+
+
+def rows(result: str) -> str:
+    """The cell of the chosen integers; p, q and r are the rows."""
+    return f"def build(m):\n    p, q, r = m.unbind()\n    return {result}\n\n\ncheck.integers(build, [2, 0, 1, 2])"
+
+
+def diamonds(step: str, times: int) -> str:
+    """The cell of the graph that drowns the walk."""
+    return (f"def build_diamonds():\n    a = b = torch.tensor(1.0, requires_grad=True)\n    for _ in range({times}):\n"
+            f"        a = {step}\n    return a\n\n\ncheck.diamond(build_diamonds)")
+
+
+WALK_WRONG: tuple[Wrong, ...] = (
+    (WALK.replace("below is None", "False"), "the walk stepped onto None"),
+    (WALK.replace("walk(below", "walk(node"), "the walk never ends"),
+    (WALK.replace("walk(below, result)", "walk(below, grad)"), "every leaf got the gradient of the root"),
+    (WALK.replace("walk(below, result)\n", "walk(below, result)\n        break\n"), "followed one edge only"),
+    (WALK.replace("below is None", "not below.next_functions"), "no leaf received anything"),
+    (WALK.replace("isinstance(results, tuple)", "isinstance(results, object)"), "returns a bare tensor"),
+    (WALK.replace("node.next_functions, results)", "node.next_functions, results[::-1])"),
+     "went to the wrong inputs"),
+)
+ROWS_WRONG: tuple[Wrong, ...] = (
+    (rows("torch.stack([m[2], m[0], m[1], m[2]])"), "m[2] is an operation of its own"),
+    (rows("torch.stack([p, q, r, r])"), "the integers do not count the inputs"),
+    (rows("torch.stack([r, q, p, r])"), "in the order of the inputs, first input first"),
+    (rows("r * p"), "this node has 2 inputs"),
+    (rows("torch.stack([m.unbind()[i] for i in (2, 0, 1, 2)])"), "unbind was called more than once"),
+    (rows("torch.cat([m.split(1)[i] for i in (2, 0, 1, 2)])"), "do not number the outputs of unbind"),
+    (rows("m.shape"), "build must return a tensor"),
+)
+DIAMOND_WRONG: tuple[Wrong, ...] = (
+    (diamonds("a * 2", 15), "this is a tree"),
+    (diamonds("a + a", 30), "20 are allowed"),
+    (diamonds("a + b", 15), "the ways meet only at the leaf"),
+    (diamonds("a + a", 3), "ways meet, but too few times"),
+    ("def build_diamonds():\n    return torch.ones(2)\n\n\ncheck.diamond(build_diamonds)", "that has a grad_fn"),
+)
+
+KEY = Key(
+    recall={"q1.1": "True", "q1.2": "False", "q1.3": '"None"', "q1.4": "2", "q1.5": "False"},
+    recall_wrong={
+        "q1.1": (("False", "a leaf is a tensor that I want gradients for"),),
+        "q1.2": (("True", "a copy is a new tensor of my own"),),
+        "q1.3": (('"AccumulateGrad"', "a leaf's grad_fn is the node that fills its .grad"),
+                 ('"Tensor"', "every tensor that requires grad has a grad_fn")),
+        "q1.4": (("1", "only the tensors that I set the flag on"), ("3", "makes its neighbours require it too")),
+        "q1.5": (("True", "detach makes a copy that is like y in all things"),),
+    },
+    predict={"3.1": "2", "3.2": "1", "3.3": "[1, 2]", "3.4": '"AccumulateGrad"', "3.5": "True", "3.6": "True"},
+    predict_wrong={
+        "3.1": (("1", "one pair for each input that needs a gradient"), ("0", "next_functions points forward")),
+        "3.2": (("2", "each input has a node of its own"), ("0", "x is a leaf and has no node")),
+        "3.3": (("[0, 0]", "the integer is always 0"), ("[0, 1]", "the integer counts the inputs")),
+        "3.4": (('"None"', "the walk ends with None"), ('"Tensor"', "the walk ends at the tensor itself"),
+                ('"MulBackward0"', "the first operation that ran")),
+        "3.5": (("False", "to call a node is to run backward from there"),),
+        "3.6": (("False", "a gradient is just numbers"),),
+    },
+    why={"3.1": "c", "3.2": "a", "3.3": "b", "3.4": "c", "3.5": "a", "3.6": "b"},
+    exercises={"faded": WALK, "open1": rows("torch.stack([r, p, q, r])"), "open2": diamonds("a + a", 10)},
+    exercises_wrong={"faded": WALK_WRONG, "open1": ROWS_WRONG, "open2": DIAMOND_WRONG},
+)

@@ -1,0 +1,49 @@
+"""Plays a student: takes a lesson as it is handed out, writes answers into it, and runs it in a fresh kernel."""
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+Notebook = Any
+
+
+def lesson(name: str) -> Notebook:
+    """The committed notebook."""
+    return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+
+
+def write(notebook: Notebook, values: dict[str, str], whys: dict[str, str], cells: dict[str, str]) -> Notebook:
+    """A copy with answers: values for `recall` and `predict` by id, reasons for `reveal`, whole cells by cell id."""
+    written = copy.deepcopy(notebook)
+
+    def fill(pattern: str, source: str, new: Callable[[str], str | None]) -> str:
+        return re.sub(pattern, lambda m: new(m[1]) or m[0], source, flags=re.MULTILINE)
+
+    for cell in written.cells:
+        cell.source = cells.get(cell.id, cell.source)
+        cell.source = fill(r'^(?:recall|predict)\("([^"]+)", \.\.\.\)$', cell.source,
+                           lambda id: f'{"recall" if id[0] == "q" else "predict"}("{id}", {values[id]})'
+                           if id in values else None)
+        for id, letter in whys.items():
+            cell.source = re.sub(rf'^(reveal\("{re.escape(id)}", .*)\)$', rf'\1, why="{letter}")', cell.source,
+                                 flags=re.MULTILINE)
+    return written
+
+
+def run(notebook: Notebook) -> dict[str, str]:
+    """What each code cell prints, by cell id; a traceback that the lesson does not want is an error of the test."""
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    return {cell.id: "".join(output.get("text", "") or output.get("evalue", "") for output in cell.outputs)
+            for cell in notebook.cells if cell.cell_type == "code"}
+
+
+def cell_with(notebook: Notebook, call: str, id: str) -> str:
+    """The id of the cell that holds `call("id"`."""
+    start = re.compile(rf'^{call}\("{re.escape(id)}"', re.MULTILINE)
+    return str(next(cell.id for cell in notebook.cells if cell.cell_type == "code" and start.search(cell.source)))

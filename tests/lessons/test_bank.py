@@ -1,0 +1,67 @@
+"""The bank: no answer is stored, every misconception differs from what the engine does, one reason survives."""
+
+import time
+
+import pytest
+
+from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
+from minigrad_lessons.bank.kinds import recognise
+from minigrad_lessons.values import same
+from tests.lessons.answers import KEYS
+
+RECALL = {id: value for key in KEYS.values() for id, value in key.recall.items()}
+PREDICT = {id: value for key in KEYS.values() for id, value in key.predict.items()}
+WHY = {id: letter for key in KEYS.values() for id, letter in key.why.items()}
+
+
+def test_every_entry_of_the_bank_is_asked_and_has_a_key() -> None:
+    assert RECALL.keys() == QUESTIONS.keys()
+    assert PREDICT.keys() == PREDICTIONS.keys() == WHY.keys()
+
+
+@pytest.mark.parametrize("id", sorted(QUESTIONS))
+def test_a_question_tells_its_misconceptions_from_the_answer(id: str) -> None:
+    question = QUESTIONS[id]
+    began = time.perf_counter()
+    found = question.run()
+    assert same(eval(RECALL[id]), found)
+    assert question.beliefs
+    for belief in question.beliefs:
+        assert not same(belief.answer(), found), belief.text
+        assert recognise(belief.answer(), question.beliefs, same) == belief.text
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize("id", sorted(PREDICTIONS))
+def test_a_prediction_tells_its_misconceptions_from_the_answer(id: str) -> None:
+    entry = PREDICTIONS[id]
+    assert entry.beliefs
+    for belief in entry.beliefs:
+        assert not same(belief.answer(), eval(PREDICT[id])), belief.text
+        assert recognise(belief.answer(), entry.beliefs, same) == belief.text
+
+
+@pytest.mark.parametrize("id", sorted(PREDICTIONS))
+def test_one_reason_survives_and_the_engine_contradicts_the_others(id: str) -> None:
+    why = PREDICTIONS[id].why
+    began = time.perf_counter()
+    assert set(why.reasons) == set("abc")
+    assert [letter for letter in why.reasons if why.refute(letter) is None] == [WHY[id]]
+    for letter in set(why.reasons) - {WHY[id]}:
+        refuted = why.refute(letter)
+        assert refuted is not None and refuted[1] != refuted[2]
+    assert time.perf_counter() - began < 1
+
+
+def test_right_reasons_are_not_always_the_same_letter() -> None:
+    for key in KEYS.values():
+        assert len(set(key.why.values())) == 3
+
+
+@pytest.mark.parametrize(("answer", "found", "agree"), [
+    (True, True, True), (1, True, False), (True, 1, False), ("None", None, True), ("none ", None, True),
+    ((2, 3), [2, 3], True), ((2,), (2, 3), False), (24, 24.0, True), (23.9, 24.0, False), ("x", 1, False),
+    ([1, 2], (1, 2), True), ({"a": 1}, {"a": 1}, True), ("AccumulateGrad", "accumulategrad", True),
+])
+def test_answers_are_compared_as_a_reader_would(answer: object, found: object, agree: bool) -> None:
+    assert same(answer, found) is agree

@@ -1,0 +1,107 @@
+"""The linter: the committed lessons keep its rules, and each rule finds an example that is against it."""
+
+import copy
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from minigrad_lessons.lint import lint
+from tests.lessons.answers import KEYS
+from tests.lessons.play import Notebook, lesson
+
+FIRST = "01_tensors_and_leaves"
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_the_committed_lessons_keep_the_rules(name: str) -> None:
+    assert lint(lesson(name), int(name[:2])) == []
+
+
+def place(notebook: Notebook, id: str) -> int:
+    return next(i for i, cell in enumerate(notebook.cells) if cell.id == id)
+
+
+def cell(notebook: Notebook, id: str) -> Any:
+    return notebook.cells[place(notebook, id)]
+
+
+def move(notebook: Notebook, id: str, to: int) -> None:
+    notebook.cells.insert(to, notebook.cells.pop(place(notebook, id)))
+
+
+def prints(notebook: Notebook, text: str) -> None:
+    cell(notebook, "two-tensors").outputs.append(new_output("stream", name="stdout", text=text))
+
+
+def shows(notebook: Notebook, kind: str, value: str) -> None:
+    cell(notebook, "two-tensors").outputs.append(new_output("display_data", {kind: value}))
+
+
+def replace(notebook: Notebook, id: str, old: str, new: str) -> None:
+    assert old in cell(notebook, id).source
+    cell(notebook, id).source = cell(notebook, id).source.replace(old, new)
+
+
+def drop_predictions(notebook: Notebook) -> None:
+    for id in ("p1", "p2", "p3"):
+        del notebook.cells[place(notebook, id)]
+
+
+AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
+    "faded before worked": (lambda n: move(n, "faded", place(n, "worked")), "faded comes before worked"),
+    "summary before PyTorch": (lambda n: move(n, "summary-intro", 3), "section:summary comes before"),
+    "no inspector": (lambda n: n.cells.pop(place(n, "inspector-intro")), "no cell with the tag section:inspector"),
+    "too few predictions": (drop_predictions, "3 predictions; at least 4"),
+    "a cell between": (lambda n: n.cells.insert(place(n, "r2"), new_markdown_cell("Well?", id="between")),
+                       "p2: the next cell must be the one that reveals 1.2"),
+    "another reveal": (lambda n: replace(n, "r1", '"1.1"', '"1.2"'), "must be the one that reveals 1.1"),
+    "predicted already": (lambda n: replace(n, "p1", "...", "True"), "p1: a predict cell holds one predict(id, ...)"),
+    "not in the bank": (lambda n: (replace(n, "p1", "1.1", "1.9"), replace(n, "r1", "1.1", "1.9")),
+                        "1.9 is no prediction of lesson 1"),
+    "belief unrefuted": (lambda n: n.cells.pop(place(n, "belief-wanted-run")), "a belief must be followed by a run"),
+    "recall of itself": (lambda n: replace(n, "recall", '"q0.1"', '"q1.1"'), "q1.1 is about lesson 1; lesson 1"),
+    "recall answered": (lambda n: replace(n, "recall", '"q0.2", ...', '"q0.2", 9'), "q0.2 is answered"),
+    "recall unknown": (lambda n: replace(n, "recall", '"q0.1"', '"q0.7"'), "there is no question q0.7"),
+    "four recalls": (lambda n: replace(n, "recall", 'recall("q0.5", ...)', ""), "4 recall questions; a lesson asks 5"),
+    "a long cell": (lambda n: replace(n, "worked", "def", "\n" * 15 + "def"), "worked: 25 lines"),
+    "many cells": (lambda n: n.cells.extend(new_code_cell("1", id=f"more-{i}") for i in range(9)), "at most 45"),
+    "many words": (lambda n: n.cells.append(new_markdown_cell("word " * 1800, id="words")), "at most 1800"),
+    "a long float": (lambda n: prints(n, "0.1234"), "0.1234 is printed with more than 3 digits"),
+    "an address": (lambda n: prints(n, "<Node at 0x7f00450bbb20>"), "0x7f00450bbb20, which differs by machine"),
+    "a path": (lambda n: prints(n, "/tmp/x.py"), "which differs by machine"),
+    "a warning": (lambda n: cell(n, "p1").outputs.append(new_output("stream", name="stderr", text="UserWarning: x")),
+                  "p1: it prints a warning: UserWarning: x"),
+    "a widget view": (lambda n: shows(n, "application/vnd.jupyter.widget-view+json", "{}"), "+json; kept are"),
+    "a vector picture": (lambda n: shows(n, "image/svg+xml", "<svg/>"), "image/svg+xml; kept are"),
+    "a big picture": (lambda n: shows(n, "image/png", b64encode(bytes(60_001)).decode()), "a picture of 60001 bytes"),
+    "widget state": (lambda n: n.metadata.update(widgets={}), "widget state is stored"),
+    "an error unmeant": (lambda n: cell(n, "error").metadata.tags.clear(), "error: it raises"),
+    "an error missing": (lambda n: cell(n, "error").outputs.clear(), "error: it does not raise"),
+    "an exercise solved": (lambda n: replace(n, "open1", "...", "w.t()"), "open1: it must be handed out with dots"),
+    "an exercise unchecked": (lambda n: replace(n, "open1", "check.non_leaf(build)", "build(w)"), "an exercise ends"),
+    "a private name": (lambda n: replace(n, "worked", "t.grad_fn is", "t._grad_fn is"), "._grad_fn is no public name"),
+    "an id twice": (lambda n: cell(n, "r1").update(id="p1"), "p1: this id stands twice"),
+    "an id by chance": (lambda n: cell(n, "worked").update(id="e2ae9f81"), "e2ae9f81: an id is made of words"),
+}
+
+
+@pytest.mark.parametrize("example", sorted(AGAINST))
+def test_the_linter_finds(example: str) -> None:
+    spoil, complaint = AGAINST[example]
+    notebook = copy.deepcopy(lesson(FIRST))
+    spoil(notebook)
+    found = lint(notebook, 1)
+    assert any(complaint in line for line in found), found
+
+
+@pytest.mark.parametrize(("text", "wrong"), [
+    ("tensor([1., 2.])", False), ("2.13.0", False), ("0.125", False), ("0.00123", False), ("403.43", True),
+    ("1234.", False), ("-0.12345", True), ("100.0", False), ("1.0005", True),
+])
+def test_three_digits_are_counted_as_people_count_them(text: str, wrong: bool) -> None:
+    notebook = copy.deepcopy(lesson(FIRST))
+    prints(notebook, text)
+    assert bool(lint(notebook, 1)) is wrong

@@ -1,0 +1,108 @@
+"""The three runs of each lesson: unsolved, solved, and wrong, with every wrong answer that the key knows."""
+
+import copy
+from itertools import groupby
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.lessons.answers import KEYS
+from tests.lessons.answers.kinds import Key, Wrong
+from tests.lessons.play import Notebook, cell_with, lesson, run, write
+
+LESSONS = sorted(KEYS)
+ROUNDS = max(len(wrong) for key in KEYS.values()
+             for wrong in (*key.exercises_wrong.values(), *key.recall_wrong.values(), *key.predict_wrong.values()))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_unsolved_it_runs_to_the_end_and_says_not_yet(name: str) -> None:
+    notebook, key = lesson(name), KEYS[name]
+    printed = run(notebook)
+    asked = [*key.exercises, *(cell_with(notebook, "predict", id) for id in key.predict),
+             *(cell_with(notebook, "reveal", id) for id in key.predict)]
+    assert asked
+    for cell in asked:
+        assert "not yet" in printed[cell], cell
+    assert printed["recall"].count("not yet") == len(key.recall)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_solved_everything_passes_and_every_reveal_agrees(name: str) -> None:
+    key = KEYS[name]
+    notebook = write(lesson(name), key.recall | key.predict, key.why, key.exercises)
+    printed = run(notebook)
+    assert printed["recall"].count(": right.") == len(key.recall)
+    for id in key.predict:
+        revealed = printed[cell_with(notebook, "reveal", id)]
+        assert "The same." in revealed and f"Reason {key.why[id]} holds" in revealed, revealed
+    for cell in key.exercises:
+        assert "passed." in printed[cell], printed[cell]
+    assert not [cell for cell, text in printed.items() if "not yet" in text]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_wrong_every_answer_is_rejected_by_its_name(name: str) -> None:
+    """All wrong answers in one run: where a cell holds an answer, there is one copy of it for each round."""
+    key, given = KEYS[name], lesson(name)
+    rounds = [write(given, values(key, round), wrong_reasons(key, round), sources(key, round))
+              for round in range(ROUNDS)]
+    printed = run(interleave(given, rounds))
+    for round in range(ROUNDS):
+        for id, (_, words) in nth(key.recall_wrong, round).items():
+            assert words in printed[f"recall-{round}"], id
+        assert ": right." not in printed[f"recall-{round}"]
+        for id, (_, words) in nth(key.predict_wrong, round).items():
+            revealed = printed[f"{cell_with(given, 'reveal', id)}-{round}"]
+            assert "It differs." in revealed and words in revealed, revealed
+            assert f"Reason {wrong_reasons(key, round)[id]} does not hold" in revealed, revealed
+        for cell, (_, words) in nth(key.exercises_wrong, round).items():
+            judged = printed[f"{cell}-{round}"]
+            assert words in judged and "passed." not in judged, judged
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_exercise_has_a_right_answer_and_two_wrong_ones(name: str) -> None:
+    key, given = KEYS[name], lesson(name)
+    exercises = {cell.id for cell in given.cells if "check" in cell.metadata.get("tags", [])}
+    assert exercises == key.exercises.keys() == key.exercises_wrong.keys()
+    assert all(len(set(wrong)) >= 2 for wrong in key.exercises_wrong.values())
+    assert key.recall.keys() == key.recall_wrong.keys() and key.predict.keys() == key.predict_wrong.keys()
+
+
+def nth(wrong: dict[str, tuple[Wrong, ...]], round: int) -> dict[str, Wrong]:
+    """One wrong answer to each question: the next one in each round."""
+    return {id: answers[round % len(answers)] for id, answers in wrong.items()}
+
+
+def values(key: Key, round: int) -> dict[str, str]:
+    """The wrong recalls and predictions of a round."""
+    return {id: answer for id, (answer, _) in (nth(key.recall_wrong, round) | nth(key.predict_wrong, round)).items()}
+
+
+def sources(key: Key, round: int) -> dict[str, str]:
+    """The wrong exercise cells of a round."""
+    return {cell: source for cell, (source, _) in nth(key.exercises_wrong, round).items()}
+
+
+def wrong_reasons(key: Key, round: int) -> dict[str, str]:
+    """For each prediction one of its two wrong reasons."""
+    return {id: [letter for letter in "abc" if letter != right][round % 2] for id, right in key.why.items()}
+
+
+def interleave(given: Notebook, rounds: list[Notebook]) -> Notebook:
+    """One notebook in which each run of answer cells stands once for each round, before the lesson goes on."""
+    cells: list[Any] = []
+    answers = [i for i, cell in enumerate(given.cells) if "answer" in cell.metadata.get("tags", [])]
+    for is_answer, group in groupby(range(len(given.cells)), lambda i: i in answers):
+        places = list(group)
+        if not is_answer:
+            cells.extend(given.cells[i] for i in places)
+            continue
+        for round, wrong in enumerate(rounds):
+            for i in places:
+                cell = copy.deepcopy(wrong.cells[i])
+                cell.id = f"{cell.id}-{round}"
+                cells.append(cell)
+    return nbformat.v4.new_notebook(cells=cells, metadata=given.metadata)
