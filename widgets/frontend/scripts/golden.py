@@ -145,13 +145,23 @@ def walks(trace: Trace) -> list[list[int]]:
     return [[], engine[:1], engine[:3], engine, engine[::-1], depth, again, engine + engine]
 
 
-def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
-    """A recorded program, and all that Python says of it."""
-    data = json.loads(program().to_json())
+def settled(data: dict[str, Any], program: Callable[[], Trace]) -> dict[str, Any]:
+    """A trace with positions, without what changes from run to run or with edits elsewhere."""
     source, first = getsourcelines(program)
     for file in data["files"]:
         file.update(name="program", lines=[""] * (first - 1) + [line.rstrip() for line in source])
+    oldest = min(node["sequence_nr"] for node in data["nodes"] if node["sequence_nr"] is not None)
+    for node in data["nodes"]:
+        if node["sequence_nr"] is not None:
+            node["sequence_nr"] -= oldest
+    data["formulas"] = {}
     data["layout"] = place(data)
+    return data
+
+
+def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
+    """A recorded program, and all that Python says of it."""
+    data = settled(json.loads(program().to_json()), program)
     trace = Trace.from_dict(data)
     words = Words(data)
     steps = range(len(data["events"]))
