@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same letters on every machine
-COLORS = 64
+COLORS = 128
 
 
 def to_png(figure: Figure) -> bytes:

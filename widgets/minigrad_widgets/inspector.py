@@ -130,7 +130,7 @@ class Inspector(anywidget.AnyWidget):
         if not self._data["events"]:
             return "nothing was recorded"
         if self.lens == "traversal":
-            return "call the nodes by hand"
+            return f"called by hand: {len(self.calls)} of {len(self._data['nodes'])} nodes"
         return f"step {self.step}: {Words(self._data).describe(self.step)}"
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import wrap
 from typing import Any
 
 from matplotlib import rc_context
@@ -27,6 +28,7 @@ Box = tuple[float, float, float]
 INK, SOFT, LINE = "#1d2127", "#5b626d", "#7a828e"
 FLOW, FLOW_INK, BADGE, SAVED = "#56b4e9", "#005a8e", "#e69f00", "#cc79a7"
 LARGEST = (1100.0, 900.0)
+BADGES = 44.0  # room for what is pending at the rightmost node
 DPI = 100
 
 
@@ -82,15 +84,16 @@ def svg(data: Data, frame: Data, title: str = "") -> str:
 
 def _figure(data: Data, frame: Data, title: str) -> Figure:
     left, top, width, height = _window(data, frame)
-    head = 34 if title else 0
+    lines = wrap(title, max(30, int(width / 6.6)))
+    head = 16 + 17 * len(lines) if lines else 0
     figure = Figure(figsize=(width / DPI, (height + head) / DPI), dpi=DPI, facecolor="white")
     axes = figure.add_axes((0, 0, 1, height / (height + head)))
     axes.set_axis_off()
     axes.set_xlim(left, left + width)
     axes.set_ylim(top + height, top)
-    if title:
-        size = min(9.0, 9.0 * width / (6.4 * max(1, len(title))))
-        figure.text(14 / width, 1 - 20 / (height + head), title, fontsize=size, color=INK, va="center")
+    for at, line in enumerate(lines):
+        figure.text(14 / width, 1 - (20 + 17 * at) / (height + head), line, fontsize=9, color=INK, va="center",
+                    parse_math=False)
     _Drawing(axes, data, frame, (left, top, left + width, top + height)).draw()
     return figure
 
@@ -98,6 +101,7 @@ def _figure(data: Data, frame: Data, title: str) -> Figure:
 def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
     """The part of the graph that is drawn: all of it, or the neighbourhood of the lit node."""
     width, height = data["layout"]["size"] if data["layout"]["nodes"] else (320.0, 120.0)
+    width += BADGES
     wide, high = max(320.0, min(width, LARGEST[0])), max(90.0, min(height, LARGEST[1]))
     nodes = data["layout"]["nodes"]
     lit = frame["lit"] if frame["lit"] is not None else (frame["ready"] or [None])[0]
@@ -170,7 +174,7 @@ class _Drawing:
         leaf = self.data["nodes"][node].get("variable") is not None
         radius = HEIGHT / 2 if leaf else 8
         if node == self.frame["lit"]:
-            self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="white", linewidth=2.5)
+            self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="none", linewidth=2.5)
         dash = {"linestyle": (0, style.dash)} if style.dash else {}
         self.box(x, y, width, HEIGHT, radius, edgecolor=style.edge, facecolor=style.face, linewidth=style.width, **dash)
         title, caption = labels(self.data, node)
