@@ -23,9 +23,9 @@ from minigrad.autograd import _api
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, accumulator_of, extras_of
 from minigrad.autograd.hooks import HookDict, RemovableHandle
-from minigrad.autograd.saved import REGISTRY, VersionCounter
+from minigrad.autograd.saved import REGISTRY, VersionCounter, counter_of
 
-__all__ = ["Tensor", "counter_of", "owned", "plain"]
+__all__ = ["Tensor", "owned", "plain"]
 
 
 class Tensor:
@@ -375,16 +375,6 @@ def owned(tensor: Tensor) -> Any:
     if node is not None and node.saved and not node.special:
         node.saved = tuple([made if s is array else s for s in node.saved])
     return made
-
-
-def counter_of(tensor: Tensor) -> VersionCounter:
-    """The version counter, made when first needed; the node that made the tensor learns of it (NOTE 2)."""
-    if tensor._version_counter is None:
-        tensor._version_counter = VersionCounter()
-        if tensor._grad_fn is not None:
-            extras = tensor._grad_fn.extras()
-            extras.watch = {**(extras.watch or {}), tensor._output_nr: tensor._version_counter}
-    return tensor._version_counter
 
 
 REGISTRY.tensor = plain

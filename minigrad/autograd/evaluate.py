@@ -8,6 +8,7 @@ story. In which order these come is NOTE 1 in engine.py; lesson 6 shows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 
 from numpy import ndarray
@@ -20,6 +21,8 @@ from minigrad.autograd.hooks import HookDict, NodeHooks, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
 
 __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
+
+ACCUMULATING = RLock()  # two threads may add to one `.grad`, and NumPy lets go of the interpreter's lock in an addition
 
 
 def differentiate(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
@@ -140,21 +143,22 @@ def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
 
 def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
     """Add a gradient to `leaf.grad`: in place in a first-order pass, by a recorded op otherwise."""
-    old = leaf._grad
     if grad is None:
         return
-    if not first_order:
-        leaf._grad = REGISTRY.words.copy(grad) if old is None else old + grad
-    elif old is None:
-        leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
-    else:
-        if type(old.array) is ndarray:
-            old.array += grad
+    with ACCUMULATING:
+        old = leaf._grad
+        if not first_order:
+            leaf._grad = REGISTRY.words.copy(grad) if old is None else old + grad
+        elif old is None:
+            leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
         else:
-            old.array = old.array + grad
-        if old._version_counter is None:
-            old._version_counter = saved.VersionCounter()
-        old._version_counter.value += 1
+            if type(old.array) is not ndarray:
+                old.array = old.array + grad
+            elif old.array.flags.writeable:
+                old.array += grad
+            else:
+                raise RuntimeError(saved.WRITTEN_TWICE)
+            saved.counter_of(old).value += 1
 
 
 def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:

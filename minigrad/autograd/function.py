@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.grad_mode import LOCAL, no_grad, set_grad_enabled
 from minigrad.autograd.graph import Node, NodeExtras, edge_of, extras_of, next_sequence_nr
-from minigrad.autograd.saved import FREED, pack, tensors, versions_of
+from minigrad.autograd.record import leave_views, refuse_leaf
+from minigrad.autograd.saved import FREED, counter_of, pack, tensors, versions_of
 from minigrad.backends.numpy import WORDS
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]
@@ -67,7 +66,7 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
 
     needs_input_grad: tuple[bool, ...]
     input_info: list[tuple[tuple[int, ...], Any] | None]
-    output_info: list[tuple[tuple[int, ...], Any]]
+    output_info: list[tuple[tuple[int, ...], Any] | None]  # None for an output that is no tensor
     saved_nrs: tuple[int, ...]
 
     def __init__(self, args: tuple[Any, ...]) -> None:
@@ -96,16 +95,23 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
 
     def keep(self, outputs: tuple[Any, ...]) -> None:
         """Turn what forward wanted to save into saved values: inputs as tensors, outputs as bare data (NOTE 2)."""
-        numbers = {id(o): i for i, o in enumerate(outputs)}
-        self.saved_nrs = tuple([numbers.get(id(t), 0) for t in self.to_save])
-        kept = tuple([t.array if id(t) in numbers else t for t in self.to_save])
+        numbers = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor)}
+        saved = self.to_save
+        self.saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
+        kept = tuple([t.array if id(t) in numbers else t for t in saved])
         if LOCAL.saved_tensors_hooks:
             kept = tuple([pack(self, i, s) for i, s in enumerate(kept)])
         self.saved, self.versions, self.to_save = kept, versions_of(kept), ()
+        for i, output in enumerate(outputs):  # one that forward changed in place has a counter already
+            counter = output._version_counter if isinstance(output, Tensor) else None
+            if counter is not None:
+                self.extras().watched()[i] = counter
+                self.versions = tuple([counter.value if numbers.get(id(t)) == i else v
+                                       for t, v in zip(saved, self.versions, strict=True)])
 
     def apply(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the user's backward in a pass: always on tensors, with grad mode as in the pass."""
-        given = [task.wrapped(plain_zeros(task, info) if g is None and self.materialize_grads else g)
+        given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
                  for g, info in zip(grads, self.output_info, strict=True)]
         with set_grad_enabled(not task.first_order):
             found = self._forward_cls.backward(self, *given)
@@ -131,11 +137,6 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
                                    "the corresponding forward input was not a Variable")
             out.append(None if g is None or edge is None or info is None else fitted(name, i, g, info, task))
         return out
-
-
-def plain_zeros(task: Any, info: tuple[tuple[int, ...], Any]) -> Any:
-    """Zeros for an output that received no gradient."""
-    return task.xp.zeros(*info)
 
 
 def fitted(name: str, index: int, grad: Tensor, info: tuple[tuple[int, ...], Any], task: Any) -> Tensor:
@@ -198,6 +199,7 @@ class Function(FunctionCtx):
                 cls.setup_context(ctx, args, found)
         outputs = found if isinstance(found, tuple) else (found,)
         recorded = LOCAL.grad_enabled and any(ctx.needs_input_grad)
+        _check_dirty(ctx, outputs, recorded)
         made = tuple([_attached(ctx, args, o, recorded) for o in outputs])
         if recorded:
             _finish(ctx, outputs, made)
@@ -206,6 +208,20 @@ class Function(FunctionCtx):
                                    [a for a in args if isinstance(a, Tensor)],
                                    [o for o in made if isinstance(o, Tensor)])
         return made if isinstance(found, tuple) else made[0]
+
+
+def _check_dirty(ctx: BackwardCFunction, outputs: tuple[Any, ...], recorded: bool) -> None:
+    """Inputs that were changed in place must come out again, and none may be a leaf that requires grad."""
+    for dirty in ctx.dirty_tensors:
+        counter_of(dirty).value += 1
+        if not any(dirty is o for o in outputs):
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. "
+                               "The inputs that are modified inplace must all be outputs of the Function.")
+        if recorded and dirty._requires_grad and dirty._grad_fn is None:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        if recorded:
+            refuse_leaf(dirty)
+            leave_views(dirty)
 
 
 def _attached(ctx: BackwardCFunction, args: tuple[Any, ...], output: Any, recorded: bool) -> Any:
@@ -224,12 +240,13 @@ def _finish(ctx: BackwardCFunction, outputs: tuple[Any, ...], made: tuple[Any, .
     """Attach the node to the outputs, and keep what was saved."""
     ctx.outputs = len(made)
     ctx.keep(outputs)
-    ctx.output_info = [(o.array.shape, o.array.dtype) if isinstance(o, Tensor) else ((), np.dtype("float32"))
-                       for o in made]
+    ctx.output_info = [(o.array.shape, o.array.dtype) if isinstance(o, Tensor) else None for o in made]
     for i, o in enumerate(made):
         skip = any(o is n or outputs[i] is n for n in ctx.non_differentiable)
         if isinstance(o, Tensor) and not skip and o.array.dtype.kind == "f":
             o._grad_fn, o._output_nr, o._requires_grad = ctx, i, True
+            if o._rare is not None:
+                o._rare.cut = False  # a view that forward took without grad mode
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -40,6 +40,12 @@ class NodeExtras:
         self.metadata: dict[Any, Any] | None = None
         self.watch: dict[int, Any] | None = None
 
+    def watched(self) -> dict[int, Any]:
+        """`watch`, made now if there was none."""
+        if self.watch is None:
+            self.watch = {}
+        return self.watch
+
 
 class TensorExtras:
     """What few tensors have.

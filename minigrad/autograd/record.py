@@ -7,16 +7,17 @@ input does and grad mode is on. Straight code for one and for two inputs, genera
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, counter_of, owned, plain
+from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, edge_of, extras_of, next_sequence_nr
 from minigrad.autograd.observed import CONSTANTS
-from minigrad.autograd.saved import VersionCounter, pack, versions_of
+from minigrad.autograd.saved import WRITTEN_TWICE, VersionCounter, counter_of, pack, versions_of
 
 __all__ = ["NUMBER", "in_place", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
@@ -161,8 +162,12 @@ def record_view(cls: type[Node], array: Any, a: Tensor, const: tuple[Any, ...] =
 
 def share(view: Tensor, a: Tensor) -> None:
     """A view and its base share one version counter."""
-    view._version_counter = counter_of(a)
-    extras_of(view).base = a if a._base is None else a._base
+    view._version_counter = counter = counter_of(a)
+    extras_of(view).base = base = a if a._base is None else a._base
+    if base._grad_fn is not None or not base._requires_grad:  # no leaf that requires grad is ever written to on record
+        if counter.views is None:
+            counter.views = weakref.WeakSet()
+        counter.views.add(view)
 
 
 def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: Any) -> Tensor:
@@ -183,6 +188,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         result = forward(before, *args, **options)
     finally:
         LOCAL.observer = observer
+    if result is NotImplemented:
+        raise TypeError(f"{result_op(forward).lower()}(): argument 'other' (position 1) must be Tensor, not "
+                        f"{type(args[0]).__name__}")
     check_written(target, result)
     node = result._grad_fn
     if node is not None and node.saved and any(s is before for s in node.saved):
@@ -198,6 +206,28 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     return x
 
 
+class OldView(Node, number=None):
+    """The history of a view whose base got a new one in place: an error, where a gradient would be wrong."""
+
+    __slots__ = ()
+    op = "OldView"
+
+    def __init__(self) -> None:
+        self.next, self.output_nrs, self.saved, self.versions = (), None, (), None
+        self.const, self.fit, self.rare, self.sequence_nr = (), None, None, next_sequence_nr()
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        raise NotImplementedError("minigrad does not follow a view through an in-place op on its base yet.\n\nTake the "
+                                  "view after the op, or do the op out of place.")
+
+
+def leave_views(base: Tensor) -> None:
+    """Take the history from the views of a tensor that got a new one; what is detached shares the counter only."""
+    for view in counter_of(base).views or ():
+        if view._base is base:
+            view._grad_fn, view._requires_grad, view._output_nr = OldView(), True, 0
+
+
 def result_op(forward: Callable[..., Tensor]) -> str:
     """The name of an in-place op, from the forward that it uses."""
     return f"{forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
@@ -211,6 +241,7 @@ def rebase(x: Tensor, node: Node, result: Any, counter: VersionCounter) -> None:
     x._grad_fn, x._requires_grad, x._output_nr = node, True, 0
     if retains:
         x.retain_grad()
+    leave_views(x)
     if node.saved and any(s is result for s in node.saved):
         node.versions = tuple([counter.value if s is result else v
                                for s, v in zip(node.saved, node.versions or (0,) * len(node.saved), strict=True)])
@@ -246,5 +277,4 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
         raise RuntimeError(f"result type {result.dtype.type_name} can't be cast to the desired output type "
                            f"{plain(target).dtype.type_name}")
     if not target.flags.writeable:
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")
+        raise RuntimeError(WRITTEN_TWICE)

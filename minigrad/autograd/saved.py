@@ -14,6 +14,7 @@ recursion, since CPython's own deallocation of tuples and objects is guarded aga
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -22,13 +23,17 @@ import numpy as np
 from minigrad._dtype import from_numpy_dtype
 from minigrad.autograd.grad_mode import LOCAL, no_grad
 
-__all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "tensors", "versions_of"]
+__all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
     "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
     "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
     "tensors after calling backward."
+)
+WRITTEN_TWICE = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
 )
 
 
@@ -46,12 +51,30 @@ REGISTRY = Registry()
 
 
 class VersionCounter:
-    """How often a storage was written in place; a tensor and all its views share one."""
+    """How often a storage was written in place; a tensor and all its views share one.
 
-    __slots__ = ("value",)
+    `views`: those whose history would have to change with that of their base (`record.rebase`), None for none.
+    """
+
+    __slots__ = ("value", "views")
 
     def __init__(self) -> None:
         self.value = 0
+        self.views: weakref.WeakSet[Any] | None = None
+
+
+def counter_of(tensor: Any) -> VersionCounter:
+    """The version counter, made when first needed; the node that made the tensor learns of it (NOTE 2).
+
+    All tensors around one result of a node, such as the one that `_saved_result` gives, share one counter.
+    """
+    if tensor._version_counter is None:
+        tensor._version_counter = VersionCounter()
+        if tensor._grad_fn is not None:
+            watch = tensor._grad_fn.extras().watched()
+            tensor._version_counter = watch.setdefault(tensor._output_nr, tensor._version_counter)
+    counter: VersionCounter = tensor._version_counter
+    return counter
 
 
 class Packed:
@@ -151,8 +174,15 @@ def tensors(node: Any) -> tuple[Any, ...]:
         raise RuntimeError(FREED)
     check_versions(node)
     return tuple([repacked(node, s) if type(s) is Packed else
-                  node.result(s, node.saved_output_nr(i)) if is_array(s) else s
+                  watched_result(node, s, node.saved_output_nr(i)) if is_array(s) else s
                   for i, s in enumerate(node.saved)])
+
+
+def watched_result(node: Any, array: Any, output_nr: int) -> Any:
+    """A saved result as a tensor: it shares its counter with the result, for whoever saves it again."""
+    made = node.result(array, output_nr)
+    counter_of(made)
+    return made
 
 
 def repacked(node: Any, packed: Packed) -> Any:
@@ -198,7 +228,9 @@ def check_versions(node: Any) -> None:
 
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
-    what = f"[torch.{from_numpy_dtype(array.dtype).type_name}Tensor {list(array.shape)}]"
+    dtype = from_numpy_dtype(array.dtype)
+    kind = "CPUBoolType" if dtype.name == "bool" else f"torch.{dtype.type_name}Tensor"  # PyTorch names them so
+    what = f"[{kind} {list(array.shape)}]"
     maker = "" if grad_fn is None else re.sub("Backward0?([0-9]*)$", r"\1", grad_fn.name())
     whose = f", which is output {output_nr} of {maker}," if maker else ""
     raise RuntimeError(

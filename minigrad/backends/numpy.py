@@ -15,7 +15,16 @@ __all__ = ["WORDS", "total"]
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
 
 
-total: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
+FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
+add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
+
+
+def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
+    """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks."""
+    if x.dtype is FLOAT16 and dtype is None:
+        return (add_up(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
+    added = add_up(x, axes, dtype, keepdims=keepdims)
+    return added if count == 1 else added / added.dtype.type(count)
 
 
 class ArrayWords:
@@ -41,6 +50,8 @@ class ArrayWords:
     @staticmethod
     def sign(x: Any) -> Any:
         """-1, 0 or 1; 0 for NaN."""
+        if x.dtype.kind == "b":
+            return x.copy()
         return np.subtract(x > 0, x < 0, dtype=x.dtype)
 
     @staticmethod

@@ -32,12 +32,21 @@ class Module:
                 raise TypeError(f"cannot assign '{type(value).__module__}.{type(value).__qualname__}' as parameter "
                                 f"'{name}' (torch.nn.Parameter or None expected)")
             self._parameters[name] = None
+            object.__setattr__(self, name, None)
             return
         if kind is Parameter:
             self._parameters[name] = value
-        elif kind is Module:
+        elif kind is Module or name in self.__dict__.get("_modules", {}):
+            if value is not None and kind is not Module:
+                raise TypeError(f"cannot assign '{type(value).__module__}.{type(value).__qualname__}' as child module "
+                                f"'{name}' (torch.nn.Module or None expected)")
             self._modules[name] = value
         object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._parameters.pop(name, None)
+        self._modules.pop(name, None)
+        object.__delattr__(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, or None for one that a layer does without."""
@@ -65,8 +74,8 @@ class Module:
                           for key, child in reversed(module._modules.items()) if child is not None])
 
     def children(self) -> Iterator[Module]:
-        """The modules right below this one."""
-        return iter([child for child in self._modules.values() if child is not None])
+        """The modules right below this one, each once."""
+        return iter(dict.fromkeys([child for child in self._modules.values() if child is not None]))
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """All parameters of this module and those below it, each once, with dotted names."""
@@ -130,7 +139,11 @@ class Sequential(Module):
             input = module(input) if module is not None else input
         return input
 
-    def __getitem__(self, index: int) -> Module:
+    def __getitem__(self, index: int | slice) -> Module:
+        if isinstance(index, slice):
+            part = Sequential()
+            part._modules.update(list(self._modules.items())[index])
+            return part
         found = list(self._modules.values())[index]
         if found is None:
             raise IndexError(f"index {index} is out of range")
@@ -140,4 +153,4 @@ class Sequential(Module):
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Module]:
-        return self.children()
+        return iter([child for child in self._modules.values() if child is not None])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, owned
+from minigrad.autograd.saved import counter_of
 
 __all__ = ["Parameter"]
 
@@ -20,7 +21,8 @@ class Parameter(Tensor):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made.array = np.zeros(0, np.float32) if data is None else owned(data)
         made._requires_grad = requires_grad
-        made._grad = made._grad_fn = made._version_counter = made._rare = None
+        made._grad = made._grad_fn = made._rare = None
+        made._version_counter = None if data is None else counter_of(data)  # one memory, one counter
         made._output_nr = 0
         return made
 

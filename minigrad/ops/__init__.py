@@ -17,6 +17,7 @@ OPERATORS: dict[str, Any] = {
     "__pow__": functions.pow, "__rpow__": functions.rpow,
     "__neg__": pointwise.Neg.forward, "__abs__": pointwise.Abs.forward, "__matmul__": linalg.matmul,
     "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
+    "__ipow__": inplace.pow_,
     "__eq__": compare.eq, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
     "__ge__": compare.ge, "__and__": compare.bitwise_and, "__or__": compare.bitwise_or,
     "__invert__": compare.bitwise_not,

@@ -58,4 +58,6 @@ def weak(x: Any, number: Any) -> tuple[Any, Any]:
         return x, number
     if isinstance(number, float):
         return x.astype(FLOAT32), number
-    return (x.astype(INT64), number) if kind == "b" else (x, np.array(number).astype(x.dtype).item())  # 300 as uint8: 44
+    if kind == "b":
+        return x.astype(INT64), number
+    return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8

@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.ops._meet import broadcast_shape
+from minigrad.ops.reduce import Dims, axes_of
 
 __all__ = ["allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_and",
            "logical_not", "logical_or", "lt", "ne"]
@@ -82,6 +83,8 @@ def bitwise_or(input: Tensor, other: Operand) -> Tensor:
 
 def bitwise_not(input: Tensor) -> Tensor:
     """Elementwise `~input` of bool or integer tensors."""
+    if input.array.dtype.kind == "f":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return plain(np.invert(input.array))
 
 
@@ -127,13 +130,11 @@ def truth(array: Any, input: Tensor) -> Tensor:
     return plain(array.astype(np.uint8) if input.array.dtype == np.uint8 else array)
 
 
-def any_(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def any_(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not zero."""
-    return truth(np.any(input.array, axis=dim, keepdims=keepdim), input)
+    return truth(np.any(input.array, axis=axes_of(dim, input.array.ndim), keepdims=keepdim), input)
 
 
-def all_(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def all_(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are not zero."""
-    return truth(np.all(input.array, axis=dim, keepdims=keepdim), input)
-
-
+    return truth(np.all(input.array, axis=axes_of(dim, input.array.ndim), keepdims=keepdim), input)

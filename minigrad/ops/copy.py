@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,7 @@ def deepcopy(input: Tensor, memo: dict[int, Any]) -> Tensor:
     for slot in ("array", "_requires_grad", "_grad", "_grad_fn", "_output_nr", "_version_counter", "_rare"):
         setattr(made, slot, getattr(source, slot))
     memo[id(input)] = made
-    if input._grad is not None:
-        made._grad = deepcopy(input._grad, memo)
+    if type(input) is Tensor:  # PyTorch's Parameter leaves these behind
+        made.__dict__.update(copy.deepcopy(input.__dict__, memo))
+        made._grad = None if input._grad is None else deepcopy(input._grad, memo)
     return made

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, owned
+from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import in_place, record1, record_view
+from minigrad.autograd.record import in_place, record1, record_n, record_view
 from minigrad.ops.copy import Copy
 from minigrad.ops.shape import Unsqueeze, expand
 
 __all__ = ["getitem", "setitem"]
 
 Shape = tuple[int, ...]
+Indices = tuple[Tensor, ...]
+CLASS_NAMES = {np.ndarray: "numpy.ndarray"}
 
 
 class Select(Node):
@@ -64,11 +66,12 @@ class Index(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, index: Any) -> Tensor:
+    def forward(a: Tensor, index: Any, indices: Indices = ()) -> Tensor:
         x = a.array
-        return record1(Index, x[index], a, (), (index, x.shape))
+        return record_n(Index, x[index], (a,), indices, (index, x.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
+        index, shape = saved[-2:]  # the indices before them are saved so that a change of one is noticed
         return xp.scatter(g, index, shape)
 
 
@@ -79,6 +82,8 @@ class Scatter(Node):
 
     @staticmethod
     def forward(g: Tensor, index: Any, shape: Shape, words: Any) -> Tensor:
+        index = tuple([p.copy() if isinstance(p, np.ndarray) else p  # an index may be changed before it is used again
+                       for p in (index if isinstance(index, tuple) else (index,))])
         return record1(Scatter, words.scatter(g.array, index, shape), g, (), (index,))
 
     def backward(self, xp: Any, g: Any, index: Any) -> Any:
@@ -88,9 +93,9 @@ class Scatter(Node):
 def as_array(part: Any) -> Any:
     """An entry of an index in NumPy's terms."""
     if isinstance(part, Tensor):
-        if part.array.dtype.kind not in "iub":
+        if part.array.dtype.name not in ("int64", "int32", "uint8", "bool"):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return part.array
+        return part.array.astype(bool) if part.array.dtype == np.uint8 and part.array.ndim else part.array
     if part is None or part is ... or isinstance(part, (slice, bool, np.ndarray)):
         return np.asarray(part) if isinstance(part, bool) else part
     if isinstance(part, (list, tuple)):
@@ -114,9 +119,23 @@ def taken(parts: tuple[Any, ...]) -> int:
                for p in parts)
 
 
+def entries(index: Any) -> Sequence[Any]:
+    """The entries of an index. As in PyTorch a list is one entry, unless something in it is itself an index."""
+    if isinstance(index, list) and any(
+            p is None or p is ... or isinstance(p, (slice, list, tuple, Tensor, np.ndarray)) for p in index):
+        return index
+    return index if isinstance(index, tuple) else (index,)
+
+
+def indices_of(index: Any) -> Indices:
+    """What an op that takes elements by lists, masks and tensors of indices saves of them."""
+    return tuple([p if isinstance(p, Tensor) else plain(np.asarray(p)) for p in entries(index)
+                  if isinstance(p, (Tensor, list, tuple, np.ndarray, bool))])
+
+
 def parts_of(index: Any, ndim: int) -> tuple[Any, ...]:
     """An index as a tuple of entries; PyTorch's error where there are too many."""
-    parts = tuple([as_array(p) for p in (index if isinstance(index, tuple) else (index,))])
+    parts = tuple([as_array(p) for p in entries(index)])
     if taken(parts) > ndim:
         if ndim == 0:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
@@ -142,7 +161,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     if not any(advanced(p) for p in rest):
         return made if made is not input else Alias.forward(input)
     try:
-        return Index.forward(made, rest if len(rest) > 1 else rest[0])
+        return Index.forward(made, rest if len(rest) > 1 else rest[0], indices_of(index))
     except IndexError as error:
         raise IndexError(advanced_message(error, rest, made.array.shape)) from None
 
@@ -202,9 +221,11 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         RuntimeError: as the in-place ops.
         IndexError: as `getitem`.
     """
+    if not isinstance(value, (Tensor, bool, int, float, np.generic)):
+        raise TypeError(f"can't assign a {CLASS_NAMES.get(type(value), type(value).__name__)} to a {input.type()}")
     parts = parts_of(index, input.array.ndim)
     if any(advanced(p) for p in parts):
-        in_place(IndexPut.forward, input, parts if len(parts) > 1 else parts[0], value)
+        in_place(IndexPut.forward, input, value, parts if len(parts) > 1 else parts[0], indices_of(index))
         return
     view = getitem(input, index)
     if isinstance(value, Tensor):
@@ -218,16 +239,25 @@ class IndexPut(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, index: Any, value: Any) -> Tensor:
-        out = a.array.copy()
-        put = value.array if isinstance(value, Tensor) else value
-        out[index] = put
-        if isinstance(value, Tensor) and value._requires_grad:
-            raise NotImplementedError("minigrad does not record an assignment of a tensor that requires grad to a list "
-                                      "of indices yet.\n\nUse where(), or assign to a slice of a clone().")
-        return record1(IndexPut, out, a, (), (index,))
+    def forward(a: Tensor, value: Any, index: Any, indices: Indices) -> Tensor:
+        x = a.array
+        out = x.copy()
+        if not isinstance(value, Tensor):
+            out[index] = value
+            return record_n(IndexPut, out, (a,), indices, (index,))
+        y = value.array
+        if y.dtype != x.dtype:
+            raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                               f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the source.")
+        try:
+            out[index] = y
+        except ValueError:
+            raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
+                               f"result of shape {list(out[index].shape)}") from None
+        return record_n(IndexPut, out, (a, value), indices, (index,), (None, (y.shape, y.dtype)))
 
-    def backward(self, xp: Any, g: Any, index: Any) -> Any:
+    def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
+        index = saved[-1]
         keep = np.ones(g.shape, bool)
         keep[index] = False
-        return xp.masked(keep, g)
+        return (xp.masked(keep, g), xp.getitem(g, index))[:len(self.next)]

@@ -75,9 +75,10 @@ def div_(self: Tensor, other: Any) -> Tensor:
     return in_place(pointwise.Div.forward, self, other)
 
 
-def pow_(self: Tensor, exponent: float) -> Tensor:
+def pow_(self: Tensor, exponent: Any) -> Tensor:
     """`self **= exponent`."""
-    return in_place(power.Pow.forward, self, exponent)
+    op = power.PowTensor if isinstance(exponent, Tensor) else power.Pow
+    return in_place(op.forward, self, exponent)
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -207,7 +207,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if m == 1 and n == 2:
         return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
-    same_dtype(input, other, "bmm")
     return folded(input, other) if m <= 2 or n <= 2 else batched(input, other)
 
 

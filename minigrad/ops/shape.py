@@ -239,14 +239,10 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The tensor with some dimensions moved to other places; the rest stay in order."""
     ndim = input.array.ndim
-    start, end = [[dim_of(d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))]
-                  for dims in (source, destination)]
+    start, end = axes_of(source, ndim) or (), axes_of(destination, ndim) or ()
     if len(start) != len(end):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({start} dims) should contain the "
-                           f"same number of dims as destination ({end} dims)")
-    for name, dims in (("source", start), ("destination", end)):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain "
+                           f"the same number of dims as destination ({list(end)} dims)")
     moved = dict(zip(end, start, strict=True))
     rest = iter([d for d in range(ndim) if d not in start])
     return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
@@ -259,8 +255,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
-    if isinstance(dim, (tuple, list)):
-        return SqueezeDims.forward(input, tuple([dim_of(d, input.array.ndim) for d in dim]) if input.array.ndim else ())
+    if isinstance(dim, Sequence):
+        return SqueezeDims.forward(input, axes_of(dim, input.array.ndim) or ())
     return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim_of(dim, input.array.ndim))
 
 
