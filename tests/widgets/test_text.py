@@ -34,8 +34,8 @@ def test_tensors_look_like_pytorchs() -> None:
 
 
 def test_long_ones_are_cut_on_one_line() -> None:
-    long = value([20], *map(float, range(20)))
-    assert len(inline(long)) == 60
+    long = value([40], *map(float, range(40)))
+    assert len(inline(long)) == 96
     assert inline(long).endswith("…")
     assert inline(value([2, 2], 1.0, 20.0, 3.0, 4.0)) == "tensor([[1., 20.], [3., 4.]])"
 

@@ -59,7 +59,7 @@ def width_of(data: Data, node: int) -> int:
     """The width that holds both lines and the marks of the saved tensors."""
     title, caption = labels(data, node)
     marks = 11 * min(4, len(data["nodes"][node]["saved"])) + 8
-    return max(132, ceil(max(len(title) * 8.8 + marks, len(caption) * 6.6 + 62)) + 44)
+    return max(132, ceil(max(len(title) * 9.2 + marks, len(caption) * 6.6 + 62)) + 44)
 
 
 def wires(data: Data) -> list[Wire]:

@@ -73,7 +73,7 @@ def tensor(value: Data | None) -> str:
     return f"tensor({_nested([text.rjust(width) for text in texts], value['shape'], 7)})"
 
 
-def inline(value: Data | None, limit: int = 60) -> str:
+def inline(value: Data | None, limit: int = 96) -> str:
     """The same on one line, cut where it is long."""
     text = " ".join(tensor(value).split()).replace("[ ", "[")
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -26,7 +26,7 @@ function rows(pairs: readonly (readonly [string, Child])[]): HTMLElement {
 }
 
 function value(text: string): HTMLElement {
-  return html("pre", { class: "mg-value" }, text);
+  return html("pre", { class: text.includes("\n") ? "mg-value mg-rows" : "mg-value" }, text);
 }
 
 export class DetailsPane {

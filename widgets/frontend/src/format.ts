@@ -54,7 +54,7 @@ export function tensor(value: Value | undefined): string {
 }
 
 /** The same on one line, cut where it is long. */
-export function inline(value: Value | undefined, limit = 60): string {
+export function inline(value: Value | undefined, limit = 96): string {
   const text = tensor(value).replace(/\s+/g, " ").replaceAll("[ ", "[");
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
 }

@@ -51,7 +51,7 @@ export function labels(trace: Trace, id: number): [title: string, caption: strin
 export function widthOf(trace: Trace, id: number): number {
   const [title, caption] = labels(trace, id);
   const marks = 11 * Math.min(4, trace.nodes[id]?.saved.length ?? 0) + 8;
-  return Math.max(132, Math.ceil(Math.max(title.length * 8.8 + marks, caption.length * 6.6 + 62)) + 44);
+  return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 62)) + 44);
 }
 
 function box(trace: Trace, id: number, x: number, y: number): Box {
