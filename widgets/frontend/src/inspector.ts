@@ -58,9 +58,9 @@ export class Inspector {
   }
 
   private assemble(): HTMLElement {
-    const head = html("header", { class: "mg-head" }, this.text, this.tabList());
+    const head = html("div", { class: "mg-head" }, this.text, this.tabList());
     const panes = html("div", { class: "mg-panes" }, this.source.element, this.graph.element, this.details.element);
-    const foot = html("footer", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
+    const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
     const label = "minigrad inspector; left and right arrow step, space plays";
     return html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label }, head, panes, foot);
   }
