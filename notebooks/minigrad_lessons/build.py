@@ -1,9 +1,9 @@
 """Builds the lessons: `python -m minigrad_lessons.build` makes `notebooks/*.ipynb` out of `notebooks/src/*.py`.
 
 A source is a Python file in the percent format. `# %% id=p1 tags=predict,answer` opens a cell, `# %% [markdown]` one
-with text in comments; what stands before the first cell is for readers of the source. Each notebook is run in a fresh
-kernel; of its outputs the text and the pictures are kept, and a widget's view is not: where no widget runs, a kept
-view shows an error in place of the picture.
+with text in comments; above each `recall` its question is written, from the bank. What stands before the first cell is
+for readers of the source. Each notebook is run in a fresh kernel; of its outputs the text and the pictures are kept,
+and a widget's view is not: where no widget runs, a kept view shows an error in place of the picture.
 """
 
 import json
@@ -17,8 +17,10 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from minigrad_lessons.bank import QUESTIONS
 from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
 
+RECALL = re.compile(r'^recall\("([^"]+)", .*$', re.MULTILINE)
 NotebookNode = Any  # nbformat has no types
 
 NOTEBOOKS = Path(__file__).parents[1]
@@ -45,7 +47,7 @@ def read_source(text: str) -> NotebookNode:
         elif cells:
             cells[-1].source += line + "\n"
     for cell in cells:
-        cell.source = cell.source.strip("\n")
+        cell.source = RECALL.sub(lambda call: f"# {QUESTIONS[call[1]].text}\n{call[0]}", cell.source.strip("\n"))
         if cell.cell_type == "markdown":
             cell.source = "\n".join(line.removeprefix("#").removeprefix(" ") for line in cell.source.splitlines())
     return new_notebook(cells=cells, metadata=METADATA)

@@ -94,6 +94,8 @@ def recall_spaced(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
             yield f"{cell.id}: there is no question {id}"
         elif lesson_of(id) not in allowed:
             yield f"{cell.id}: {id} is about lesson {lesson_of(id)}; lesson {lesson} recalls {sorted(allowed)}"
+        elif f"# {QUESTIONS[id].text}\nrecall(\"{id}\"" not in cell.source:
+            yield f"{cell.id}: above {id} must stand its question, as the bank has it"
         if answer != "...":
             yield f"{cell.id}: {id} is answered"
     for missing in allowed - {lesson_of(id) for _, id, _ in asked if id in QUESTIONS}:

@@ -50,10 +50,11 @@ def _ask(question: Why, letter: object) -> None:
         return
     refuted = question.refute(key)
     if refuted is None:
-        tried = "; ".join(question.cases)
-        print(f"    Reason {key} holds: {question.reasons[key].text}")
-        print(f"    It was tried on: {tried}")
+        print(f"    Reason {key} holds: {question.reasons[key].text}. It was tried on:")
+        width = max(map(len, question.cases))
+        for code, found in question.found().items():
+            print(f"      {code.ljust(width)}  gives {show(found)}")
     else:
-        case, expected, found = refuted
+        code, expected, found = refuted
         print(f'    Reason {key} does not hold: "{question.reasons[key].text}"')
-        print(f"    For  {case.code}  it expects {show(expected)}; the run says {show(found)}.")
+        print(f"    For  {code}  it expects {show(expected)}; the run says {show(found)}.")

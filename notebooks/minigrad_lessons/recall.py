@@ -10,17 +10,16 @@ def recall(id: str, answer: object = ...) -> None:
     if id not in QUESTIONS:
         raise KeyError(f"There is no question {id!r}. There are: {', '.join(sorted(QUESTIONS))}.")
     question = QUESTIONS[id]
-    print(f"{id}  {question.text}")
     if unanswered(answer):
-        print("      not yet")
+        print(f"{id}  not yet")
         return
     found = question.run()
     if answer == UNSURE:
-        print(f"      To find out: {question.look}")
+        print(f"{id}  To find out: {question.look}")
     elif same(answer, found):
-        print(f"      {show(answer)}: right.")
+        print(f"{id}  {show(answer)}: right.")
     else:
         belief = recognise(answer, question.beliefs, same)
         thought = f'somebody says so who thinks: "{belief}"' if belief else "that is not what the run gives."
-        print(f"      {show(answer)}: {thought}")
+        print(f"{id}  {show(answer)}: {thought}")
         print(f"      To find out: {question.look}")

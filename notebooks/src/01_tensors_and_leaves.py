@@ -21,7 +21,7 @@ from minigrad_widgets import Inspector, state_card
 # ## Before we start: what you bring along
 #
 # Five questions about arrays and the chain rule. Answer from memory: put a value in place of the dots and run the
-# cell. `"?"` means "I do not know" and tells you how to find out.
+# cell. Write `"?"` where you do not know: then you are told how to find out.
 
 # %% id=recall tags=recall,answer
 recall("q0.1", ...)
@@ -52,7 +52,8 @@ state_card(w=w, y=y)
 
 # %% [markdown] id=belief-wanted tags=belief
 # Both require grad: `y` took that over from `w`. But `w` says `is_leaf` True and has no `grad_fn`; `y` says `is_leaf`
-# False, and has one. What does `is_leaf` mean?
+# False, and has one. What does `is_leaf` mean? (The last three columns are for later: which output of its node it is,
+# lesson 3; whether its gradient is kept, lesson 6; how often it was changed in place, lesson 8.)
 #
 # ## A belief that many people hold
 #
@@ -140,7 +141,7 @@ reveal("1.5", sum(t.is_leaf for t in four))
 # has nothing to record, so it is a leaf too, however much was computed to get it.
 
 # %% id=rule-run
-for t in (w, data, data * 3, q, e, layer.weight, layer(x)):
+for t in (w, y, data, y.sum(), data.sum()):
     print(f"is_leaf: {t.is_leaf!s:5}   grad_fn is None: {t.grad_fn is None}")
 
 # %% [markdown] id=inspector-intro tags=section:inspector
@@ -152,7 +153,7 @@ for t in (w, data, data * 3, q, e, layer.weight, layer(x)):
 # %% id=p6 tags=predict,answer
 #     loss = (a * data).sum()
 #     loss.backward()
-# `a` requires grad, `data` does not. How many nodes does backward() run?
+# a requires grad, data does not. How many nodes does backward() run?
 predict("1.6", ...)
 
 # %% id=r6 tags=reveal,answer
@@ -174,8 +175,8 @@ Inspector(trace)
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # No edge leads to `data`. It is a leaf, but nobody asked for its gradient, so the graph does not know it. Two
-# questions, then, and they have nothing to do with each other: **is it a leaf** (was it made by a recorded operation)
-# and **does it require grad** (does somebody want its gradient).
+# different questions, then: **is it a leaf** (has no recorded operation made it?) and **does it require grad** (does
+# somebody want its gradient?).
 #
 # ## Worked example: say why
 #
@@ -257,7 +258,8 @@ check.two_ways(first_way, second_way)
 def program(torch):
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     data = torch.tensor([5.0, 6.0])
-    print(w, data, w * data, data * 3)
+    print(w, data)
+    print(w * data, data * 3)
     (w * data).sum().backward()
     print(w.grad, data.grad)
     try:

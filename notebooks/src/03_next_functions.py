@@ -19,7 +19,7 @@ from minigrad_widgets import Inspector
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lesson 1, from memory. `"?"` means "I do not know".
+# From lesson 1, from memory. Write `"?"` where you do not know.
 
 # %% id=recall tags=recall,answer
 recall("q1.1", ...)

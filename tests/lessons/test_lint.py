@@ -65,6 +65,7 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "recall of itself": (lambda n: replace(n, "recall", '"q0.1"', '"q1.1"'), "q1.1 is about lesson 1; lesson 1"),
     "recall answered": (lambda n: replace(n, "recall", '"q0.2", ...', '"q0.2", 9'), "q0.2 is answered"),
     "recall unknown": (lambda n: replace(n, "recall", '"q0.1"', '"q0.7"'), "there is no question q0.7"),
+    "another question": (lambda n: replace(n, "recall", "# f(x) = x", "# g(x) = x"), "above q0.5 must stand"),
     "four recalls": (lambda n: replace(n, "recall", 'recall("q0.5", ...)', ""), "4 recall questions; a lesson asks 5"),
     "a long cell": (lambda n: replace(n, "worked", "def", "\n" * 15 + "def"), "worked: 25 lines"),
     "many cells": (lambda n: n.cells.extend(new_code_cell("1", id=f"more-{i}") for i in range(9)), "at most 45"),

@@ -94,14 +94,16 @@ class Why:
     observe: Callable[[Any], object]
     reasons: dict[str, Reason]
 
-    def refute(self, letter: str) -> tuple[Case, object, object] | None:
+    def found(self) -> dict[str, object]:
+        """What the run gives for each case."""
+        return {code: self.observe(Case(code, self.names()).value) for code in self.cases}
+
+    def refute(self, letter: str) -> tuple[str, object, object] | None:
         """The first case where the reason expects something else than the run gives; None if it holds on all."""
-        for code in self.cases:
-            case = Case(code, self.names())
-            found = self.observe(case.value)
+        for code, found in self.found().items():
             expected = self.reasons[letter].expects(Case(code, self.names()))
             if expected != found:
-                return case, expected, found
+                return code, expected, found
         return None
 
 

@@ -16,9 +16,9 @@ def _without_recording(make: Callable[[], torch.Tensor]) -> torch.Tensor:
         return make()
 
 
-def _has_grad(result: torch.Tensor, asked: torch.Tensor) -> bool:
-    result.sum().backward()
-    return asked.grad is not None
+def _filled(leaf: torch.Tensor, after: torch.Tensor) -> bool:
+    after.sum().backward()
+    return leaf.grad is not None
 
 
 def nodes_run(make: Callable[[], torch.Tensor]) -> int:
@@ -33,7 +33,7 @@ def _names() -> Names:
     return {
         "torch": torch, "w": w, "v": torch.tensor([3.0, 4.0], requires_grad=True), "y": w * 2, "x": x,
         "data": torch.tensor([5.0, 6.0]), "layer": torch.nn.Linear(2, 1),
-        "without_recording": _without_recording, "has_grad": _has_grad, "nodes_run": nodes_run,
+        "without_recording": _without_recording, "filled": _filled, "nodes_run": nodes_run,
     }
 
 
@@ -100,7 +100,7 @@ PREDICTIONS = (
             "a": Reason("every tensor that has a name of its own is a leaf", lambda case: True),
             "b": Reason("multiplying by a plain number is not counted as an operation",
                         lambda case: len(case.tensors()) < 2),
-            "c": Reason("a leaf has no recorded operation behind it, and only inputs that require grad get one",
+            "c": Reason("none of its inputs requires grad, so no operation was recorded",
                         _needs_none)})),
     Prediction(
         "1.2",
@@ -116,12 +116,13 @@ PREDICTIONS = (
         (Belief("backward fills the .grad of every leaf", lambda: sum(t.is_leaf for t in (_w(), torch.ones(2)))),
          Belief("only results of operations get a .grad", lambda: sum(not t.is_leaf for t in (_w(), torch.ones(2))))),
         Why("Which leaves get a .grad?", _names,
-            ("has_grad(w * data, w)", "has_grad(w * data, data)", "has_grad(data * w, w)", "has_grad(w * v, v)"),
+            ("filled(w, after=w * data)", "filled(data, after=w * data)", "filled(w, after=data * w)",
+             "filled(v, after=w * v)"),
             _is_leaf, {
                 "a": Reason("all of them", lambda case: True),
-                "b": Reason("those that require grad", lambda case: case.tensors()[-1].requires_grad),
+                "b": Reason("those that require grad", lambda case: case.tensors()[0].requires_grad),
                 "c": Reason("the one on the left of the multiplication",
-                            lambda case: case.tensors()[0] is case.tensors()[-1])})),
+                            lambda case: case.tensors()[0] is case.tensors()[1])})),
     Prediction(
         "1.4",
         (Belief("a tensor is born a leaf, or not, and stays so", lambda: torch.zeros(2).is_leaf),),
@@ -129,7 +130,7 @@ PREDICTIONS = (
             ("torch.zeros(2)", "torch.zeros(2).add_(data)", "torch.zeros(2) + w", "torch.zeros(2).add_(w)"),
             _is_leaf, {
                 "a": Reason("a method that ends in _ always makes a non-leaf", lambda case: "_(" not in case.code),
-                "b": Reason("now an operation on something that requires grad is recorded as its origin", _needs_none),
+                "b": Reason("an operation was recorded as its origin: an input of it requires grad", _needs_none),
                 "c": Reason("a tensor of zeros that somebody changes stops being a leaf",
                             lambda case: case.code == "torch.zeros(2)")})),
     Prediction(

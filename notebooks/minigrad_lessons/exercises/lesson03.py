@@ -129,7 +129,7 @@ def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000
     """Judge `build()`: at most so many nodes, and more calls than that for a walk that recurses along every edge."""
     name = "check.diamond"
     if report.has_dots(build):
-        report.not_yet(name, "Write what build() returns.")
+        report.not_yet(name, "Write what build_diamonds() returns.")
         return
     result = build()
     if not isinstance(result, torch.Tensor) or result.grad_fn is None:
