@@ -47,7 +47,7 @@ def read_source(text: str) -> NotebookNode:
         elif cells:
             cells[-1].source += line + "\n"
     for cell in cells:
-        cell.source = RECALL.sub(lambda call: f"# {QUESTIONS[call[1]].text}\n{call[0]}", cell.source.strip("\n"))
+        cell.source = RECALL.sub(lambda call: f"\n# {QUESTIONS[call[1]].text}\n{call[0]}", cell.source).strip("\n")
         if cell.cell_type == "markdown":
             cell.source = "\n".join(line.removeprefix("#").removeprefix(" ") for line in cell.source.splitlines())
     return new_notebook(cells=cells, metadata=METADATA)

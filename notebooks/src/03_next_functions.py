@@ -151,7 +151,7 @@ reveal("3.6", dx.requires_grad)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Take it in your own hands
 #
-# The inspector has a lens for this: **traversal**. Nothing runs by itself. You click a node that has a gradient
+# The inspector has a lens for this: **call by hand**. Nothing runs by itself. You click a node that has a gradient
 # waiting, and it is called; what comes out waits at the nodes below. The Python that you would write is shown beside
 # it. On each edge stands its integer.
 
