@@ -20,7 +20,7 @@ from matplotlib.path import Path
 
 from minigrad_widgets.canvas import FONT, to_png, to_svg
 from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
-from minigrad_widgets.text import Words, brief
+from minigrad_widgets.text import Words, brief, piled
 
 Data = dict[str, Any]
 Box = tuple[float, float, float]
@@ -66,7 +66,9 @@ def by_hand(data: Data, frame: Data, walk: Data) -> Data:
     needs = {node: pile["of"] - pile["arrived"] for node, pile in piles.items() if pile["arrived"] < pile["of"]}
     status = {**dict.fromkeys(frame["status"], "recorded"), **dict.fromkeys(walk["calls"], "done")}
     status.update({node: "waiting" if node in needs else "ready" for node in piles})
-    pending = {node: [pile["gradient"]] for node, pile in piles.items()}
+    # One number is not said to be the gradient of a node that waits for several outputs.
+    single = {node for node in piles if len(data["nodes"][node]["outputs"]) < 2}
+    pending = {node: [pile["gradient"]] for node, pile in piles.items() if node in single}
     return {**frame, **EMPTY, "status": status, "needs": needs, "pending": pending, "saved": frame["saved"]}
 
 
@@ -195,9 +197,9 @@ class _Drawing:
         for at in range(min(4, len(self.data["nodes"][node]["saved"])) if state else 0):
             self.axes.plot([right - 16.5 - at * 11], [top + 11.5], marker="s", markersize=5, color=color, zorder=4,
                            fillstyle="full" if state == "held" else "none")
-        known = [each for each in self.frame["pending"].get(node, []) if each is not None]
-        if known:
-            text = f"Σ {brief(self.words.value(known[0]))}"
+        pending = self.frame["pending"].get(node)
+        if pending:
+            text = f"Σ {piled(['–' if each is None else brief(self.words.value(each)) for each in pending])}"
             pill = {"boxstyle": "round,pad=0.25,rounding_size=0.8", "facecolor": BADGE, "edgecolor": "white"}
             self.axes.text(right - 10, top, text, fontsize=7.5, weight="bold", color="#1d1500", va="center", zorder=6,
                            clip_on=True, bbox=pill, parse_math=False)

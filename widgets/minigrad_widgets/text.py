@@ -91,6 +91,13 @@ def brief(value: Data | None) -> str:
     return f"{'×'.join(map(str, shape))} ‖{_rounded(norm, 'float32')}‖"
 
 
+def piled(texts: Sequence[str]) -> str:
+    """What has piled up at a node, one text per output; of many outputs only how many have something."""
+    if len(texts) <= 3:
+        return " | ".join(texts)
+    return f"{sum(text != '–' for text in texts)} of {len(texts)} outputs"
+
+
 def _rounded(entry: Any, dtype: str) -> str:
     if entry is None or isinstance(entry, (str, bool)) or float(entry).is_integer():
         return number(entry, dtype)
@@ -205,7 +212,7 @@ def traversal_text(data: Data, walk: Data) -> str:
     """A traversal by hand as text: the calls, what is pending, what came too early, the leaves' `.grad`."""
     words = Words(data)
     pending = [
-        f"{words.node(node)} {pile['arrived']} of {pile['of']} ({_known(words, pile['gradient'])})"
+        f"{words.node(node)} {pile['arrived']} of {pile['of']}" + _lies(words, data["nodes"][node], pile["gradient"])
         for node, pile in sorted(walk["pending"].items())
     ]
     grads = [f"{words.tensor(each)} {_known(words, value)}" for each, value in sorted(walk["grads"].items())]
@@ -216,6 +223,11 @@ def traversal_text(data: Data, walk: Data) -> str:
         f".grad: {_list(grads)}",
     ]
     return "\n".join(lines)
+
+
+def _lies(words: Words, node: Data, gradient: Maybe) -> str:
+    """What lies at a node; not said of one with several outputs, which are handed separate gradients."""
+    return "" if len(node["outputs"]) > 1 else f" ({_known(words, gradient)})"
 
 
 def _known(words: Words, value: Maybe) -> str:

@@ -1,7 +1,7 @@
 /** The backward lens: a walk over the recorded events, from the start of the first pass. */
 import type { Moment } from "./details";
 import { describe } from "./describe";
-import { brief, valueOf } from "./format";
+import { brief, piled, valueOf } from "./format";
 import { lensSteps, Replay } from "./frame";
 import type { Changed, Lens } from "./lens";
 import type { NodeLook, Scene } from "./look";
@@ -63,6 +63,7 @@ export class BackwardLens implements Lens {
     const replay = this.replay;
     return {
       pending: (node) => replay.pending.get(node) ?? [],
+      unknown: "nothing yet",
       edge: (key) => replay.edges.get(key),
       grad: (tensor) => replay.grads.get(tensor),
       version: (tensor) => replay.versions.get(tensor) ?? 0,
@@ -102,8 +103,6 @@ export class BackwardLens implements Lens {
 
   private badge(pending: readonly Maybe[] | undefined): string {
     if (!pending || pending.length === 0) return "";
-    const known = pending.filter((entry) => entry !== null);
-    if (pending.length > 1) return `Σ ${known.length} of ${pending.length} outputs`;
-    return known.length === 0 ? "Σ default" : `Σ ${brief(valueOf(this.trace, known[0]))}`;
+    return `Σ ${piled(pending.map((entry) => (entry === null ? "–" : brief(valueOf(this.trace, entry)))))}`;
   }
 }

@@ -1,6 +1,6 @@
 /** The traversal lens: positions are calls; going back undoes a call, going forward makes it again. */
 import type { Moment } from "./details";
-import { brief, inline, nodeName, tensorName, valueOf } from "./format";
+import { brief, inline, nodeName, piled, tensorName, valueOf } from "./format";
 import { lensSteps, Replay } from "./frame";
 import type { Changed, Lens } from "./lens";
 import type { Look, NodeLook, Scene } from "./look";
@@ -43,7 +43,7 @@ export class TraversalLens implements Lens {
   }
 
   get gradient(): Maybe {
-    return this.state.given.at(-1) ?? null;
+    return this.state.given.at(-1)?.find((value) => value !== undefined) ?? null;
   }
 
   /** The nodes that could be called now without coming too early. */
@@ -70,7 +70,8 @@ export class TraversalLens implements Lens {
 
   get moment(): Moment {
     return {
-      pending: (node) => (this.state.pending[node] ? [this.state.pending[node].gradient] : []),
+      pending: (node) => this.state.piled.get(node) ?? [],
+      unknown: "a partial sum",
       edge: (key) => this.state.edges.get(key),
       grad: (tensor) => this.state.grads[tensor],
       version: (tensor) => this.before.versions.get(tensor) ?? 0,
@@ -116,7 +117,7 @@ export class TraversalLens implements Lens {
     if (early) {
       return `${name} was called too early: ${early.arrived} of ${early.of} gradients had arrived, so all that it passes on is a partial sum`;
     }
-    const given = this.gradient === null ? "a partial sum, from a call that came too early" : inline(valueOf(this.trace, this.gradient));
+    const given = (this.state.given.at(-1) ?? []).map((value) => this.written(value)).join(" and ");
     const variable = this.trace.nodes[node]?.variable;
     if (variable === undefined) return `${name} received ${given} and passed it on along ${this.state.now.size} edge${this.state.now.size === 1 ? "" : "s"}`;
     const grad = this.state.grads[variable] ?? null;
@@ -136,7 +137,7 @@ export class TraversalLens implements Lens {
     const word = pile && pile.of > 1 ? `${pile.arrived} of ${pile.of}` : WORDS[look] ?? STYLES[look].word;
     const saved = this.before.saved.get(id) ?? "";
     const known = this.before.status.has(id);
-    return { look, known, word, badge: pile && pile.arrived > 0 ? `Σ ${this.amount(pile)}` : "", saved };
+    return { look, known, word, badge: pile ? `Σ ${this.amount(id)}` : "", saved };
   }
 
   private status(id: number, pile: Pile | undefined): Look {
@@ -147,7 +148,16 @@ export class TraversalLens implements Lens {
     return "recorded";
   }
 
-  private amount(pile: Pile): string {
-    return pile.gradient === null ? "partial" : brief(valueOf(this.trace, pile.gradient));
+  private amount(id: number): string {
+    const amounts = (this.state.piled.get(id) ?? []).map((value) => {
+      if (value === undefined) return "–";
+      return value === null ? "partial" : brief(valueOf(this.trace, value));
+    });
+    return piled(amounts);
+  }
+
+  private written(value: Maybe | undefined): string {
+    if (value === undefined) return "None";
+    return value === null ? "a partial sum, from a call that came too early" : inline(valueOf(this.trace, value));
   }
 }

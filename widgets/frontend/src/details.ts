@@ -6,7 +6,9 @@ import type { Maybe, Trace } from "./types";
 
 /** What a lens knows at this moment; the pane itself holds no state of the program. */
 export interface Moment {
-  pending: (node: number) => readonly Maybe[];
+  pending: (node: number) => readonly (Maybe | undefined)[];
+  /** What a null among the pending gradients stands for. */
+  unknown: string;
   edge: (key: string) => Maybe | undefined;
   grad: (tensor: number) => Maybe | undefined;
   version: (tensor: number) => number;
@@ -72,7 +74,7 @@ export class DetailsPane {
     const list = moment.pending(id);
     if (list.length === 0) return null;
     const texts = list.map((entry, nr) => {
-      const text = entry === null ? "nothing yet" : tensor(valueOf(this.trace, entry));
+      const text = entry === undefined ? "nothing yet" : entry === null ? moment.unknown : tensor(valueOf(this.trace, entry));
       return value(list.length > 1 ? `output ${nr}: ${text}` : text);
     });
     return section("pending gradient", ...texts);

@@ -70,6 +70,12 @@ export function brief(value: Value | undefined): string {
   return `${value.shape.join("×")} ‖${rounded(norm(value), "float32")}‖`;
 }
 
+/** What has piled up at a node, one text per output; of many outputs only how many have something. */
+export function piled(texts: readonly string[]): string {
+  if (texts.length <= 3) return texts.join(" | ");
+  return `${texts.filter((text) => text !== "–").length} of ${texts.length} outputs`;
+}
+
 function rounded(entry: Scalar, dtype: string): string {
   if (typeof entry !== "number" || Number.isInteger(entry)) return number(entry, dtype);
   return number(Number(entry.toPrecision(3)), dtype);

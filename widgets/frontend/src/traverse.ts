@@ -25,8 +25,10 @@ export interface State extends Traversal {
   edges: Map<string, Maybe>;
   /** The edges of the last call. */
   now: Set<string>;
-  /** What each call was handed: null where unknown. */
-  given: Maybe[];
+  /** What has piled up, output by output: undefined where nothing arrived, null where the sum is unknown. */
+  piled: Map<number, (Maybe | undefined)[]>;
+  /** What each call was handed, in the same form. */
+  given: (Maybe | undefined)[][];
   /** What was there when the last call came too early; else null. */
   lastEarly: Pile | null;
 }
@@ -96,7 +98,7 @@ export class Walk {
 class Game {
   private readonly calls: number[] = [];
   private readonly early: number[] = [];
-  private readonly given: Maybe[] = [];
+  private readonly given: (Maybe | undefined)[][] = [];
   private readonly grads: Record<string, Maybe> = {};
   private readonly edges = new Map<string, Maybe>();
   private readonly arrived = new Map<number, Arrival[]>();
@@ -120,7 +122,8 @@ class Game {
   state(): State {
     const { calls, early, given, grads, edges, now, lastEarly } = this;
     const pending = Object.fromEntries([...this.arrived].map(([node, here]) => [node, this.pile(node, here)]));
-    return { calls, early, given, grads, edges, now, lastEarly, pending, python: this.python.lines };
+    const piled = new Map([...this.arrived].map(([node, here]) => [node, this.outputs(node, here)]));
+    return { piled, calls, early, given, grads, edges, now, lastEarly, pending, python: this.python.lines };
   }
 
   /** Calls a node with what lies there; nothing happens where nothing does. */
@@ -134,7 +137,7 @@ class Game {
     if (early && !this.early.includes(node)) this.early.push(node);
     this.lastEarly = early ? pile : null;
     this.calls.push(node);
-    this.given.push(pile.gradient);
+    this.given.push(this.outputs(node, here));
     this.passOn(node, here, known);
     const leaf = this.trace.nodes[node]?.variable;
     if (leaf !== undefined) this.grads[leaf] = known && !(leaf in this.grads) ? (this.pass?.grads.get(node) ?? null) : null;
@@ -158,6 +161,24 @@ class Game {
 
   private pile(node: number, here: readonly Arrival[]): Pile {
     return { arrived: here.length, of: Math.max(1, this.pass?.needs.get(node) ?? 1), gradient: this.sum(node, here) };
+  }
+
+  /** What lies at a node for each of its outputs. */
+  private outputs(node: number, here: readonly Arrival[]): (Maybe | undefined)[] {
+    const count = Math.max(1, ...here.map((arrival) => arrival.output_nr + 1));
+    return Array.from({ length: count }, (_, output) => {
+      const mine = here.filter((arrival) => arrival.output_nr === output);
+      if (mine.length === 0) return undefined;
+      if (mine.length === here.length) return this.sum(node, here);
+      return mine.length === 1 ? mine[0]?.gradient : this.shared(node, output, mine);
+    });
+  }
+
+  /** Several gradients for one of several outputs: known once all of them have come. */
+  private shared(node: number, output: number, mine: readonly Arrival[]): Maybe {
+    const recorded = (this.pass?.arriving.get(node) ?? []).filter((flow) => flow.output_nr === output);
+    const known = mine.length === recorded.length && mine.every((arrival) => arrival.flow && arrival.gradient !== null);
+    return known ? (recorded.at(-1)?.sum ?? null) : null;
   }
 
   /** The value of what lies at a node, where the trace holds this very sum; else null. */

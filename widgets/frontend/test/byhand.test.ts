@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { render } from "../src/index";
 import type { Trace } from "../src/types";
@@ -122,4 +123,18 @@ describe("calling nodes by hand", () => {
     press("Enter");
     expect(root.dataset["lit"]).toBe("0");
   });
+});
+
+it("tells the gradients of several outputs apart", () => {
+  const fixture = JSON.parse(readFileSync(`${import.meta.dirname}/fixtures/outputs.json`, "utf8")) as { trace: Trace };
+  const at = (name: string): number => fixture.trace.nodes.findIndex((node) => node.name === name);
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  model = new FakeModel({ trace: JSON.stringify(fixture.trace), lens: "traversal" });
+  render({ model, el: place });
+  root = place.querySelector(".mg-root") as HTMLElement;
+  click(at("MulBackward0"));
+  expect(root.querySelector(`[data-node="${at("UnbindBackward0")}"] .mg-badge text`)?.textContent).toBe("Σ [3., -2.] | [1., -1.]");
+  click(at("UnbindBackward0"));
+  expect(said()).toContain("received tensor([3., -2.]) and tensor([1., -1.]) and passed it on along 1 edge");
 });
