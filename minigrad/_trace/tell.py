@@ -7,9 +7,9 @@ and events are made here. So a recorder disturbs the program that it watches as 
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
-import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
