@@ -242,9 +242,9 @@ def build_diamonds():
 check.diamond(build_diamonds)
 
 # %% [markdown] id=torch-intro tags=section:torch
-# The sums that `walk` leaves in `.grad` are still right: it brings every part, one by one. But it calls a node once
-# for each *way* to it, each time with a part of its gradient. `backward()` waits until all parts have come and runs
-# each node **once**. How it knows when to wait is lesson 4.
+# As `check.walk` told you, what `walk` leaves in `.grad` is right even where ways meet: it brings every part, one by
+# one. But it calls a node once for each *way* to it, each time with a part of its gradient. `backward()` waits until
+# all parts have come and runs each node **once**. How it knows when to wait is lesson 4.
 #
 # ## The same thing in PyTorch
 

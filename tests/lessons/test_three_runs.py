@@ -42,6 +42,12 @@ def test_solved_everything_passes_and_every_reveal_agrees(name: str) -> None:
     assert not [cell for cell, text in printed.items() if "not yet" in text]
 
 
+def test_the_walk_on_a_diamond_is_right_and_calls_too_often() -> None:
+    key = KEYS["03_next_functions"]
+    printed = run(write(lesson("03_next_functions"), {}, {}, key.exercises))
+    assert "no tree: .grad is equal too, after 6 calls for 4 nodes" in printed["faded"], printed["faded"]
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_wrong_every_answer_is_rejected_by_its_name(name: str) -> None:
     """All wrong answers in one run: where a cell holds an answer, there is one copy of it for each round."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
+from minigrad.recorder import record
 from minigrad_lessons.exercises import report
 from minigrad_lessons.exercises.graph import nodes_of, paths_to, without_recording
 
@@ -29,6 +30,12 @@ def _with_data() -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     return (torch.tensor([5.0, 6.0]) * x + y * 2).sum(), {"x": x, "y": y}
 
 
+def _diamond() -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    x = _leaf(1.0, 2.0)
+    b = x * 3
+    return (b * b).sum(), {"x": x}
+
+
 TREES = (("(x * y).sum()", _two_leaves), ("(x * 5).exp()", _chain), ("(data * x + y * 2).sum()", _with_data))
 
 
@@ -45,7 +52,18 @@ def walk(student: Walk) -> None:
             report.misconception(name, fault, f"This was the tree  {code}")
             return
         lines.append(f"{code}: every .grad is equal to that of backward()")
-    report.passed(name, *lines)
+    report.passed(name, *lines, _on_a_diamond(student))
+
+
+def _on_a_diamond(student: Walk) -> str:
+    """What the walk does on a graph that is no tree."""
+    loss, _ = _diamond()
+    with record() as trace:
+        fault = _judge_tree(student, _diamond)
+    calls = sum(event["kind"] == "call" for event in trace.events)
+    judged = ".grad differs" if fault else ".grad is equal too"
+    nodes = len(nodes_of(loss.grad_fn))
+    return f"(b * b).sum() with b = x * 3, no tree: {judged}, after {calls} calls for {nodes} nodes"
 
 
 def _judge_tree(student: Walk, tree: Callable[[], tuple[torch.Tensor, dict[str, torch.Tensor]]]) -> str:
