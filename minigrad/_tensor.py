@@ -117,7 +117,9 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        """How often this tensor's storage was changed in place."""
+        """How often this tensor's storage was changed in place; a RuntimeError for one made in inference mode."""
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_counter is None else self._version_counter.value
 
     @property

@@ -68,8 +68,7 @@ class UnsafeView(Node):
     def forward(a: Tensor, shape: Shape) -> Tensor:
         return record1(UnsafeView, a.array.reshape(shape), a, (), (a.array.shape,))
 
-    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
-        return xp.reshape(g, shape)
+    backward = View.backward
 
 
 class T(Node):
@@ -113,8 +112,7 @@ class Unsqueeze(Node):
     def forward(a: Tensor, dim: int) -> Tensor:
         return record_view(Unsqueeze, np.expand_dims(owned(a), dim), a, (a.array.shape,))
 
-    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
-        return xp.reshape(g, shape)
+    backward = View.backward
 
 
 class Squeeze(Node):
@@ -126,8 +124,7 @@ class Squeeze(Node):
     def forward(a: Tensor) -> Tensor:
         return record_view(Squeeze, owned(a).squeeze(), a, (a.array.shape,))
 
-    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
-        return xp.reshape(g, shape)
+    backward = View.backward
 
 
 class SqueezeDim(Node, name="Squeeze", number=1):
@@ -141,8 +138,7 @@ class SqueezeDim(Node, name="Squeeze", number=1):
         y = x.squeeze(dim) if x.ndim and x.shape[dim] == 1 else x[...]
         return record_view(SqueezeDim, y, a, (x.shape,))
 
-    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
-        return xp.reshape(g, shape)
+    backward = View.backward
 
 
 class SqueezeDims(Node, name="Squeeze", number=2):
@@ -155,7 +151,7 @@ class SqueezeDims(Node, name="Squeeze", number=2):
         x = owned(a)
         return record_view(SqueezeDims, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
 
-    backward = Squeeze.backward
+    backward = View.backward
 
 
 class Expand(Node):

@@ -34,7 +34,7 @@ class Running:
         """The answer of the server to a request with its token."""
         address = f"http://{urlsplit(self.url).netloc}{path}"
         request = Request(address, headers={"Authorization": f"token {self.token}"})
-        with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
+        with build_opener(ProxyHandler({})).open(request, timeout=60) as answer:
             return bytes(answer.read())
 
     def json(self, path: str) -> Any:
@@ -65,5 +65,5 @@ def lab(command: Sequence[str | Path], cwd: Path, end: int = signal.SIGTERM, sec
     finally:
         alarm.cancel()
         process.send_signal(end)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert process.returncode == 0
