@@ -42,11 +42,17 @@ class Running:
         return json.loads(self.get(path))
 
 
+def _heed_interrupts() -> None:
+    """A shell starts what it runs in the background deaf to SIGINT, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def lab(command: Sequence[str | Path], cwd: Path, end: int = signal.SIGTERM, seconds: float = 120) -> Iterator[Running]:
     """Start the command, wait for its address; stop it with a signal at the end and see that it ends well."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True, env=environment,
+                               preexec_fn=_heed_interrupts)
     # Ends a command that says nothing, so that the loop below ends too.
     alarm = threading.Timer(seconds, process.kill)
     alarm.start()
