@@ -52,7 +52,7 @@ def lab(command: Sequence[str | Path], cwd: Path, end: int = signal.SIGTERM, sec
     """Start the command, wait for its address; stop it with a signal at the end and see that it ends well."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True, env=environment,
-                               preexec_fn=_heed_interrupts)
+                               preexec_fn=_heed_interrupts if os.name == "posix" else None)
     # Ends a command that says nothing, so that the loop below ends too.
     alarm = threading.Timer(seconds, process.kill)
     alarm.start()
