@@ -2,7 +2,7 @@
 
 from minigrad_lessons.bank import PREDICTIONS
 from minigrad_lessons.bank.kinds import Why, recognise
-from minigrad_lessons.values import UNSURE, same, show, unanswered
+from minigrad_lessons.values import same, show, unanswered, unsure
 
 _said: dict[str, object] = {}
 
@@ -26,7 +26,7 @@ def reveal(id: str, found: object, why: object = ...) -> None:
         return
     said, entry = _said[id], PREDICTIONS[id]
     print(f"{id}  The run says: {show(found)}.")
-    if said == UNSURE:
+    if unsure(said):
         print("    You left it open. Now you know what happens; find out why.")
     elif same(said, found):
         print(f"    You said: {show(said)}. The same.")
@@ -44,7 +44,7 @@ def _ask(question: Why, letter: object) -> None:
             print(f"      {key}  {reason.text}")
         print('    Choose: write why="a", why="b" or why="c" into this cell and run it again.')
         return
-    key = str(letter).strip().lower()
+    key = str(letter).strip(" .)").lower()
     if key not in question.reasons:
         print(f"    {show(letter)} is none of the reasons: write one of {', '.join(question.reasons)}.")
         return

@@ -2,7 +2,7 @@
 
 from minigrad_lessons.bank import QUESTIONS
 from minigrad_lessons.bank.kinds import recognise
-from minigrad_lessons.values import UNSURE, same, show, unanswered
+from minigrad_lessons.values import same, show, unanswered, unsure
 
 
 def recall(id: str, answer: object = ...) -> None:
@@ -14,7 +14,7 @@ def recall(id: str, answer: object = ...) -> None:
         print(f"{id}  not yet")
         return
     found = question.run()
-    if answer == UNSURE:
+    if unsure(answer):
         print(f"{id}  To find out: {question.look}")
     elif same(answer, found):
         print(f"{id}  {show(answer)}: right.")

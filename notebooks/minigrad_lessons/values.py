@@ -1,8 +1,14 @@
 """How an answer is compared with what a run gave, and how both are printed."""
 
+import ast
 from collections.abc import Iterable
 
 UNSURE = "?"
+
+
+def unsure(answer: object) -> bool:
+    """True for the "?" that means: I do not know."""
+    return isinstance(answer, str) and answer.strip() == UNSURE
 
 
 def unanswered(answer: object) -> bool:
@@ -11,16 +17,28 @@ def unanswered(answer: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """A value as plain Python: a tensor becomes numbers, a tuple a list, a word loses its case and its blanks."""
+    """A value as plain Python: a tensor becomes numbers, a tuple a list, a word loses its case and its blanks.
+
+    A value in quotes, such as "True" or "(2, 3)", is that value.
+    """
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, str):
-        return value.strip().lower()
+        return meant(value)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Iterable):
         return [plain(item) for item in value]
     return value
+
+
+def meant(word: str) -> object:
+    """What a student wrote in quotes: a value where it reads as one, else the word in lower case."""
+    try:
+        value = ast.literal_eval(word.strip())
+    except (ValueError, SyntaxError):
+        return word.strip().lower()
+    return word.strip().lower() if isinstance(value, str) else plain(value)
 
 
 def _words(value: object) -> object:

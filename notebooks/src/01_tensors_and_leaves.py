@@ -74,7 +74,9 @@ print("data.is_leaf:      ", data.is_leaf)
 #
 # Each question below is two cells. In the first, write your prediction in place of the dots, and run it. The second
 # runs the program, tells you what happened and asks **why**: give your reason by adding `why="a"` (or b, or c) before
-# the last bracket, and run it again. Your reason is tested on programs that you have not seen.
+# the last bracket, and run it again. Your reason is tested on programs that you have not seen. In these,
+# `without_recording(lambda: …)` runs something inside `no_grad`, `filled(t, after=r)` runs backward from `r` and asks
+# whether `t` has a `.grad`, and `nodes_run(…)` counts the nodes that ran.
 
 # %% id=p1 tags=predict,answer
 # An operation on a tensor that does not require grad:
@@ -166,7 +168,7 @@ reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 # %% [markdown] id=inspector-note
 # Now step through it: click the picture below, then press → and ←. Find three things on the way.
 #
-# - Which node runs first? It belongs to the **last** line of the forward program.
+# - Which node runs first? It belongs to the operation that came **last** in the forward program.
 # - What is the last node called? It is the only one that stands for a leaf. Where is one for `data`?
 # - At which step does `a.grad` appear?
 

@@ -83,7 +83,8 @@ for below, integer in (top * bottom).grad_fn.next_functions:
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# As in lesson 1: predict in the first cell, run the second, then give a reason with `why=`.
+# As in lesson 1: predict in the first cell, run the second, then give a reason with `why=`. The numbers in the
+# evidence count pairs without a node, or pairs and different nodes, as the reason says.
 
 # %% id=p1 tags=predict,answer
 # x requires grad, 5 is a plain number.
@@ -159,14 +160,14 @@ reveal("3.6", dx.requires_grad)
 with record() as trace:
     m = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     p, q = m.unbind()
-    total = (q * p).sum()
+    total = (q * p + p).sum()
     total.backward()
 Inspector(trace, lens="traversal")
 
 # %% [markdown] id=inspector-note
 # - The product has two edges to the **same** node, with the integers 1 and 0. Why in this order?
-# - `UnbindBackward0` shows that gradients are missing until both have come. Call it too early: what does the inspector
-#   say?
+# - Three edges lead to `UnbindBackward0`. Call the sum and the addition, then try it: what does the inspector say is
+#   missing?
 # - Call everything in an order that works. Where does the gradient end up?
 #
 # Then let the engine do it. The lens **backward** shows the order that it chose:

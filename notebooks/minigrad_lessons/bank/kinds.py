@@ -114,7 +114,7 @@ class Prediction:
     id: str
     beliefs: tuple[Belief, ...]
     why: Why
-    look: str = field(default="Read the two lines above the run once more, then step through them.")
+    look: str = field(default="Run the lines one by one in a new cell and print what they make.")
 
 
 def recognise(answer: object, beliefs: tuple[Belief, ...], same: Callable[[object, object], bool]) -> str | None:
