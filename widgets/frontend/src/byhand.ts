@@ -57,7 +57,9 @@ export class TraversalLens implements Lens {
   }
 
   get counter(): string {
-    return this.calls.length === this.position ? `${this.position} calls` : `${this.position} / ${this.calls.length} calls`;
+    const all = this.calls.length;
+    const made = all === this.position ? `${all}` : `${this.position} / ${all}`;
+    return `${made} ${all === 1 ? "call" : "calls"}`;
   }
 
   get text(): string {

@@ -45,7 +45,6 @@ export class SourcePane {
     write(this.heading, heading);
     this.file = null;
     this.lit = null;
-    this.body.classList.add("mg-wrap");
     const rows = lines.map((line, at) => this.row(at, line));
     this.body.replaceChildren(...rows);
     const last = rows.at(-1);
@@ -61,7 +60,6 @@ export class SourcePane {
     this.lit?.classList.remove("mg-current");
     this.lit = null;
     write(this.heading, source.name);
-    this.body.classList.remove("mg-wrap");
     this.body.replaceChildren(...rows);
   }
 
