@@ -76,7 +76,7 @@ def _lab(folder: Path, options: argparse.Namespace) -> int:
 
 def _reset(folder: Path, number: int) -> int:
     name, backup = lessons_in.reset(folder, lessons_in.shipped(), number)
-    print(f"{name} is as it was given.")
+    print(f"{name} is as it was given, in {folder}")
     if backup:
         print(f"Yours is kept in {backup}")
     return 0

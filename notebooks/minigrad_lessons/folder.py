@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +47,11 @@ def fill(folder: Path, lessons: dict[str, Path]) -> Report:
 
     Every other lesson is the student's. `edited` names it, and `newer` too if this version has a newer one.
     """
+    with _explained(folder):
+        return _fill(folder, lessons)
+
+
+def _fill(folder: Path, lessons: dict[str, Path]) -> Report:
     _open(folder)
     given, report = _read_manifest(folder), Report()
     for name, source in lessons.items():
@@ -70,14 +77,25 @@ def fill(folder: Path, lessons: dict[str, Path]) -> Report:
 def reset(folder: Path, lessons: dict[str, Path], number: int) -> tuple[str, Path | None]:
     """Put one lesson back as it was given. What stood there is kept in `backups/`: its path, or None if unchanged."""
     name = find(lessons, number)
+    with _explained(folder):
+        return name, _put_back(folder, lessons, name)
+
+
+def _put_back(folder: Path, lessons: dict[str, Path], name: str) -> Path | None:
+    if not any(place.exists() for place in (_manifest(folder), *(folder / lesson for lesson in lessons))):
+        raise LessonError(
+            f"There are no lessons in {folder}; nothing was changed. "
+            "Go to where your folder is, or name it with --to."
+        )
     _open(folder)
-    target, backup = folder / name, None
+    # Read before anything is written, so that what cannot be read stops this in time.
+    given, target, backup = _read_manifest(folder), folder / name, None
     if target.exists() and _digest(target) != _digest(lessons[name]):
         backup = _keep(target, folder / "backups")
     if backup or not target.exists():
         _copy(lessons[name], target)
-    _write_manifest(folder, {**_read_manifest(folder), name: _digest(lessons[name])})
-    return name, backup
+    _write_manifest(folder, {**given, name: _digest(lessons[name])})
+    return backup
 
 
 def find(lessons: dict[str, Path], number: int) -> str:
@@ -87,6 +105,16 @@ def find(lessons: dict[str, Path], number: int) -> str:
             return name
     numbers = ", ".join(name[:2] for name in lessons)
     raise LessonError(f"There is no lesson {number:02d}. There are: {numbers}.")
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Say what the system refused. Nothing of the student's is written over before its backup stands."""
+    try:
+        yield
+    except OSError as error:
+        path, reason = error.filename or folder, error.strerror or error
+        raise LessonError(f"Cannot use {path} ({reason}); nothing of yours was changed.") from error
 
 
 def _open(folder: Path) -> None:
@@ -130,10 +158,14 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def _manifest(folder: Path) -> Path:
+    return folder / HIDDEN / "manifest.json"
+
+
 def _read_manifest(folder: Path) -> dict[str, str]:
     """The digests of the lessons as they were given; a lost or damaged manifest makes every changed file 'edited'."""
     try:
-        read = json.loads((folder / HIDDEN / "manifest.json").read_text(encoding="utf-8"))
+        read = json.loads(_manifest(folder).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
     given = read.get("given") if isinstance(read, dict) else None
@@ -142,4 +174,4 @@ def _read_manifest(folder: Path) -> dict[str, str]:
 
 def _write_manifest(folder: Path, given: dict[str, str]) -> None:
     text = json.dumps({"about": "The lessons as they were given, by SHA-256.", "given": given}, indent=2)
-    _write(folder / HIDDEN / "manifest.json", text.encode())
+    _write(_manifest(folder), text.encode())

@@ -33,6 +33,13 @@ def taken() -> Iterator[int]:
 
 
 @pytest.mark.slow
+def test_it_stops_without_a_word_of_the_servers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=signal.SIGINT) as running:
+        assert running.json("/api/kernels") == []
+    assert "stopping" not in (heard := capfd.readouterr().err) and "signal" not in heard
+
+
+@pytest.mark.slow
 def test_it_opens_on_lesson_one_and_a_second_time_on_the_same_folder(tmp_path: Path) -> None:
     with lab([*COMMAND, "lab", "--no-browser"], tmp_path, end=signal.SIGINT) as first:
         assert first.lesson == LESSONS[0] and f"added   {LESSONS[0]}" in first.said
@@ -92,8 +99,18 @@ def test_reset_says_where_the_old_lesson_is(tmp_path: Path, capsys: pytest.Captu
     assert main(["lab", "--to", str(tmp_path), "--reset", "01"]) == 0
     said = capsys.readouterr().out
     backup = Path(said.strip().rpartition("Yours is kept in ")[2])
-    assert backup.read_text() == "my answers" and f"{LESSONS[0]} is as it was given" in said
+    assert backup.read_text() == "my answers" and f"{LESSONS[0]} is as it was given, in {tmp_path}\n" in said
     assert main(["lab", "--to", str(tmp_path), "--reset", "99"]) == 1
+
+
+def test_reset_in_the_wrong_place_changes_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", "--reset", "1"]) == 1
+    told = capsys.readouterr()
+    assert f"There are no lessons in {tmp_path / 'minigrad-lessons'}; nothing was changed." in told.err
+    assert "--to" in told.err and not told.out and not list(tmp_path.iterdir())
 
 
 def test_without_jupyterlab_it_says_what_to_install(

@@ -101,6 +101,52 @@ def test_reset_of_an_unknown_lesson_says_which_there_are(lessons: dict[str, Path
     assert not folder.exists()
 
 
+def test_reset_where_there_are_no_lessons_makes_none(lessons: dict[str, Path], folder: Path) -> None:
+    with pytest.raises(LessonError, match="There are no lessons in .*; nothing was changed"):
+        reset(folder, lessons, 1)
+    assert not folder.parent.exists()
+    fill(folder, lessons)
+    (folder / FIRST).unlink()
+    assert reset(folder, lessons, 1) == (FIRST, None) and (folder / FIRST).exists()
+
+
+@pytest.mark.parametrize("place", [SECOND, ".minigrad/manifest.json"])
+def test_a_folder_in_the_place_of_a_file_is_explained(lessons: dict[str, Path], folder: Path, place: str) -> None:
+    fill(folder, lessons)
+    (folder / FIRST).write_text("my answers\n")
+    (folder / place).unlink()
+    (folder / place).mkdir()
+    with pytest.raises(LessonError, match=r"Cannot use .* \(.+\); nothing of yours was changed\.") as caught:
+        fill(folder, lessons)
+    assert str(folder / place) in str(caught.value)
+    with pytest.raises(LessonError, match="nothing of yours was changed"):
+        reset(folder, lessons, 2 if place == SECOND else 1)
+    assert (folder / FIRST).read_text() == "my answers\n" and not (folder / "backups").exists()
+
+
+def test_a_file_in_the_place_of_the_backups_stops_a_reset(lessons: dict[str, Path], folder: Path) -> None:
+    fill(folder, lessons)
+    (folder / FIRST).write_text("my answers\n")
+    (folder / "backups").write_text("mine\n")
+    with pytest.raises(LessonError, match=r"backups \(.+\); nothing of yours was changed"):
+        reset(folder, lessons, 1)
+    assert (folder / FIRST).read_text() == "my answers\n" and (folder / "backups").read_text() == "mine\n"
+
+
+def test_a_lesson_that_cannot_be_read_is_explained(
+    lessons: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(folder, lessons)
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # The superuser may read anything, so the refusal is played.
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(LessonError, match="Permission denied.*nothing of yours was changed"):
+        fill(folder, lessons)
+
+
 def test_a_file_in_the_place_of_the_folder_is_left_alone(lessons: dict[str, Path], tmp_path: Path) -> None:
     file = tmp_path / "thesis.txt"
     file.write_text("200 pages\n")
