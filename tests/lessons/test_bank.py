@@ -1,13 +1,18 @@
 """The bank: no answer is stored, every misconception differs from what the engine does, one reason survives."""
 
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import minigrad as torch
+from minigrad_lessons import check
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
 from minigrad_lessons.bank.kinds import recognise
 from minigrad_lessons.values import same
 from tests.lessons.answers import KEYS
+from tests.lessons.answers.lesson01 import TWELVE
 
 RECALL = {id: value for key in KEYS.values() for id, value in key.recall.items()}
 PREDICT = {id: value for key in KEYS.values() for id, value in key.predict.items()}
@@ -65,3 +70,27 @@ def test_right_reasons_are_not_always_the_same_letter() -> None:
 ])
 def test_answers_are_compared_as_a_reader_would(answer: object, found: object, agree: bool) -> None:
     assert same(answer, found) is agree
+
+
+@pytest.mark.parametrize("result", ["w[...]", "w[..., 0]", "w.expand(2, 2)", "w.expand_as(torch.ones(2, 2))", "w.t()"])
+def test_numbers_that_only_move_are_no_arithmetic(result: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+                                                  ) -> None:
+    source = f"def build(w):\n    return {result}\n"
+    (tmp_path / "answer.py").write_text(source)
+    names: dict[str, Any] = {"torch": torch}
+    exec(compile(source, str(tmp_path / "answer.py"), "exec"), names)
+    check.non_leaf(names["build"])
+    assert "check.non_leaf: passed." in capsys.readouterr().out
+
+
+def test_what_is_no_function_and_what_is_open_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    check.non_leaf(torch.ones(2))
+    check.walk(None)
+    check.twelve({})
+    check.twelve(dict.fromkeys(TWELVE, "?"), w=torch.ones(2, 2), data=torch.ones(2), layer=torch.nn.Linear(2, 2),
+                 x=torch.ones(2))
+    said = capsys.readouterr().out
+    assert "hand over the function itself: check.non_leaf(build)" in said
+    assert "hand over the function itself: check.walk(walk)" in said
+    assert "It asks for the twelve expressions" in said and "You left 12 of 12 open" in said
+    assert "passed" not in said

@@ -2,15 +2,22 @@
 
 import ast
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import minigrad as torch
 from minigrad_lessons.exercises import report
 from minigrad_lessons.exercises.graph import nodes_of
+from minigrad_lessons.values import unsure
 
-# The first part of the names of nodes that compute new numbers.
-ARITHMETIC = ("Abs", "Add", "Dot", "Div", "Exp", "Log", "Mean", "Mm", "Mul", "Mv", "Neg", "Pow", "Reciprocal", "Relu",
-              "Rsub", "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh")
+TWELVE = ("torch.ones(2)", "torch.ones(2, requires_grad=True)", "w * 2", "data * 2", "w.clone()", "w.detach()", "w[0]",
+          "w.sum()", "torch.ones_like(w)", "layer.weight", "layer(x)", "(w * 2).detach().requires_grad_()")
+
+# The nodes that only move numbers. Any other node, but one of a Function of the student's own, computes.
+MOVES = {f"{operation}Backward0" for operation in (
+    "Alias", "AsStrided", "Cat", "Clone", "Expand", "Index", "Permute", "Select", "Slice", "Split", "SplitWithSizes",
+    "Squeeze", "Stack", "T", "ToCopy", "Transpose", "Unbind", "UnsafeView", "Unsqueeze", "View", "Where")}
+MOVES |= {"AccumulateGrad", "CopyBackwards", "CopySlices"}
 
 Rule = Callable[[str, torch.Tensor], bool]
 
@@ -27,35 +34,67 @@ LEAF_BELIEFS: tuple[tuple[str, Rule], ...] = (
     ("the result of an operation is never a leaf", lambda code, t: not _is_operation(code)),
     ("only parameters and data that I made are leaves; what is cut off stays a result",
      lambda code, t: t.is_leaf and "detach" not in code),
+    ("a copy is a new tensor of my own, so it is a leaf", lambda code, t: t.is_leaf or "clone" in code),
     ("every tensor that I can name is a leaf", lambda code, t: True),
 )
 
 
-def twelve(answers: dict[str, object], **names: Any) -> None:
+def twelve(answers: object, **names: Any) -> None:
     """Judge `{expression: is it a leaf?}` by running each expression with the given names."""
     name = "check.twelve"
-    open_ones = [code for code, answer in answers.items() if answer is ...]
-    if open_ones:
+    if not isinstance(answers, dict) or answers.keys() != set(TWELVE):
+        report.not_yet(name, "It asks for the twelve expressions as they were handed out, each with an answer.")
+        return
+    said = {code: _yes_or_no(answer) for code, answer in answers.items()}
+    open_ones = [code for code, answer in said.items() if answer is ...]
+    if any(answer is ... for answer in answers.values()):
         report.not_yet(name, f"{len(open_ones)} of {len(answers)} are open. The next: {open_ones[0]}")
         return
-    tensors = {code: eval(code, {"torch": torch, **names}) for code in answers}
-    wrong = [code for code in answers if answers[code] is not tensors[code].is_leaf]
-    if not wrong:
+    if strange := [code for code, answer in said.items() if answer is None]:
+        report.not_yet(name, f"Write True or False for: {'; '.join(strange)}")
+        return
+    tensors = {}
+    for code in TWELVE:
+        try:
+            tensors[code] = eval(code, {"torch": torch, **names})
+        except Exception as error:  # noqa: BLE001 (whatever it raises is told)
+            report.misconception(name, f"{code} raised {report.first_line(error)}. Hand over w, data, layer and x too.")
+            return
+    wrong = [code for code, answer in said.items() if answer not in (..., tensors[code].is_leaf)]
+    if wrong:
+        _explain(name, wrong, said, tensors)
+    elif open_ones:
+        report.not_yet(name, f"You left {len(open_ones)} of {len(answers)} open; the others agree with the run. "
+                             f"The next: {open_ones[0]}. Print its grad_fn: is there a node?")
+    else:
         leaves = sum(t.is_leaf for t in tensors.values())
         report.passed(name, f"All {len(answers)} were run: {leaves} are leaves, {len(answers) - leaves} are not.")
-        return
 
+
+def _yes_or_no(answer: object) -> object:
+    """True or False, also in quotes; dots for an answer that is open; None for what is no answer at all."""
+    if answer is ... or unsure(answer):
+        return ...
+    if isinstance(answer, str):
+        return {"true": True, "false": False}.get(answer.strip().lower())
+    return answer if isinstance(answer, bool) else None
+
+
+def _explain(name: str, wrong: list[str], said: dict[str, object], tensors: dict[str, torch.Tensor]) -> None:
+    """Name the thought that fits most of the wrong answers, and of such thoughts the one that fits most answers."""
     def agreement(rule: Rule) -> tuple[int, int]:
-        agrees = [code for code in answers if answers[code] is rule(code, tensors[code])]
+        agrees = [code for code in said if said[code] is rule(code, tensors[code])]
         return sum(code in agrees for code in wrong), len(agrees)
 
-    text, rule = max(LEAF_BELIEFS, key=lambda belief: agreement(belief[1]))
+    thought, rule = max(LEAF_BELIEFS, key=lambda belief: agreement(belief[1]))
     explained = agreement(rule)[0]
-    lines = [f"These differ from the run: {'; '.join(wrong)}", "For each, print grad_fn: is there a node?"]
-    if explained:
-        text = f'{explained} of the {len(wrong)} that differ fit the thought "{text}".'
+    if len(wrong) == 1:
+        text = f'1 differs; one thought that fits: "{thought}".' if explained else "1 differs."
+    elif explained:
+        text = f'{explained} of the {len(wrong)} that differ fit the thought "{thought}".'
     else:
         text = f"{len(wrong)} differ, and no one thought explains them."
+    lines = f"What differs from the run: {'; '.join(wrong)}", "For each, print grad_fn: is there a node?"
     report.misconception(name, text, *lines)
 
 
@@ -80,24 +119,31 @@ def _shares_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
 def non_leaf(build: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """Judge `build(w)`: does it make a non-leaf out of the leaf w without computing a number?"""
     name = "check.non_leaf"
+    if not report.is_function(name, "build", build):
+        return
     if report.has_dots(build):
         report.not_yet(name, "Write what build(w) returns.")
         return
     w = _fresh_leaf()
-    result = build(w)
+    finished, result = report.run(name, build, "w", w)
+    if not finished:
+        return
     if not isinstance(result, torch.Tensor):
         report.misconception(name, f"build must return a tensor; it returned a {type(result).__name__}.")
     elif result is w:
         report.misconception(name, "this is w itself. A second name for a tensor is no second tensor.")
     elif result.is_leaf:
         report.misconception(name, _why_leaf(result, w), "Its grad_fn is None, so it is a leaf.")
-    elif computed := [type(node).__name__ for node in nodes_of(result.grad_fn)
-                      if type(node).__name__.startswith(ARITHMETIC)]:
+    elif computed := [type(node).__name__ for node in nodes_of(result.grad_fn) if not _moves(node)]:
         report.misconception(
             name, "to multiply by 1 or to add 0 is arithmetic too: the result is not judged by its numbers.",
             f"Its graph holds {', '.join(computed)}.")
     else:
         report.passed(name, f"{type(result.grad_fn).__name__} moved numbers and computed none; is_leaf is False.")
+
+
+def _moves(node: Any) -> bool:
+    return type(node).__name__ in MOVES or isinstance(node, torch.autograd.function.BackwardCFunction)
 
 
 def _why_leaf(result: torch.Tensor, w: torch.Tensor) -> str:
@@ -109,18 +155,21 @@ def _why_leaf(result: torch.Tensor, w: torch.Tensor) -> str:
 def two_ways(first: Callable[[torch.Tensor], torch.Tensor], second: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """Judge two functions that each make a leaf with the numbers of the non-leaf y, in different ways."""
     name = "check.two_ways"
+    if not report.is_function(name, "first_way, second_way", first, second):
+        return
     if report.has_dots(first) or report.has_dots(second):
         report.not_yet(name, "Write both functions.")
         return
-    lines = []
+    lines, did = [], []
     for way in (first, second):
         y = _fresh_leaf() * 2
         fault, told = _judge_way(way, y)
         if fault:
-            report.misconception(name, f"{way.__name__}(y): {fault}")
+            report.misconception(name, f"{report.name_of(way)}(y): {fault}")
             return
-        lines.append(f"{way.__name__}(y): {told}")
-    if _steps(first) == _steps(second):
+        lines.append(f"{report.name_of(way)}(y): {told}")
+        did.append((told, _calls(way)))
+    if did[0] == did[1]:
         report.misconception(name, "both functions do the same thing. Another name is not another way.", *lines)
         return
     report.passed(name, *lines)
@@ -131,8 +180,10 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
     numbers = y.detach().tolist()
     try:
         leaf = way(y)
-    except RuntimeError as error:
-        return f"a result cannot drop the flag, its history says otherwise. {report.first_line(error)}", ""
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        if "change requires_grad flags" in str(error):
+            return f"a result cannot drop the flag, its history says otherwise. {report.first_line(error)}", ""
+        return f"it {report.raised(error, way)}", ""
     if not isinstance(leaf, torch.Tensor):
         return f"it must return a tensor; it returned a {type(leaf).__name__}.", ""
     if not leaf.is_leaf:
@@ -140,6 +191,8 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
         if leaf is y:
             return f"this is y itself, and {made_by} still stands behind it.", ""
         return f"a copy, or a new view, is still a recorded result: {made_by} stands behind it.", ""
+    if leaf.shape != y.shape:
+        return f"a leaf, but its shape is {list(leaf.shape)}; y has {list(y.shape)}.", ""
     if leaf.tolist() != numbers:
         return "a leaf, but not with the numbers of y: it is new data of the same kind.", ""
     if leaf is y:
@@ -147,6 +200,23 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
     return "", "a leaf that shares memory with y" if _shares_memory(y, leaf) else "a leaf with numbers of its own"
 
 
-def _steps(function: Callable[..., object]) -> tuple[object, ...]:
-    code = function.__code__
-    return code.co_names, tuple(c for c in code.co_consts if not isinstance(c, str)), code.co_code
+def _calls(function: Any) -> tuple[str, ...]:
+    """The names that a function looks up, those of its inner functions too: what it calls, however it is written."""
+    function = getattr(function, "func", function)
+    code = getattr(function, "__code__", None)
+    if code is None or function.__module__.partition(".")[0] == torch.__name__:
+        return (report.name_of(function),)
+    return tuple(dict.fromkeys(_names(code, function.__globals__, set())))
+
+
+def _names(code: CodeType, around: dict[str, Any], seen: set[CodeType]) -> list[str]:
+    seen.add(code)
+    found: list[str] = []
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    for name in code.co_names:
+        helper = getattr(around.get(name), "__code__", None)
+        if helper is not None:
+            inner.append(helper)
+        elif name not in ("torch", "Tensor"):
+            found.append(name)
+    return found + [name for part in inner if part not in seen for name in _names(part, around, seen)]

@@ -42,6 +42,8 @@ TREES = (("(x * y).sum()", _two_leaves), ("(x * 5).exp()", _chain), ("(data * x 
 def walk(student: Walk) -> None:
     """Judge `walk(node, grad)` on three trees, against what `.backward()` writes into `.grad`."""
     name = "check.walk"
+    if not report.is_function(name, "walk", student):
+        return
     if report.has_dots(student):
         report.not_yet(name, "Fill in the two blanks of walk(node, grad).")
         return
@@ -75,19 +77,26 @@ def _judge_tree(student: Walk, tree: Callable[[], tuple[torch.Tensor, dict[str, 
         without_recording(lambda: student(loss.grad_fn, torch.tensor(1.0)))
     except RecursionError:
         return "the walk never ends. It must go on with the node below, not with the same one."
-    except (AttributeError, TypeError) as error:
-        return _why_raised(error)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        holds_none = any(below is None for node in nodes_of(loss.grad_fn) for below, _ in node.next_functions)
+        return _why_raised(error, student, holds_none)
     found = {key: None if leaf.grad is None else leaf.grad.tolist() for key, leaf in leaves.items()}
     return "" if found == wanted else _why_different(found, wanted)
 
 
-def _why_raised(error: Exception) -> str:
+def _why_raised(error: Exception, student: Walk, holds_none: bool) -> str:
     text = str(error)
-    if "NoneType" in text:
+    if "'int' object is not callable" in text:
+        return "the walk called the integer; the node is the first of the pair."
+    if "'Tensor' object is not callable" in text:
+        return "the walk called a gradient; call the node below with it."
+    if "'NoneType' object is not callable" in text and not holds_none:
+        return "the walk called None, and no pair of this tree holds None: go on with the node below."
+    if "NoneType" in text and holds_none:
         return "the walk stepped onto None. A pair (None, 0) means that this input needs no gradient: pass it by."
     if "0-d" in text or "zip" in text or "iterate" in text or "iterable" in text:
         return "a node with one input returns a bare tensor, not a tuple with one tensor in it."
-    return f"a call failed: {report.first_line(error)}"
+    return f"the walk {report.raised(error, student)}"
 
 
 def _why_different(found: dict[str, Any], wanted: dict[str, Any]) -> str:
@@ -112,44 +121,73 @@ def _numbers(values: Any) -> str:
 def integers(build: Callable[[torch.Tensor], object], wanted: list[int]) -> None:
     """Judge `build(m)`: do the pairs of its result's node hold these integers, all with one UnbindBackward0?"""
     name = "check.integers"
+    if not report.is_function(name, f"build, {wanted}", build):
+        return
     if report.has_dots(build):
         report.not_yet(name, "Write what build(m) returns.")
         return
-    result = build(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True))
+    finished, result = report.run(
+        name, build, "m", torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True))
+    if not finished:
+        return
     if not isinstance(result, torch.Tensor) or result.grad_fn is None:
         report.misconception(name, "build must return a tensor that has a grad_fn.")
         return
     pairs = result.grad_fn.next_functions
-    names = [type(node).__name__ for node, _ in pairs]
-    found = [integer for _, integer in pairs]
-    shown = f"Its pairs: {', '.join(f'({node}, {integer})' for node, integer in zip(names, found))}"
-    if "SelectBackward0" in names:
-        text = "m[2] is an operation of its own, with one output. Each such row is output 0 of its own node."
-    elif found == wanted and set(names) != {"UnbindBackward0"}:
-        text = "the integers are right, but they do not number the outputs of unbind."
-    elif found == wanted and len({id(node) for node, _ in pairs}) > 1:
-        text = "unbind was called more than once; one call is enough, its outputs can be used again."
-    elif found == wanted:
-        report.passed(name, shown)
-        return
-    elif len(found) != len(wanted):
-        text = f"this node has {len(found)} inputs, so {len(found)} pairs; {len(wanted)} are asked for."
-    elif found == list(range(len(found))) or found == sorted(found):
-        text = "the integers do not count the inputs. They say which row each input was; the order is yours to choose."
-    elif found == wanted[::-1]:
-        text = "the pairs stand in the order of the inputs, first input first."
+    shown = f"Its pairs: {', '.join(f'({_kind(node)}, {integer})' for node, integer in pairs)}"
+    fault = _why_not_rows(pairs) or _why_other_integers(pairs, wanted)
+    if fault:
+        report.misconception(name, fault, shown)
     else:
-        text = f"the integers are {found}; {wanted} is asked for."
-    report.misconception(name, text, shown)
+        report.passed(name, shown)
+
+
+def _kind(node: object) -> str:
+    return "None" if node is None else type(node).__name__
+
+
+def _why_not_rows(pairs: Any) -> str:
+    """What is wrong with the nodes, whatever the integers are; empty if all are of unbind."""
+    names = [_kind(node) for node, _ in pairs]
+    if set(names) == {"None"}:
+        return "these rows were made without recording: no node."
+    if "SelectBackward0" in names:
+        return "m[2] is an operation of its own, with one output. Each such row is output 0 of its own node."
+    for place, kind in enumerate(names):
+        if kind == "None":
+            return f"input {place} was made without recording, or needs no gradient: no node."
+        if kind != "UnbindBackward0":
+            return f"input {place} comes from {kind}, not from unbind."
+    return ""
+
+
+def _why_other_integers(pairs: Any, wanted: list[int]) -> str:
+    found, count = [integer for _, integer in pairs], len(pairs)
+    if found == wanted and len({id(node) for node, _ in pairs}) > 1:
+        return "unbind was called more than once; one call is enough, its outputs can be used again."
+    if found == wanted:
+        return ""
+    if count != len(wanted):
+        inputs, made = ("input", "pair") if count == 1 else ("inputs", "pairs")
+        return f"this node has {count} {inputs}, so {count} {made}; {len(wanted)} are asked for."
+    if found == sorted(found):
+        return "the integers do not count the inputs. They say which row each input was; the order is yours to choose."
+    if found == wanted[::-1]:
+        return "the pairs stand in the order of the inputs, first input first."
+    return f"the integers are {found}; {wanted} is asked for."
 
 
 def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000) -> None:
     """Judge `build()`: at most so many nodes, and more calls than that for a walk that recurses along every edge."""
     name = "check.diamond"
+    if not report.is_function(name, "build_diamonds", build):
+        return
     if report.has_dots(build):
         report.not_yet(name, "Write what build_diamonds() returns.")
         return
-    result = build()
+    finished, result = report.run(name, build, "")
+    if not finished:
+        return
     if not isinstance(result, torch.Tensor) or result.grad_fn is None:
         report.misconception(name, "build must return a tensor that has a grad_fn: let it begin with a leaf that "
                                    "requires grad.")

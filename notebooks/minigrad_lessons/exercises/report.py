@@ -1,9 +1,11 @@
-"""What a check prints, and how it sees that nothing has been written yet."""
+"""What a check prints, how it sees that nothing has been written yet, and how it runs a student's function."""
 
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
 
 
 def not_yet(name: str, why: str) -> None:
@@ -26,13 +28,58 @@ def misconception(name: str, text: str, *lines: str) -> None:
 
 
 def has_dots(function: Callable[..., object]) -> bool:
-    """True while three dots stand in the function's source (False where the source cannot be had)."""
+    """True while three dots stand for an answer in the function's source (False where the source cannot be had).
+
+    Dots that Python itself gives a meaning are none: in a subscript, an annotation or a default.
+    """
     try:
         source = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(source)
     except (OSError, TypeError, SyntaxError):
         return False
-    return any(isinstance(n, ast.Constant) and n.value is ... for n in ast.walk(tree))
+    meant = {id(dots) for part in _parts_with_dots_of_their_own(tree) for dots in ast.walk(part)}
+    return any(isinstance(n, ast.Constant) and n.value is ... and id(n) not in meant for n in ast.walk(tree))
+
+
+def _parts_with_dots_of_their_own(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            yield node.slice
+        elif isinstance(node, ast.arguments):
+            yield from (default for default in (*node.defaults, *node.kw_defaults) if default is not None)
+        elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            yield node.annotation
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+            yield node.returns
+
+
+def is_function(name: str, asked: str, *functions: object) -> bool:
+    """True if all can be called; else say what to hand over."""
+    if all(callable(function) for function in functions):
+        return True
+    misconception(name, f"hand over the function itself: {name}({asked})")
+    return False
+
+
+def name_of(function: object) -> str:
+    """What a student's function is called; a partial or an object has no name."""
+    return getattr(function, "__name__", "your function")
+
+
+def run(name: str, function: Callable[..., Any], arguments: str, *given: object) -> tuple[bool, Any]:
+    """Call a student's function: whether it came to its end, and what it gave. What it raises is printed."""
+    try:
+        return True, function(*given)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        misconception(name, f"{name_of(function)}({arguments}) {raised(error, function)}")
+        return False, None
+
+
+def raised(error: BaseException, function: object) -> str:
+    """An error of a student's code, with the last line of that code that was running."""
+    cell = getattr(getattr(function, "__code__", None), "co_filename", None)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == cell]
+    return f"raised {first_line(error)}" + (f"; it is line {lines[-1]} of your cell." if lines else "")
 
 
 def first_line(error: BaseException) -> str:

@@ -29,6 +29,7 @@ TWELVE_WRONG: tuple[Wrong, ...] = (
     (twelve("yyyyyyyyyyyy"), "every tensor that I can name is a leaf"),
     (twelve("yynynynnynnn"), "a leaf is plain data, without gradients"),
     (twelve("yynynnnnyynn"), "what is cut off stays a result"),
+    (twelve("yynyyynnyyny"), "a copy is a new tensor of my own, so it is a leaf"),
 )
 BUILD_WRONG: tuple[Wrong, ...] = (
     (build("w"), "this is w itself"),
@@ -36,6 +37,8 @@ BUILD_WRONG: tuple[Wrong, ...] = (
     (build("w * 1"), "to multiply by 1 or to add 0 is arithmetic too"),
     (build("(w + 0).view(-1)"), "Its graph holds AddBackward0"),
     (build("torch.tensor(w.tolist())"), "its numbers were copied outside the graph"),
+    (build("w.norm()"), "Its graph holds LinalgVectorNormBackward0"),
+    (build("w.nothing"), "build(w) raised AttributeError"),
     (build("w.shape"), "build must return a tensor"),
 )
 WAYS_WRONG: tuple[Wrong, ...] = (
@@ -43,6 +46,9 @@ WAYS_WRONG: tuple[Wrong, ...] = (
     (ways("y.detach()", "y.requires_grad_(False)"), "a result cannot drop the flag"),
     (ways("y.detach()", "y.detach()"), "both functions do the same thing"),
     (ways("y", "y.detach()"), "this is y itself"),
+    (ways("y.detach()", "(lambda z: z.detach())(y)"), "both functions do the same thing"),
+    (ways("y.detach()", "y.detach().view(-1)"), "its shape is [4]; y has [2, 2]"),
+    (ways("y.view(3)", "y.detach()"), "it raised RuntimeError: shape"),
     (ways("y.detach()", "torch.ones_like(y)"), "but not with the numbers of y"),
 )
 

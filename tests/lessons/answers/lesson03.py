@@ -33,6 +33,7 @@ WALK_WRONG: tuple[Wrong, ...] = (
     (WALK.replace("walk(below, result)\n", "walk(below, result)\n        break\n"), "followed one edge only"),
     (WALK.replace("below is None", "not below.next_functions"), "no leaf received anything"),
     (WALK.replace("isinstance(results, tuple)", "isinstance(results, object)"), "returns a bare tensor"),
+    (WALK.replace("walk(below, result)", "walk(_, result)"), "the walk called the integer"),
     (WALK.replace("node.next_functions, results)", "node.next_functions, results[::-1])"),
      "went to the wrong inputs"),
 )
@@ -42,7 +43,8 @@ ROWS_WRONG: tuple[Wrong, ...] = (
     (rows("torch.stack([r, q, p, r])"), "in the order of the inputs, first input first"),
     (rows("r * p"), "this node has 2 inputs"),
     (rows("torch.stack([m.unbind()[i] for i in (2, 0, 1, 2)])"), "unbind was called more than once"),
-    (rows("torch.cat([m.split(1)[i] for i in (2, 0, 1, 2)])"), "do not number the outputs of unbind"),
+    (rows("torch.cat([m.split(1)[i] for i in (2, 0, 1, 2)])"), "input 0 comes from SplitBackward0, not from unbind"),
+    (rows("torch.stack([row.clone() for row in (r, p, q, r)])"), "comes from CloneBackward0, not from unbind"),
     (rows("m.shape"), "build must return a tensor"),
 )
 DIAMOND_WRONG: tuple[Wrong, ...] = (
