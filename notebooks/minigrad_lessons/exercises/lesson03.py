@@ -186,12 +186,14 @@ def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000
         report.not_yet(name, "Write what build_diamonds() returns.")
         return
     finished, result = report.run(name, build, "")
-    if not finished:
-        return
-    if not isinstance(result, torch.Tensor) or result.grad_fn is None:
+    if finished and (not isinstance(result, torch.Tensor) or result.grad_fn is None):
         report.misconception(name, "build must return a tensor that has a grad_fn: let it begin with a leaf that "
                                    "requires grad.")
-        return
+    elif finished:
+        _judge_diamond(name, result, most_nodes, calls)
+
+
+def _judge_diamond(name: str, result: torch.Tensor, most_nodes: int, calls: int) -> None:
     nodes, ways = nodes_of(result.grad_fn), paths_to(result.grad_fn)
     walked, most = sum(ways.values()), max(ways.values())
     counts = f"Nodes: {len(nodes)}. Calls by walk: {walked}. Runs by backward(): {len(nodes)}, each node once."
