@@ -43,7 +43,7 @@ def test_an_unknown_wrong_prediction_gets_a_hint_and_no_name(capsys: Capture) ->
     predict("1.5", 17)
     reveal("1.5", 3)
     text = said(capsys)
-    assert "It differs." in text and "People say so" not in text and "step through" in text
+    assert "It differs." in text and "People say so" not in text and "Run the lines one by one" in text
 
 
 def test_a_letter_that_is_no_reason(capsys: Capture) -> None:
@@ -67,9 +67,11 @@ def test_recall_tells_how_to_find_out_and_never_the_answer(capsys: Capture) -> N
     assert "that is not what the run gives" in text
 
 
-def test_twelve_with_no_common_thought(capsys: Capture) -> None:
-    check.twelve({"torch.ones(2)": "yes"})
-    assert "1 differ, and no one thought explains them" in said(capsys)
+def test_twelve_means_all_twelve(capsys: Capture) -> None:
+    for answers in ({}, {"torch.ones(2)": True}, None):
+        check.twelve(answers)
+        text = said(capsys)
+        assert "not yet" in text and "It asks for the twelve expressions" in text and "passed" not in text
 
 
 def test_a_program_that_was_changed_needs_pytorch(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
