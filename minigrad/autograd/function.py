@@ -128,13 +128,11 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
                                f"{len(results)})")
         out: list[Any] = []
         for i, (g, info, edge) in enumerate(zip(results, self.input_info, self.next, strict=True)):
-            if g is not None and not isinstance(g, Tensor):
-                raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
-                                   "the corresponding forward input was not a Variable") if info is None else \
-                    RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             if g is not None and info is None:
                 raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
                                    "the corresponding forward input was not a Variable")
+            if g is not None and not isinstance(g, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             out.append(None if g is None or edge is None or info is None else fitted(name, i, g, info, task))
         return out
 

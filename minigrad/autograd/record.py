@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from minigrad.autograd.saved import WRITTEN_TWICE, VersionCounter, counter_of, p
 
 __all__ = ["NUMBER", "in_place", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
+N = TypeVar("N", bound=Node)
 NUMBER = plain(np.zeros(()))  # stands for an operand that is a Python number: an input without an edge
 CONSTANTS.append(NUMBER)
 
@@ -93,22 +94,16 @@ def record_n(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple
     return t
 
 
-def node_for(cls: type[Node], inputs: Sequence[Tensor], saved: tuple[Any, ...], const: tuple[Any, ...],
-             fit: tuple[Any, ...] | None) -> Node:
+def node_for(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], const: tuple[Any, ...],
+             fit: tuple[Any, ...] | None) -> N:
     """A node over these inputs, in general code."""
     n = cls()
-    fill(n, inputs, saved, const, fit)
-    return n
-
-
-def fill(n: Node, inputs: Sequence[Tensor], saved: tuple[Any, ...], const: tuple[Any, ...],
-         fit: tuple[Any, ...] | None) -> None:
-    """The slots of a new node."""
     n.next = tuple([edge_of(x) if x._requires_grad else None for x in inputs])
     n.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
     n.saved, n.const, n.fit, n.rare = saved, const, fit, None
     n.versions = versions_of(saved) if saved else None
     n.sequence_nr = next_sequence_nr()
+    return n
 
 
 def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple[Any, ...],
@@ -132,8 +127,7 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const:
     made = tuple([plain(array) for array in arrays])
     node = None
     if a._requires_grad and LOCAL.grad_enabled:
-        node = cls()
-        fill(node, (a,), (), const, None)
+        node = node_for(cls, (a,), (), const, None)
         node.extras()
         node.outputs = len(arrays)
         node.output_info = [(x.shape, x.dtype) for x in arrays]
@@ -142,8 +136,6 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const:
     if views:
         for t in made:
             share(t, a)
-            if a._requires_grad and node is None:
-                extras_of(t).cut = t._requires_grad = True
             extras_of(t).view_of_many = True
     if LOCAL.observer is not None:
         LOCAL.observer.forward(cls.op, node, (a,), made)
@@ -155,19 +147,19 @@ def record_view(cls: type[Node], array: Any, a: Tensor, const: tuple[Any, ...] =
     """The result of an op that looks at the same memory as its input."""
     made = record1(cls, array, a, (), const, fit)
     share(made, a)
-    if a._requires_grad and not made._requires_grad:
-        extras_of(made).cut = made._requires_grad = True
     return made
 
 
 def share(view: Tensor, a: Tensor) -> None:
-    """A view and its base share one version counter."""
+    """A view and its base share one version counter; a view says that it requires grad if its base does."""
     view._version_counter = counter = counter_of(a)
     extras_of(view).base = base = a if a._base is None else a._base
     if base._grad_fn is not None or not base._requires_grad:  # no leaf that requires grad is ever written to on record
         if counter.views is None:
             counter.views = weakref.WeakSet()
         counter.views.add(view)
+    if a._requires_grad and not view._requires_grad:  # made with grad mode off
+        extras_of(view).cut = view._requires_grad = True
 
 
 def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: Any) -> Tensor:
