@@ -17,7 +17,8 @@ from pathlib import Path
 FILE_LINES, FUNCTION_LINES, CELL_LINES = 400, 40, 15
 SOURCES = (".py", ".ts", ".mjs")
 # Not written here: compared line by line, or made by a program.
-MADE = ("tests/parity/programs/", "widgets/minigrad_widgets/static/", "widgets/frontend/package-lock.json")
+MADE = ("tests/parity/programs/", "tests/parity/seeds/", "widgets/minigrad_widgets/static/",
+        "widgets/frontend/package-lock.json")
 IGNORE = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma|mypy:)|eslint-disable|@ts-(?:ignore|expect-error|nocheck)")
 REASON = re.compile(
     r"(?:noqa(?:: ?[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*+)?+|type:\s*ignore(?:\[[^]]*])?+"

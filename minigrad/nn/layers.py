@@ -11,6 +11,7 @@ from minigrad.nn import init
 from minigrad.nn.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.create import empty
+from minigrad.ops.loss import reduction_of
 
 __all__ = ["L1Loss", "Linear", "MSELoss", "ReLU", "Sigmoid", "Tanh"]
 
@@ -75,9 +76,9 @@ class Tanh(Module):
 
 
 class _Loss(Module):
-    def __init__(self, reduction: str = "mean") -> None:
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = reduction
+        self.reduction = reduction_of(size_average, reduce, reduction)
 
 
 class MSELoss(_Loss):
@@ -85,7 +86,7 @@ class MSELoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """`F.mse_loss`."""
-        return F.mse_loss(input, target, self.reduction)
+        return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
@@ -93,4 +94,4 @@ class L1Loss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """`F.l1_loss`."""
-        return F.l1_loss(input, target, self.reduction)
+        return F.l1_loss(input, target, reduction=self.reduction)

@@ -42,8 +42,20 @@ class MseLoss(Node):
         return d, -d
 
 
-def checked(reduction: str) -> str:
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that is asked for, be it by the two flags of early PyTorch, with its warning."""
+    if size_average is None and reduce is None:
+        return reduction
+    averaged, reduced = size_average is None or bool(size_average), reduce is None or bool(reduce)
+    old = "none" if not reduced else "mean" if averaged else "sum"
+    warnings.warn("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{old}' instead.", UserWarning, stacklevel=3)
+    return old
+
+
+def checked(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """One of PyTorch's reductions; a ValueError else."""
+    reduction = reduction_of(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -62,14 +74,15 @@ def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return input, target
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean (or sum, or none) of the squared differences.
+def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+             reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or none) of the squared differences; `size_average` and `reduce` are old words for it.
 
     Raises:
         ValueError: for another reduction.
         RuntimeError: if the shapes do not broadcast.
     """
-    checked(reduction)
+    reduction = checked(size_average, reduce, reduction)
     input, target = together(input, target)
     dtype = from_numpy_dtype(result_dtype(input.array, target.array))
     if not dtype.is_floating_point:
@@ -77,8 +90,9 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return MseLoss.forward(input, target, reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+            reduction: str = "mean") -> Tensor:
     """The mean (or sum, or none) of the absolute differences; errors as `mse_loss`."""
-    checked(reduction)
+    reduction = checked(size_average, reduce, reduction)
     apart = Abs.forward(Sub.forward(*together(input, target)))
     return apart if reduction == "none" else mean(apart) if reduction == "mean" else sum_(apart)

@@ -1,0 +1,13 @@
+import torch
+
+class MyCheckpointFunction(torch.autograd.Function):
+    def forward(ctx, x):
+        with torch.no_grad():
+            y = x + 1
+        print(y.requires_grad)
+        return y
+f = MyCheckpointFunction.apply
+x = torch.randn(1, requires_grad=True)
+out = f(x)
+print(out, out.requires_grad)
+print(f(torch.randn(1)))
