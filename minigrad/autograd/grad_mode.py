@@ -1,7 +1,11 @@
-"""Grad modes: mirrors `torch/autograd/grad_mode.py`.
+"""Grad modes: mirrors `torch/autograd/grad_mode.py` and the decorators of `torch/utils/_contextlib.py`.
 
-What a thread is doing that the straight path of recording does not know: `no_grad`, `enable_grad`,
-`set_grad_enabled`, `inference_mode`, saved-tensor hooks, an observer. Lesson 7 walks through the modes.
+A mode says whether ops are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`. Each is a context
+and a decorator, and holds for its own thread. Lesson 7 walks through them.
+
+Modes are one of the few things that the straight path of recording does not know (others: saved-tensor hooks, an
+observer, anomaly mode). `UNUSUAL.count` says how many such things are on in the whole process. It is all that an op
+looks at; only where it is not zero does the op ask what its own thread, `LOCAL`, is doing.
 """
 
 from __future__ import annotations
@@ -11,7 +15,6 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
@@ -21,8 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Unusual:
-    """How many unusual things are on in any thread. One truth test of `count` per op covers them all:
-    only where it is not zero does an op look at its thread's `ThreadState`."""
+    """How many unusual things are on, in any thread."""
 
     __slots__ = ("count", "lock")
 
@@ -31,7 +33,7 @@ class Unusual:
         self.lock = threading.Lock()
 
     def add(self, n: int) -> None:
-        """One more (or one less) unusual thing; locked, since `+=` is not atomic."""
+        """`n` more of them (or fewer); locked, since `+=` is not atomic."""
         if n:
             with self.lock:
                 self.count += n
@@ -41,7 +43,7 @@ UNUSUAL = Unusual()
 
 
 class Share:
-    """What one thread's grad modes add to `UNUSUAL`; given back when the thread ends with a mode still off."""
+    """What the modes of one thread add to `UNUSUAL`: given back when the thread ends with a mode still on."""
 
     __slots__ = ("count", "total")
 
@@ -49,7 +51,7 @@ class Share:
         self.count, self.total = 0, UNUSUAL  # the module's name may be gone when the last thread ends
 
     def add(self, n: int) -> None:
-        """One more (or one less) unusual mode of this thread."""
+        """`n` more unusual modes (or fewer) of this thread."""
         self.count += n
         self.total.add(n)
 
@@ -58,10 +60,15 @@ class Share:
 
 
 class ThreadState(threading.local):
-    """What is switched on in this thread."""
+    """What is on in this thread.
+
+    `grad_enabled` is what a user asks for and reads; `recording` is what an op goes by: off in inference mode too,
+    where PyTorch records nothing even inside of `enable_grad`.
+    """
 
     grad_enabled: bool = True
     inference: bool = False
+    recording: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()
     observer: Any = None
 
@@ -73,169 +80,170 @@ LOCAL = ThreadState()
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops of this thread are recorded."""
+    """Whether grad mode is on in this thread."""
     return LOCAL.grad_enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside `inference_mode`."""
+    """Whether this thread is inside of `inference_mode`."""
     return LOCAL.inference
 
 
 def switch(grad_enabled: bool, inference: bool | None = None) -> None:
-    """Set this thread's modes, and count those that are not the usual ones."""
-    inference = LOCAL.inference if inference is None else inference
+    """Set the modes of this thread (None leaves inference mode as it is), and count what is unusual about them."""
+    if inference is None:
+        inference = LOCAL.inference
     LOCAL.share.add((LOCAL.grad_enabled - grad_enabled) + (inference - LOCAL.inference))
     changed = LOCAL.grad_enabled != grad_enabled
-    LOCAL.grad_enabled, LOCAL.inference = grad_enabled, inference
+    LOCAL.grad_enabled, LOCAL.inference, LOCAL.recording = grad_enabled, inference, grad_enabled and not inference
     if changed and LOCAL.observer is not None:
         LOCAL.observer.mode("grad", grad_enabled)
 
 
 class _DecoratorContextManager:
-    """A context manager that is also a decorator, on functions and on generators.
+    """A context that is also a decorator, of functions and of generators.
 
-    Each call makes a fresh context by `clone()`, so that one decorator serves many calls at once.
+    Every call of what was decorated enters a context of its own, made by `clone()`: so a decorated function may call
+    itself, and be called in several threads.
     """
 
     def clone(self) -> _DecoratorContextManager:
+        """Another one of the same kind; a subclass whose `__init__` takes arguments hands them on."""
         return self.__class__()
 
     def __enter__(self) -> Any:
         raise NotImplementedError
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, *error: Any) -> None:
         raise NotImplementedError
 
     def __call__(self, function: F) -> F:
+        called: Callable[..., Any] = function
         if inspect.isclass(function):
             warnings.warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
                 "functions or methods. To preserve the current behavior of class decoration, you can directly "
                 "decorate the `__init__` method and nothing else.", FutureWarning, stacklevel=2)
-            make = function
+            called = functools.partial(function)  # as in PyTorch what comes out is no class, and has lost its name
+        if inspect.isgeneratorfunction(called):
+            return cast(F, self._around_generator(called))
 
-            def constructed(*args: Any, **kwargs: Any) -> Any:
-                with self.clone():
-                    return make(*args, **kwargs)
-
-            return cast(F, constructed)
-        if inspect.isgeneratorfunction(function):
-            return cast(F, self._wrap_generator(function))
-
-        @functools.wraps(function)
+        @functools.wraps(called)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
-                return function(*args, **kwargs)
+                return called(*args, **kwargs)
 
         return cast(F, inside)
 
-    def _wrap_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
-        """The mode holds while the generator runs, and not while it is suspended in a `yield`."""
+    def _around_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
+        """A generator that holds the mode while it runs, and not while it waits at a `yield`."""
+
+        def resumed(step: Callable[..., Any], *given: Any) -> Any:
+            with self.clone():
+                return step(*given)
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             generator = function(*args, **kwargs)
-            step, sent = generator.send, None
-            while True:
-                try:
-                    with self.clone():
-                        value = step(sent)
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    step, sent = generator.send, (yield value)
-                except GeneratorExit:
-                    with self.clone():
-                        generator.close()
-                    raise
-                except BaseException as error:  # noqa: BLE001 (handed on to the generator, whatever it is)
-                    step, sent = cast(Any, generator.throw), cast(Any, error)
+            try:
+                value = resumed(next, generator)
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        resumed(generator.close)
+                        raise
+                    except BaseException as error:  # noqa: BLE001 (handed on to the generator, whatever it is)
+                        value = resumed(generator.throw, error)
+                    else:
+                        value = resumed(generator.send, sent)
+            except StopIteration as stop:
+                return stop.value
 
         return inside
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """Allows `@no_grad` beside `@no_grad()`."""
+    """One that takes no arguments: `@no_grad` says the same as `@no_grad()`."""
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
-        return made if function is None else made(function)
+        return made if orig_func is None else made(orig_func)
 
 
-class _GradMode(_NoParamDecoratorContextManager):
-    """A mode that is on or off for the length of a block."""
-
-    on: bool
+class no_grad(_NoParamDecoratorContextManager):
+    """Nothing inside is recorded: results have `requires_grad=False`, whatever they were computed from."""
 
     def __enter__(self) -> None:
-        self.before = LOCAL.grad_enabled
-        switch(self.on)
+        self.prev = LOCAL.grad_enabled
+        switch(False)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        switch(self.before)
-
-
-class no_grad(_GradMode):
-    """No op inside is recorded: results have `requires_grad=False`. A context and a decorator."""
-
-    on = False
+    def __exit__(self, *error: Any) -> None:
+        switch(self.prev)
 
 
-class enable_grad(_GradMode):
-    """Ops inside are recorded again, inside of a `no_grad` block. A context and a decorator."""
+class enable_grad(_NoParamDecoratorContextManager):
+    """Ops are recorded again, inside of a block without grad mode."""
 
-    on = True
+    def __enter__(self) -> None:
+        self.prev = LOCAL.grad_enabled
+        switch(True)
+
+    def __exit__(self, *error: Any) -> None:
+        switch(self.prev)
 
 
 class set_grad_enabled(_DecoratorContextManager):
-    """Switch recording on or off: at once as a function, for a block as a context, per call as a decorator."""
+    """Switches grad mode on or off: at once if called as a function, for a block as a context.
+
+    As a decorator it switches back at once, and again at every call of what it decorates.
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type(mode).__name__}")
-        self.before = LOCAL.grad_enabled
+        self.prev = LOCAL.grad_enabled
         self.mode = mode
         switch(mode)
 
     def __call__(self, function: F) -> F:
-        switch(self.before)
+        switch(self.prev)
         return super().__call__(function)
 
     def __enter__(self) -> None:
         switch(self.mode)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        switch(self.before)
+    def __exit__(self, *error: Any) -> None:
+        switch(self.prev)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__qualname__}(mode={self.mode})"
 
     def clone(self) -> set_grad_enabled:
         return self.__class__(self.mode)
 
 
 class inference_mode(_DecoratorContextManager):
-    """Like `no_grad`, and tensors made inside can never take part in autograd (`is_inference()` is True)."""
+    """As `no_grad`, and what is made inside is left out of autograd for good: it has no version and is never saved.
 
-    def __new__(cls, mode: Any = True) -> Any:
+    `inference_mode(False)` is a block of normal mode, with grad mode on, inside of inference mode. `@inference_mode`
+    says the same as `@inference_mode()`.
+    """
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         made = super().__new__(cls)
-        if isinstance(mode, bool):
-            return made
-        made.mode = True
-        return made(mode)
+        return made if isinstance(mode, bool) else cls()(mode)
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
     def __enter__(self) -> None:
-        self.before = LOCAL.grad_enabled, LOCAL.inference
+        self.prev = LOCAL.grad_enabled, LOCAL.inference
         switch(not self.mode, self.mode)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        switch(*self.before)
+    def __exit__(self, *error: Any) -> None:
+        switch(*self.prev)
 
     def clone(self) -> inference_mode:
         return self.__class__(self.mode)
