@@ -24,6 +24,7 @@ from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, accumulator_of, extras_of
 from minigrad.autograd.hooks import HookDict, RemovableHandle
 from minigrad.autograd.saved import REGISTRY, VersionCounter, counter_of
+from minigrad.autograd.views import edge_of, grad_fn_of, require_grad
 
 __all__ = ["Tensor", "owned", "plain"]
 
@@ -50,7 +51,7 @@ class Tensor:
     __hash__ = object.__hash__
 
     # what autograd knows
-    grad_fn = property(attrgetter("_grad_fn"), doc="The node that made this tensor; None for a leaf.")
+    grad_fn = property(grad_fn_of, doc="The node that made this tensor; None for a leaf.")
     output_nr = property(attrgetter("_output_nr"), doc="Which output of `grad_fn` this tensor is.")
 
     @property
@@ -62,12 +63,12 @@ class Tensor:
     def requires_grad(self, on: bool) -> None:
         if not isinstance(on, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if self._grad_fn is not None and not on:
+        if not on and not self.is_leaf:
             raise RuntimeError(NOT_A_LEAF)
         if on and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        if self._grad_fn is None:
-            self._requires_grad = on
+        if self.is_leaf:
+            require_grad(self, on)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return this tensor."""
@@ -82,12 +83,12 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """True unless this tensor is the result of a recorded op."""
-        return self._grad_fn is None
+        return self._grad_fn is None and grad_fn_of(self) is None
 
     @property
     def grad(self) -> Tensor | None:
         """What backward passes have added up here, or None. Warns on a tensor that will not get one."""
-        if self._grad is None and self._grad_fn is not None and not self.retains_grad:
+        if self._grad is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._grad
 
@@ -107,7 +108,7 @@ class Tensor:
     @property
     def retains_grad(self) -> bool:
         """Whether a backward pass will keep the gradient of this non-leaf (`retain_grad`)."""
-        node = self._grad_fn
+        node = grad_fn_of(self)
         if node is None:
             return self._rare is not None and self._rare.retained
         if node.rare is None or node.rare.hooks is None:
@@ -125,7 +126,7 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
-        return None if self._rare is None else self._rare.base
+        return None if self._rare is None or self._rare.view is None else self._rare.view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
@@ -157,15 +158,18 @@ class Tensor:
         """Keep the gradient of this non-leaf in `.grad`; nothing happens on a leaf."""
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._grad_fn is not None:
-            self._grad_fn.node_hooks().retains[self._output_nr] = weakref.ref(self)
+        node = grad_fn_of(self)
+        if node is not None:
+            node.node_hooks().retains[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns takes its place."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._grad_fn is not None:
-            return self._grad_fn.node_hooks().tensor.setdefault(self._output_nr, HookDict()).register(hook)
+        node = grad_fn_of(self)
+        if node is not None:
+            hooks: HookDict = node.node_hooks().tensor.setdefault(self._output_nr, HookDict())
+            return hooks.register(hook)
         extras = extras_of(self)
         if extras.hooks is None:
             extras.hooks = HookDict()
@@ -176,7 +180,7 @@ class Tensor:
         """Call `hook(param)` after a backward pass has added to this leaf's `.grad`."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._grad_fn is not None:
+        if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         extras = extras_of(self)
         if extras.post_accumulate is None:
@@ -210,9 +214,8 @@ class Tensor:
 
     def gradient_edge(self) -> tuple[Node | None, int]:
         """Where a gradient of this tensor goes: its node, or its AccumulateGrad; (None, 0) if nowhere."""
-        if self._grad_fn is not None:
-            return self._grad_fn, self._output_nr
-        return (accumulator_of(self), 0) if self._requires_grad else (None, 0)
+        target = edge_of(self) if self._requires_grad else None
+        return (accumulator_of(self), 0) if target is self else (target, self._output_nr)
 
     # the data, and its shape
     @property

@@ -13,6 +13,7 @@ from minigrad.autograd.engine import execute
 from minigrad.autograd.graph import GradientEdge
 from minigrad.autograd.graph_task import destination
 from minigrad.autograd.saved import REGISTRY, is_tensor
+from minigrad.autograd.views import edge_of
 
 __all__ = ["backward", "grad"]
 
@@ -45,7 +46,7 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
         return
     for tensor in wanted or ():
         _check_wanted(tensor)
-        if is_tensor(tensor) and tensor._grad_fn is not None:
+        if is_tensor(tensor) and not tensor.is_leaf:
             tensor.retain_grad()
     _warn_of_cycle(create_graph)
     execute(_edges(roots), grads, create_graph=create_graph, inputs=wanted,
@@ -140,7 +141,7 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
             given = REGISTRY.words.cast(given, root.array.dtype)
         made.append(given)
     for index, root in enumerate(roots):
-        if is_tensor(root) and (not root._requires_grad or (root._rare is not None and root._rare.cut)):
+        if is_tensor(root) and (not root._requires_grad or edge_of(root) is None):
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
     return made
 

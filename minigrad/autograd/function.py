@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.grad_mode import LOCAL, no_grad, set_grad_enabled
-from minigrad.autograd.graph import Node, NodeExtras, edge_of, extras_of, next_sequence_nr
-from minigrad.autograd.record import leave_views, refuse_leaf
+from minigrad.autograd.graph import Node, NodeExtras, next_sequence_nr
+from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.saved import FREED, counter_of, pack, tensors, versions_of
+from minigrad.autograd.views import FUNCTION, edge_of, set_history, share
 from minigrad.backends.numpy import WORDS
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "once_differentiable"]
@@ -215,11 +216,10 @@ def _check_dirty(ctx: BackwardCFunction, outputs: tuple[Any, ...], recorded: boo
         if not any(dirty is o for o in outputs):
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. "
                                "The inputs that are modified inplace must all be outputs of the Function.")
-        if recorded and dirty._requires_grad and dirty._grad_fn is None:
+        if recorded and dirty._requires_grad and dirty.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if recorded:
-            refuse_leaf(dirty)
-            leave_views(dirty)
+            check_inplace(dirty, True)
 
 
 def _attached(ctx: BackwardCFunction, args: tuple[Any, ...], output: Any, recorded: bool) -> Any:
@@ -227,9 +227,8 @@ def _attached(ctx: BackwardCFunction, args: tuple[Any, ...], output: Any, record
     if isinstance(output, Tensor) and any(output is a for a in args) and not any(
             output is d for d in ctx.dirty_tensors):
         view = output.detach()
-        if not recorded:
-            view._requires_grad = output._requires_grad
-        extras_of(view).base = output
+        with no_grad():
+            share(view, output)
         return view
     return output
 
@@ -242,9 +241,12 @@ def _finish(ctx: BackwardCFunction, outputs: tuple[Any, ...], made: tuple[Any, .
     for i, o in enumerate(made):
         skip = any(o is n or outputs[i] is n for n in ctx.non_differentiable)
         if isinstance(o, Tensor) and not skip and o.array.dtype.kind == "f":
-            o._grad_fn, o._output_nr, o._requires_grad = ctx, i, True
-            if o._rare is not None:
-                o._rare.cut = False  # a view that forward took without grad mode
+            if any(o is d for d in ctx.dirty_tensors):
+                rebase_history(o, ctx, i)
+                continue
+            set_history(o, ctx, i)
+            if o._base is not None:
+                o._rare.view.creation = FUNCTION  # forward took the view, and grad mode was off
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

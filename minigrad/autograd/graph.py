@@ -51,13 +51,11 @@ class TensorExtras:
     """What few tensors have.
 
     `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
-    were hung on one and when (`kept_hooks`, `hooked_at`); `base`: the tensor that this one is a view of, `cut` if it
-    became one with grad mode off: it says that it requires grad, and no gradient goes through it; `retained`: it
-    asked for `retain_grad()` before it was taken out of its graph; `inference`.
+    were hung on one and when (`kept_hooks`, `hooked_at`); `view`: what a view knows of itself, its node included
+    (views.py); `retained`: it asked for `retain_grad()` before it was taken out of its graph; `inference`.
     """
 
-    __slots__ = ("accumulator", "base", "cut", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
-                 "retained", "view_of_many")
+    __slots__ = ("accumulator", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate", "retained", "view")
 
     def __init__(self) -> None:
         self.hooks: Any = None
@@ -65,10 +63,8 @@ class TensorExtras:
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
         self.kept_hooks: NodeHooks | None = None
         self.hooked_at = 0
-        self.base: Any = None
-        self.cut = False
+        self.view: Any = None
         self.retained = False
-        self.view_of_many = False
         self.inference = False
 
 
@@ -224,17 +220,6 @@ def accumulator_of(leaf: Any) -> AccumulateGrad:
         found.sequence_nr, found.rare, found.variable = FIRST_OF_ALL, None, leaf
         extras.accumulator = weakref.ref(found)
     return found
-
-
-def edge_of(tensor: Any) -> Any:
-    """What an op's node holds for this input: its node, the leaf itself, or its AccumulateGrad if that is there."""
-    if tensor._grad_fn is not None:
-        return tensor._grad_fn
-    rare = tensor._rare
-    if rare is None:
-        return tensor
-    found = None if rare.accumulator is None else rare.accumulator()
-    return None if rare.cut else tensor if found is None else found
 
 
 def hooks_at(leaf: Any, nodes: Iterable[Any]) -> NodeHooks | None:

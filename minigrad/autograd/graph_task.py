@@ -11,6 +11,7 @@ from typing import Any
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import GradientEdge, Node
 from minigrad.autograd.saved import REGISTRY
+from minigrad.autograd.views import grad_fn_of
 from minigrad.backends.numpy import WORDS
 
 __all__ = ["GraphRoot", "GraphTask", "captures_of", "count", "destination", "reaching"]
@@ -66,7 +67,8 @@ def destination(tensor: Any) -> tuple[Any, int]:
     """The node (or leaf) and output number at which the gradient of a tensor or GradientEdge is found."""
     if isinstance(tensor, GradientEdge):
         return getattr(tensor.node, "variable", tensor.node), tensor.output_nr
-    return (tensor, 0) if tensor._grad_fn is None else (tensor._grad_fn, tensor._output_nr)
+    node = grad_fn_of(tensor)
+    return (tensor, 0) if node is None else (node, tensor._output_nr)
 
 
 def captures_of(inputs: Sequence[Any]) -> dict[Any, list[tuple[int, int]]]:

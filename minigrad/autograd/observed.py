@@ -19,6 +19,7 @@ from minigrad._trace.build import Large
 from minigrad._trace.tell import SAME
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed, is_array, is_tensor
+from minigrad.autograd.views import grad_fn_now
 
 __all__ = ["CONSTANTS", "NOWHERE", "Seen"]
 
@@ -85,9 +86,9 @@ class Seen:
 
     def meet(self, t: Any) -> int:
         """Note a tensor that was not seen before."""
-        array, node, key = t.array, t._grad_fn, id(t)
-        if t._rare is not None and id(t._rare.base) in self.tensors:
-            self.tensor(t._rare.base)  # taking a view can have given it another array
+        array, node, key = t.array, grad_fn_now(t), id(t)
+        if t._base is not None and id(t._base) in self.tensors:
+            self.tensor(t._base)  # taking a view can have given it another array
         above = None
         if node is not None:
             above = self.numbers.get(id(node))

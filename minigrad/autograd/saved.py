@@ -53,7 +53,7 @@ REGISTRY = Registry()
 class VersionCounter:
     """How often a storage was written in place; a tensor and all its views share one.
 
-    `views`: those whose history would have to change with that of their base (`record.rebase`), None for none.
+    `views`: those that were taken while their base did not require grad (views.py), None for none.
     """
 
     __slots__ = ("value", "views")
@@ -217,7 +217,7 @@ def check_versions(node: Any) -> None:
     for saved, expected in zip(node.saved, then, strict=True):
         counter = getattr(saved, "_version_counter", None)
         if counter is not None and counter.value != expected:
-            changed(saved.array, saved._grad_fn, saved._output_nr, counter.value, expected)
+            changed(saved.array, saved.grad_fn, saved._output_nr, counter.value, expected)
     if node.rare is not None and node.rare.watch:
         for index, (value, expected) in enumerate(zip(node.saved, then, strict=True)):
             output_nr = node.saved_output_nr(index)
@@ -226,12 +226,17 @@ def check_versions(node: Any) -> None:
                 changed(value, node, output_nr, counter.value, expected)
 
 
+def op_of(node: Any) -> str:
+    """A node's name as PyTorch's errors say it: `Mul` for `MulBackward0`."""
+    return re.sub("Backward0?([0-9]*)$", r"\1", node.name())
+
+
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
     dtype = from_numpy_dtype(array.dtype)
     kind = "CPUBoolType" if dtype.name == "bool" else f"torch.{dtype.type_name}Tensor"  # PyTorch names them so
     what = f"[{kind} {list(array.shape)}]"
-    maker = "" if grad_fn is None else re.sub("Backward0?([0-9]*)$", r"\1", grad_fn.name())
+    maker = "" if grad_fn is None else op_of(grad_fn)
     whose = f", which is output {output_nr} of {maker}," if maker else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

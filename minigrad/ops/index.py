@@ -10,7 +10,8 @@ import numpy as np
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import in_place, record1, record_n, record_view
+from minigrad.autograd.inplace import in_place
+from minigrad.autograd.record import record1, record_n, record_view
 from minigrad.ops.copy import Copy
 from minigrad.ops.shape import Unsqueeze, expand
 

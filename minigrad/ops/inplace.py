@@ -8,7 +8,8 @@ import numpy as np
 
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import in_place, record1, record2
+from minigrad.autograd.inplace import in_place
+from minigrad.autograd.record import record1, record2
 from minigrad.ops import functions, pointwise, power
 from minigrad.ops.activation import Relu, Sigmoid, Tanh
 from minigrad.ops.copy import Copy

@@ -1,0 +1,150 @@
+"""In-place ops: how a tensor that is written to gets another history. Mirrors `rebase_history` of PyTorch's
+`variable.cpp`, and the `CopySlices` node of its `tensor.h`.
+
+An in-place op is the op out of place, its result written into the tensor, its node taken over. Where the tensor is a
+view, it is the *base* that has changed: the base's new node, a `CopySlices`, runs the op's node on that part of the
+gradient which the view looks at, and hands the rest on as it is. Lesson 10 looks at both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, owned, plain
+from minigrad.autograd.evaluate import derivatives
+from minigrad.autograd.grad_mode import LOCAL
+from minigrad.autograd.graph import Node, next_sequence_nr
+from minigrad.autograd.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of
+from minigrad.autograd.views import Geometry, edge_of, grad_fn_of, move_retain, refuse_view, set_history
+
+__all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history"]
+
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+
+
+def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: Any) -> Tensor:
+    """`x.op_(*args)`: the op out of place, its result written into `x`, its history taken over.
+
+    Raises:
+        RuntimeError: on a leaf that requires grad or a view of one, on a view that may not be written to, where the
+            result has another shape or a dtype of a higher kind, where elements of `x` share memory; `x` is left as
+            it was.
+    """
+    target = owned(x)
+    check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
+    observer, LOCAL.observer = LOCAL.observer, None
+    try:
+        before = plain(target.copy() if LOCAL.saved_tensors_hooks else target)
+        before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
+        before._grad_fn = grad_fn_of(x) if LOCAL.grad_enabled else None
+        result = forward(before, *args, **options)
+    finally:
+        LOCAL.observer = observer
+    if result is NotImplemented:
+        raise TypeError(f"{result_op(forward).lower()}(): argument 'other' (position 1) must be Tensor, not "
+                        f"{type(args[0]).__name__}")
+    check_written(target, result)
+    node = result._grad_fn
+    if node is not None and node.saved and any(s is before for s in node.saved):
+        before.array = target.copy()
+    target[...] = result.array
+    counter = counter_of(x)
+    counter.value += 1
+    if node is not None:
+        save_written(node, x, result.array, counter)
+        rebase_history(x, node)
+    if observer is not None:
+        observer.forward(result_op(forward), node, (x, *[a for a in args if isinstance(a, Tensor)]), (x,))
+        observer.version(x)
+    return x
+
+
+def result_op(forward: Callable[..., Tensor]) -> str:
+    """The name of an in-place op, from the forward that it uses."""
+    return f"{forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
+
+
+def check_inplace(x: Tensor, requires_grad: bool) -> None:
+    """PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: of any of its inputs."""
+    if not (requires_grad and LOCAL.grad_enabled):
+        return
+    base = x._base
+    if base is not None:
+        refuse_view(x)
+        if x._requires_grad and base.is_leaf:
+            raise RuntimeError(LEAF_VIEW)
+    if x._requires_grad and x.is_leaf:
+        raise RuntimeError(LEAF)
+
+
+def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
+    """Whether a result fits into the tensor that it is to be written to."""
+    if result.array.shape != target.shape:
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+                           f"{list(result.array.shape)}")
+    if "biuf".index(result.array.dtype.kind) > max("biuf".index(target.dtype.kind), 2 * (target.dtype.kind == "i")):
+        raise RuntimeError(f"result type {result.dtype.type_name} can't be cast to the desired output type "
+                           f"{plain(target).dtype.type_name}")
+    if not target.flags.writeable:
+        raise RuntimeError(WRITTEN_TWICE)
+
+
+def save_written(node: Node, x: Tensor, result: Any, counter: VersionCounter) -> None:
+    """A node that saved its own result saved what is now in `x`, at the version that `x` has now."""
+    if node.saved and any(s is result for s in node.saved):
+        node.versions = tuple([counter.value if s is result else v
+                               for s, v in zip(node.saved, node.versions or (0,) * len(node.saved), strict=True)])
+        node.saved = tuple([x.array if s is result else s for s in node.saved])
+        node.extras().watch = {0: counter}
+
+
+def rebase_history(x: Tensor, node: Node, output_nr: int = 0) -> None:
+    """Make what was written to `x` part of its history, and of that of its base where `x` is a view."""
+    base = x._base
+    if base is None:
+        old, old_nr = x._grad_fn, x._output_nr
+        set_history(x, node, output_nr)
+        move_retain(x, old, old_nr, node)
+        return
+    old, old_nr = base._grad_fn, base._output_nr
+    slices = CopySlices(base, x, node)
+    set_history(base, slices)
+    move_retain(base, old, old_nr, slices)
+    x._requires_grad = True
+    grad_fn_of(x)  # PyTorch renews the node of this view at once, those of others when they are looked at
+
+
+class CopySlices(Node, number=None):
+    """The node of a base that was written to through a view, by an op whose node is `function`.
+
+    Its first edge goes where the base came from, the others are those of `function`.
+    """
+
+    __slots__ = ()
+    special = True
+    op = "CopySlices"
+
+    def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
+        self.next = (edge_of(base) if base._requires_grad else None, *function.next[1:])
+        self.output_nrs = (base._output_nr, *(function.output_nrs or (0,) * len(function.next))[1:])
+        self.const = (Geometry(view.array, owned(base)),)
+        self.saved, self.versions, self.fit, self.rare = (function,), None, None, None
+        self.sequence_nr = next_sequence_nr()
+        self.extras()  # special nodes are never on the straight path
+
+    def apply(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+        """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        (g,), (geometry,), (function,), xp = grads, self.const, self.saved, task.xp
+        if g is None:
+            return (None,) * len(self.next)
+        part, *others = derivatives(task, function, [geometry.taken(xp, g)])
+        if self.next[0] is None:
+            return None, *others
+        rest = xp.masked(geometry.outside(), g)
+        return (rest if part is None else rest + geometry.put(xp, part)), *others
