@@ -66,14 +66,14 @@ def timed(run: Callable[[], Any]) -> float:
     return seconds
 
 
-def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, float]:
+def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int, warm: bool = False) -> dict[str, float]:
     """The median of the seconds that each contender says. They take turns, so that what disturbs the machine hits them
-    alike; the first turn does not count."""
+    alike. Where they are not `warm`, having run before, the first turn does not count."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in range(repeats + 1):
+    for turn in range(repeats + (not warm)):
         for name, seconds in contenders.items():
             found = seconds()
-            if turn:
+            if turn or warm:
                 times[name].append(found)
     return {name: statistics.median(found) for name, found in times.items()}
 

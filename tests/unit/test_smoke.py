@@ -24,9 +24,10 @@ def test_a_quick_run_writes_every_row(tmp_path, torch):
     written = json.loads((tmp_path / "new" / "smoke.json").read_text(encoding="utf-8"))
     assert {"cpu", "numpy kernels", "torch kernels", "torch", "numpy", "minigrad"} <= set(written["machine"])
     names = " ".join(row["name"] for row in written["rows"])
-    for word in ("add of one element", "mul of one element", "chain of", "recording on", "import"):
+    for word in ("add, shape []", "matmul, shape [1, 1]", "relu, shape [1]", "sum, shape [64, 64]", "chain of",
+                 "the longest", "fan-out of", "diamonds", "recording on", "import"):
         assert word in names
-    assert len(written["rows"]) == 13
+    assert len(written["rows"]) == 30
     for row in written["rows"]:
         assert row["ratio"] > 0 and row["limit"] is None
         assert row["name"] in done.stdout
