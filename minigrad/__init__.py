@@ -31,6 +31,11 @@ from minigrad._dtype import (
     uint8,
 )
 from minigrad._tensor import Tensor
+from minigrad.autograd.anomaly_mode import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
 from minigrad.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -123,17 +128,17 @@ from minigrad.random import (
 
 __all__ = [
     "Generator", "Size", "Tensor", "__version__", "abs", "add", "addmm", "all", "allclose", "any", "arange",
-    "as_tensor", "autograd", "bmm", "bool", "cat", "chunk", "clone", "cos", "default_generator", "device", "div",
-    "dot", "double", "dtype", "empty", "enable_grad", "eq", "equal", "exp", "eye", "flatten", "float", "float16",
-    "float32", "float64", "from_numpy", "full", "full_like", "ge", "get_rng_state", "gt", "half", "inference_mode",
-    "initial_seed", "int", "int8", "int16", "int32", "int64", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_tensor", "isclose", "isfinite", "isinf", "isnan", "le", "linspace", "log", "logical_and", "logical_not",
-    "logical_or", "long", "lt", "manual_seed", "matmul", "mean", "mm", "movedim", "mul", "mv", "ne", "neg",
-    "no_grad", "norm", "numel", "ones", "ones_like", "permute", "pow", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "randperm", "reciprocal", "relu", "reshape", "rsub", "scalar_tensor",
-    "seed", "set_grad_enabled", "set_rng_state", "short", "sigmoid", "sign", "sin", "split", "sqrt", "square",
-    "squeeze", "stack", "sub", "sum", "t", "tanh", "tensor", "transpose", "uint8", "unbind", "unsqueeze", "where",
-    "zeros", "zeros_like",
+    "as_tensor", "autograd", "bmm", "bool", "cat", "chunk", "clone", "cos", "default_generator", "device", "div", "dot",
+    "double", "dtype", "empty", "enable_grad", "eq", "equal", "exp", "eye", "flatten", "float", "float16", "float32",
+    "float64", "from_numpy", "full", "full_like", "ge", "get_rng_state", "gt", "half", "inference_mode", "initial_seed",
+    "int", "int8", "int16", "int32", "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isinf", "isnan", "le", "linspace", "log",
+    "logical_and", "logical_not", "logical_or", "long", "lt", "manual_seed", "matmul", "mean", "mm", "movedim", "mul",
+    "mv", "ne", "neg", "no_grad", "norm", "numel", "ones", "ones_like", "permute", "pow", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "reciprocal", "relu", "reshape", "rsub",
+    "scalar_tensor", "seed", "set_anomaly_enabled", "set_grad_enabled", "set_rng_state", "short", "sigmoid", "sign",
+    "sin", "split", "sqrt", "square", "squeeze", "stack", "sub", "sum", "t", "tanh", "tensor", "transpose", "uint8",
+    "unbind", "unsqueeze", "where", "zeros", "zeros_like",
 ]
 __version__ = "0.1.0"
 LATER = ("nn", "optim", "utils")

@@ -67,6 +67,8 @@ class Tensor:
             raise RuntimeError(NOT_A_LEAF)
         if on and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if on and self.is_inference() and not LOCAL.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if self.is_leaf:
             require_grad(self, on)
 
@@ -190,7 +192,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same data and version counter outside of the graph: a leaf that requires no grad."""
-        made = plain(owned(self))
+        made = alias(self)
         made._version_counter = counter_of(self)
         return made
 
@@ -206,7 +208,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same data, outside of the graph and of the version check: writing to it changes what was saved."""
-        return plain(owned(self))
+        return alias(self)
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -363,6 +365,15 @@ def plain(array: Any, requires_grad: bool = False) -> Tensor:
     if LOCAL.inference:
         extras_of(made).inference = True
         made._version_counter = VersionCounter()  # so that saving it is not the straight path
+    return made
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A leaf that looks at the same memory; one of inference mode if `tensor` is, wherever it is made."""
+    made = plain(owned(tensor))
+    inference = tensor.is_inference()
+    if inference != LOCAL.inference:
+        extras_of(made).inference = inference
     return made
 
 

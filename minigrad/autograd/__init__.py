@@ -3,9 +3,10 @@
 from minigrad.autograd import functional, graph
 from minigrad.autograd import observer as _observer  # noqa: F401 -- it registers itself with the recorder
 from minigrad.autograd._api import backward, grad
+from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.autograd.gradcheck import gradcheck
 
-__all__ = ["Function", "backward", "enable_grad", "functional", "grad", "gradcheck", "graph", "inference_mode",
-           "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+           "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]

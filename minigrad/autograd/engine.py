@@ -24,9 +24,10 @@ from typing import Any
 
 from numpy import ndarray
 
+from minigrad.autograd.anomaly_mode import ANOMALY, watched
 from minigrad.autograd.evaluate import accumulate, differentiate, evaluate, evaluate_leaf
 from minigrad.autograd.grad_mode import LOCAL, switch
-from minigrad.autograd.graph import Node
+from minigrad.autograd.graph import Node, accumulator_of
 from minigrad.autograd.graph_task import GraphRoot, GraphTask, captures_of, count, reaching
 
 __all__ = ["execute"]
@@ -47,7 +48,7 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
         task.inputs = () if accumulate else inputs
         task.captured = [None] * len(task.inputs)
     count(task, root)
-    before = LOCAL.grad_enabled
+    before, evaluating = LOCAL.grad_enabled, LOCAL.evaluating
     switch(create_graph)
     try:
         if task.observer is not None:
@@ -62,6 +63,7 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
         raise
     finally:
         switch(before)
+        LOCAL.evaluating = evaluating
     return [task.wrapped(g) for g in task.captured]
 
 
@@ -75,7 +77,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     needs, pending, due = task.needs, task.pending, task.due
     ready: list[tuple[int, Node, Any]] = []
     xp, first_order, keep = task.xp, task.first_order, task.keep
-    straight = task.observer is None and task.captures is None
+    straight = task.observer is None and task.captures is None and not ANOMALY.enabled
     mine, grad = False, None
     while True:
         ahead, index = None, -1
@@ -107,7 +109,8 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
             if not keep and node.saved:
                 node.saved = None
         else:
-            grads, mine = evaluate(task, node, grad), False
+            grads, mine = (watched(node, evaluate, task, node, grad) if ANOMALY.enabled else
+                           evaluate(task, node, grad)), False
         if type(grads) is not tuple:
             grads = (grads,)
 
@@ -171,5 +174,7 @@ def flush(task: GraphTask) -> None:
     for leaf, total, own in due:
         if leaf._rare is None and task.observer is None and task.captures is None:
             accumulate(leaf, total, own, task.first_order)
+        elif ANOMALY.enabled:
+            watched(accumulator_of(leaf), evaluate_leaf, task, leaf, total, own)
         else:
             evaluate_leaf(task, leaf, total, own)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minigrad._tensor import Tensor, plain
+from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.grad_mode import LOCAL, no_grad, set_grad_enabled
 from minigrad.autograd.graph import Node, NodeExtras, next_sequence_nr
@@ -80,6 +81,8 @@ class BackwardCFunction(Node, FunctionCtx, number=None):
         self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, NodeExtras()
         self.outputs, self.output_info, self.saved_nrs = 1, [], ()
         self.sequence_nr = next_sequence_nr()
+        if ANOMALY.enabled:
+            note(self)
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -197,7 +200,7 @@ class Function(FunctionCtx):
                 found = cls.forward(*args)
                 cls.setup_context(ctx, args, found)
         outputs = found if isinstance(found, tuple) else (found,)
-        recorded = LOCAL.grad_enabled and any(ctx.needs_input_grad)
+        recorded = LOCAL.recording and any(ctx.needs_input_grad)
         _check_dirty(ctx, outputs, recorded)
         made = tuple([_attached(ctx, args, o, recorded) for o in outputs])
         if recorded:

@@ -63,7 +63,8 @@ class ThreadState(threading.local):
     """What is on in this thread.
 
     `grad_enabled` is what a user asks for and reads; `recording` is what an op goes by: off in inference mode too,
-    where PyTorch records nothing even inside of `enable_grad`.
+    where PyTorch records nothing even inside of `enable_grad`. `evaluating` is the node that a backward pass is at,
+    which is known in anomaly mode only.
     """
 
     grad_enabled: bool = True
@@ -71,6 +72,7 @@ class ThreadState(threading.local):
     recording: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()
     observer: Any = None
+    evaluating: Any = None
 
     def __init__(self) -> None:
         self.share = Share()  # each thread comes through here when it first looks

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.autograd import saved as _saved
+from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
 from minigrad.autograd.saved import REGISTRY
 
@@ -219,6 +220,8 @@ def accumulator_of(leaf: Any) -> AccumulateGrad:
         found.next, found.output_nrs, found.saved, found.versions, found.const, found.fit = (), None, (), None, (), None
         found.sequence_nr, found.rare, found.variable = FIRST_OF_ALL, None, leaf
         extras.accumulator = weakref.ref(found)
+        if ANOMALY.enabled:
+            note(found)
     return found
 
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, owned, plain
+from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import derivatives
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, next_sequence_nr
-from minigrad.autograd.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of
+from minigrad.autograd.saved import FREED, WRITTEN_OUTSIDE, WRITTEN_TWICE, VersionCounter, counter_of
 from minigrad.autograd.views import Geometry, edge_of, grad_fn_of, move_retain, refuse_view, set_history
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history"]
@@ -40,7 +41,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     try:
         before = plain(target.copy() if LOCAL.saved_tensors_hooks else target)
         before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
-        before._grad_fn = grad_fn_of(x) if LOCAL.grad_enabled else None
+        before._grad_fn = grad_fn_of(x) if LOCAL.recording else None
         result = forward(before, *args, **options)
     finally:
         LOCAL.observer = observer
@@ -70,7 +71,9 @@ def result_op(forward: Callable[..., Tensor]) -> str:
 
 def check_inplace(x: Tensor, requires_grad: bool) -> None:
     """PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: of any of its inputs."""
-    if not (requires_grad and LOCAL.grad_enabled):
+    if x._rare is not None and x._rare.inference and not LOCAL.inference:
+        raise RuntimeError(WRITTEN_OUTSIDE)
+    if not (requires_grad and LOCAL.recording):
         return
     base = x._base
     if base is not None:
@@ -135,6 +138,8 @@ class CopySlices(Node, number=None):
         self.saved, self.versions, self.fit, self.rare = (function,), None, None, None
         self.sequence_nr = next_sequence_nr()
         self.extras()  # special nodes are never on the straight path
+        if ANOMALY.enabled:
+            note(self)
 
     def apply(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""

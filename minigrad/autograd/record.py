@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, next_sequence_nr
 from minigrad.autograd.observed import CONSTANTS
@@ -103,6 +104,8 @@ def node_for(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], con
     n.saved, n.const, n.fit, n.rare = saved, const, fit, None
     n.versions = versions_of(saved) if saved else None
     n.sequence_nr = next_sequence_nr()
+    if ANOMALY.enabled:
+        note(n)
     return n
 
 
@@ -111,7 +114,7 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     """The same when something unusual is on, in this thread or in another."""
     t = plain(array)
     node = None
-    if LOCAL.grad_enabled and any(x._requires_grad for x in inputs):
+    if LOCAL.recording and any(x._requires_grad for x in inputs):
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
         if LOCAL.saved_tensors_hooks and saved:
             node.saved = tuple([pack(node, i, s) for i, s in enumerate(saved)])
@@ -126,7 +129,7 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const:
     """The results of an op with one input and several outputs."""
     made = tuple([plain(array) for array in arrays])
     node = None
-    if a._requires_grad and LOCAL.grad_enabled:
+    if a._requires_grad and LOCAL.recording:
         node = node_for(cls, (a,), (), const, None)
         node.extras()
         node.outputs = len(arrays)

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minigrad._dtype import from_numpy_dtype
+from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL, no_grad
 
 __all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
@@ -30,6 +31,10 @@ FREED = (
     "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
     "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
     "tensors after calling backward."
+)
+WRITTEN_OUTSIDE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
 )
 WRITTEN_TWICE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
@@ -231,6 +236,16 @@ def op_of(node: Any) -> str:
     return re.sub("Backward0?([0-9]*)$", r"\1", node.name())
 
 
+HINT = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+HINT_IN_ANOMALY_MODE = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
+    "changed in there or anywhere later. Good luck!"
+)
+
+
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
     dtype = from_numpy_dtype(array.dtype)
@@ -240,7 +255,6 @@ def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: in
     whose = f", which is output {output_nr} of {maker}," if maker else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"{what}{whose} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection "
-        "to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        f"{what}{whose} is at version {version}; expected version {expected} instead. Hint: "
+        f"{HINT_IN_ANOMALY_MODE if ANOMALY.enabled else HINT}"
     )

@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, extras_of, next_sequence_nr
 from minigrad.autograd.saved import counter_of, op_of
@@ -124,6 +125,8 @@ class AsStrided(Node):
         self.const = (Geometry(view.array, base.array),)
         self.saved, self.versions, self.fit, self.rare = (), None, None, None
         self.sequence_nr = next_sequence_nr()
+        if ANOMALY.enabled:
+            note(self)
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
         return geometry.put(xp, g)
@@ -182,10 +185,11 @@ def share(tensor: Any, a: Any, creation: str | None = None) -> None:
     extras = extras_of(tensor)
     extras.inference = a.is_inference()
     if extras.inference:
+        tensor._grad_fn, tensor._requires_grad = None, False
         return
     above = None if a._rare is None else a._rare.view
     base = a if above is None else above.base
-    if not LOCAL.grad_enabled:
+    if not LOCAL.recording:
         creation = INFERENCE_MODE if LOCAL.inference else NO_GRAD
     elif creation is None and above is not None:
         creation = above.creation

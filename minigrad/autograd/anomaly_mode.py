@@ -1,0 +1,150 @@
+"""Anomaly mode: mirrors `torch/autograd/anomaly_mode.py` and PyTorch's `python_anomaly_mode.cpp`.
+
+An error in a backward pass comes up in the line that calls `backward()`, far from the op that is to blame. While
+anomaly mode is on, every node notes the line that recorded it, and a pass that fails at a node says which line that
+was. It also fails at the first node that computes a nan. All this takes time: turn it on to find a fault, then off.
+
+Two things are noted in `node.metadata`: `traceback_`, the lines of the call that recorded the node; and `parent_`, for
+a node that a recorded pass made, the node whose derivative it belongs to. So the story goes back through all passes.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
+
+__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
+           "set_detect_anomaly"]
+
+
+class Anomaly:
+    """What is on, in all threads."""
+
+    __slots__ = ("check_nan", "enabled")
+
+    def __init__(self) -> None:
+        self.enabled, self.check_nan = False, True
+
+
+ANOMALY = Anomaly()
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on."""
+    return ANOMALY.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode, where it is on, looks for nan."""
+    return ANOMALY.check_nan
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Turn anomaly mode on or off, for all threads."""
+    for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+        if not isinstance(value, bool):
+            raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
+                            f"{type(value).__name__}")
+    UNUSUAL.add(enabled - ANOMALY.enabled)
+    ANOMALY.enabled, ANOMALY.check_nan = enabled, check_nan
+
+
+class detect_anomaly:
+    """A block in which errors of a backward pass are traced to the forward pass; `check_nan`: and a nan is an error.
+
+    What was recorded outside of the block has no line to show.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.prev, self.prev_check_nan = ANOMALY.enabled, ANOMALY.check_nan
+        self.check_nan = check_nan
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+                      "enabled for debugging.", stacklevel=2)
+
+    def __enter__(self) -> None:
+        set_anomaly_enabled(True, self.check_nan)
+
+    def __exit__(self, *error: object) -> None:
+        set_anomaly_enabled(self.prev, self.prev_check_nan)
+
+
+class set_detect_anomaly:
+    """Turns anomaly mode on or off: at once if called as a function, for a block as a context."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.prev, self.prev_check_nan = ANOMALY.enabled, ANOMALY.check_nan
+        set_anomaly_enabled(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        set_anomaly_enabled(self.prev, self.prev_check_nan)
+
+
+# what recording does
+def note(node: Any) -> None:
+    """Note with a new node where it was recorded, and in the derivative of which node.
+
+    Its leaves get their AccumulateGrad at once, which notes the same.
+    """
+    node.metadata["traceback_"] = call_lines(sys._getframe(1))
+    if LOCAL.evaluating is not None:
+        node.metadata["parent_"] = LOCAL.evaluating
+    node.next_functions  # noqa: B018 (looking is what makes them)
+
+
+def call_lines(frame: FrameType) -> list[str]:
+    """The user's part of a call stack, as Python prints one: this package's own lines are left out."""
+    package = __name__.partition(".")[0]
+    stack = [(f, line) for f, line in traceback.walk_stack(frame)
+             if f.f_globals.get("__name__", "").partition(".")[0] != package]
+    return traceback.StackSummary.extract(iter(stack[::-1])).format()
+
+
+# what a pass does
+def watched(node: Any, evaluate: Callable[..., Any], *given: Any) -> Any:
+    """`evaluate(*given)`, one node's part of a pass; if it fails or gives a nan, the lines that led there are told."""
+    LOCAL.evaluating = node  # until the next; the pass puts back what was there before
+    try:
+        found = evaluate(*given)
+        if ANOMALY.check_nan:
+            refuse_nan(node, found or ())
+    except BaseException as error:
+        tell(node, error)
+        raise
+    return found
+
+
+def refuse_nan(node: Any, grads: tuple[Any, ...]) -> None:
+    """PyTorch's error for a nan among the gradients that a node computed."""
+    for index, grad in enumerate(grads):
+        values = getattr(grad, "array", grad)
+        if grad is not None and (values != values).any():
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {index}th output.")
+
+
+def tell(node: Any, error: BaseException) -> None:
+    """Warn which lines recorded a node that failed, then of the node that this one was a derivative of, and so on."""
+    first = True
+    while node is not None:
+        lines = node.metadata.get("traceback_")
+        if lines is None:
+            text = (f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly "
+                    "during forward pass for more information.")
+        elif first:
+            text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+        else:
+            text = (f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced "
+                    "the previous calculation:\n")
+        try:
+            warnings.warn(text + "".join(lines or ()), stacklevel=1)
+        except Warning as warning:  # warnings are errors here; this one must not hide the error that it is about
+            error.add_note(str(warning))
+        node, first = node.metadata.get("parent_"), False
