@@ -21,7 +21,7 @@ from minigrad._tensor_errors import DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, chec
 from minigrad._tensor_str import tensor_repr
 from minigrad.autograd import _api
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node, accumulator_of, extras_of
+from minigrad.autograd.graph import Node, accumulator_of, extras_of, next_sequence_nr
 from minigrad.autograd.hooks import HookDict, RemovableHandle
 from minigrad.autograd.saved import REGISTRY, VersionCounter, counter_of
 from minigrad.autograd.views import edge_of, grad_fn_of, require_grad
@@ -202,6 +202,9 @@ class Tensor:
             raise RuntimeError(DETACH_VIEW)
         if self.retains_grad:
             extras_of(self).retained = True  # PyTorch's flag stays on, though nothing will be kept any more
+        if self._grad_fn is not None:
+            counter_of(self)  # a node that saved this tensor looks twice at one that has a counter (`check_versions`)
+            extras_of(self).detached_at = next_sequence_nr()
         self._grad_fn, self._requires_grad, self._output_nr = None, False, 0
         return self
 

@@ -48,8 +48,9 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
         task.inputs = () if accumulate else inputs
         task.captured = [None] * len(task.inputs)
     count(task, root)
-    before, evaluating = LOCAL.grad_enabled, LOCAL.evaluating
+    before, evaluating, outer = LOCAL.grad_enabled, LOCAL.evaluating, LOCAL.graph_task
     switch(create_graph)
+    LOCAL.graph_task = task
     try:
         if task.observer is not None:
             task.observer.backward_start([(n, nr, g.array) for (n, nr), g in zip(edges, grads, strict=True)],
@@ -63,7 +64,7 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
         raise
     finally:
         switch(before)
-        LOCAL.evaluating = evaluating
+        LOCAL.evaluating, LOCAL.graph_task = evaluating, outer
     return [task.wrapped(g) for g in task.captured]
 
 

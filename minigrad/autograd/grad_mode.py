@@ -71,6 +71,8 @@ class ThreadState(threading.local):
     inference: bool = False
     recording: bool = True
     saved_tensors_hooks: tuple[Any, ...] = ()
+    saved_tensors_hooks_disabled: str | None = None
+    graph_task: Any = None
     observer: Any = None
     evaluating: Any = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
@@ -16,30 +17,46 @@ from typing import Any, ClassVar, NamedTuple
 from minigrad.autograd import saved as _saved
 from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
-from minigrad.autograd.saved import REGISTRY
+from minigrad.autograd.multi_grad import register_multi_grad_hook
+from minigrad.autograd.saved import REGISTRY, counter_of, is_tensor, value_of
+from minigrad.autograd.saved_hooks import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensor,
+    saved_tensors_hooks,
+)
 
-__all__ = ["AccumulateGrad", "GradientEdge", "Node", "TensorExtras", "accumulator_of", "extras_of", "next_sequence_nr"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 next_sequence_nr = itertools.count().__next__
 FIRST_OF_ALL = (1 << 64) - 1  # an AccumulateGrad's sequence number: the engine takes the highest first
 
 
 class GradientEdge(NamedTuple):
-    """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`)."""
+    """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
+
+    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch one of Python does not.
+    """
 
     node: Any
     output_nr: int
+    ownership_token: Any = None
 
 
 class NodeExtras:
-    """What few nodes have: hooks, metadata, and the version counters of their results (NOTE 2)."""
+    """What few nodes have: hooks, metadata, handles on saved values (`_raw_saved_self`), the version counters of their
+    results (NOTE 2), and the node of the view that their result was written into."""
 
-    __slots__ = ("hooks", "metadata", "watch")
+    __slots__ = ("handles", "hooks", "metadata", "watch", "written")
 
     def __init__(self) -> None:
+        self.handles: Any = None
         self.hooks: NodeHooks | None = None
         self.metadata: dict[Any, Any] | None = None
         self.watch: dict[int, Any] | None = None
+        self.written: weakref.ref[Node] | None = None
 
     def watched(self) -> dict[int, Any]:
         """`watch`, made now if there was none."""
@@ -53,10 +70,12 @@ class TensorExtras:
 
     `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
     were hung on one and when (`kept_hooks`, `hooked_at`); `view`: what a view knows of itself, its node included
-    (views.py); `retained`: it asked for `retain_grad()` before it was taken out of its graph; `inference`.
+    (views.py); `detached_at`: the sequence number at which `detach_()` took it out of its graph, `retained` if it had
+    asked for `retain_grad()` before; `inference`.
     """
 
-    __slots__ = ("accumulator", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate", "retained", "view")
+    __slots__ = ("accumulator", "detached_at", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
+                 "retained", "view")
 
     def __init__(self) -> None:
         self.hooks: Any = None
@@ -65,6 +84,7 @@ class TensorExtras:
         self.kept_hooks: NodeHooks | None = None
         self.hooked_at = 0
         self.view: Any = None
+        self.detached_at = 0
         self.retained = False
         self.inference = False
 
@@ -95,10 +115,11 @@ class Node:
 
     outputs: int = 1  # how many gradients come in; ops of several outputs set their own
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
+    constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     special: ClassVar[bool] = False  # several outputs, or user code: such a node always has `rare`
     arrays: ClassVar[Any] = _saved.arrays  # takes out what was saved, by the way that fits its kinds (saved.py)
     backward: Any
-    apply: Any  # of a special node: all of its gradients at once, in a pass
+    in_pass: Any  # of a special node: all of its gradients at once, in a pass
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -110,7 +131,11 @@ class Node:
             cls.arrays = (_saved.arrays_of_results if kinds == {True} else
                           _saved.arrays_of_inputs if len(cls.saves) == 2 and kinds == {False} else _saved.arrays)
         for index, name in enumerate(cls.__dict__.get("saves", ())):
-            setattr(cls, f"_saved_{name}", property(functools.partial(_saved.value_of, index=index)))
+            setattr(cls, f"_saved_{name}", property(functools.partial(value_of, index=index)))
+            setattr(cls, f"_raw_saved_{name}", property(functools.partial(saved_tensor, index=index)))
+        for index, name in enumerate(cls.__dict__.get("constants", ())):
+            if name:
+                setattr(cls, f"_saved_{name}", property(functools.partial(constant_of, index=index)))
 
     op: ClassVar[str] = ""
 
@@ -140,6 +165,9 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence_nr
 
+    def _set_sequence_nr(self, number: int) -> None:
+        self.sequence_nr = operator.index(number)
+
     def extras(self) -> NodeExtras:
         """The rarely needed part of this node, made now if it was not there."""
         if self.rare is None:
@@ -168,10 +196,10 @@ class Node:
         """Which output the saved result number `index` is."""
         return 0
 
-    def result(self, array: Any, output_nr: int = 0, source: Any = None) -> Any:
-        """A tensor of this graph around a saved array: this node's own result, or that of `source`."""
+    def result(self, array: Any, output_nr: int = 0) -> Any:
+        """A tensor around a saved array, as a result of this node."""
         made = REGISTRY.tensor(array)
-        made._requires_grad, made._grad_fn, made._output_nr = True, source or self, output_nr
+        made._requires_grad, made._grad_fn, made._output_nr = True, self, output_nr
         return made
 
     def release(self) -> None:
@@ -179,17 +207,32 @@ class Node:
         if self.saved:
             self.saved = None
 
-    def __call__(self, *grads: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    def __call__(self, *grads: Any, **names: Any) -> Any:
         """Run this node by hand, under the caller's grad mode; gives the gradients of its inputs.
 
         Raises:
-            TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor.
+            TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor, or has
+                a name.
             RuntimeError: if what the node saved was freed by a backward pass.
         """
+        if names:
+            raise TypeError("keyword arguments are not supported")
         return CALL[0](self, grads)
 
 
 CALL: list[Callable[[Node, tuple[Any, ...]], Any]] = []  # engine.py puts its `call` here
+
+# An abstract class, as in PyTorch: nodes are what ops make. This is what ABCMeta would set; it costs no metaclass.
+ABSTRACT = frozenset({"_sequence_nr", "metadata", "name", "next_functions", "register_hook", "register_prehook"})
+setattr(Node, "__abstractmethods__", ABSTRACT)  # noqa: B010 (mypy knows it of classes that ABCMeta made alone)
+
+
+def constant_of(node: Node, index: int) -> Any:
+    """One of the further arguments of a formula: what `node._saved_dim` and its like give."""
+    return node.const[index]
 
 
 class AccumulateGrad(Node, number=None):
@@ -209,6 +252,13 @@ class AccumulateGrad(Node, number=None):
         if extras.kept_hooks is not hooks:
             extras.kept_hooks, extras.hooked_at = hooks, next_sequence_nr()
         return hooks
+
+    def result(self, array: Any, output_nr: int = 0) -> Any:
+        """A leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
+        made = REGISTRY.tensor(array)
+        made._requires_grad = True
+        extras_of(made).accumulator = weakref.ref(self)
+        return made
 
 
 def accumulator_of(leaf: Any) -> AccumulateGrad:
@@ -258,9 +308,38 @@ class ManyOutputs(Node, number=None):
     special = True
     output_info: list[tuple[tuple[int, ...], Any]]  # shape and NumPy dtype of each output
 
-    def apply(self, grads: list[Any], task: Any) -> Any:
+    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the formula in a pass."""
         if all(g is None for g in grads):
             return (None,) * len(self.next)
         full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
-        return self.backward(task.xp, full, *(self.arrays() if task.first_order else _saved.tensors(self)), *self.const)
+        saved = self.arrays() if task.first_order else _saved.tensors(self)
+        return (self.backward(task.xp, full, *saved, *self.const),)
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """Where the gradient of a tensor is computed: takes the tensor's place in `autograd.grad` and `backward`.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*tensor.gradient_edge())
+
+
+def increment_version(tensor: Any) -> None:
+    """Say that a tensor, or each of several, was changed in place by something that autograd does not see.
+
+    Raises:
+        RuntimeError: for what is no tensor, and for a tensor of inference mode, which has no version.
+    """
+    try:
+        tensors = iter((tensor,) if is_tensor(tensor) else tensor)
+    except TypeError:
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input") from None
+    for each in tensors:
+        if not is_tensor(each):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+        if not each.is_inference():
+            counter_of(each).value += 1

@@ -36,8 +36,8 @@ class GraphTask:
     there, and go into `captured`; `runs`: the nodes that have a captured one below them, None for all.
     """
 
-    __slots__ = ("captured", "captures", "due", "first_order", "inputs", "keep", "needs", "observer", "owned",
-                 "pending", "runs", "total", "xp")
+    __slots__ = ("__weakref__", "captured", "captures", "due", "first_order", "inputs", "keep", "needs", "observer",
+                 "owned", "pending", "runs", "total", "xp")
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
         self.first_order = not create_graph
@@ -61,6 +61,14 @@ class GraphTask:
     def unwrapped(self, grad: Any) -> Any:
         """A gradient as this pass handles it."""
         return grad.array if self.first_order and grad is not None else grad
+
+    def will_run(self, node: Node | None) -> bool:
+        """Whether a node is among those that this pass runs."""
+        target = getattr(node, "variable", node)
+        if self.captured and target is not node and target in (self.captures or ()):
+            raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
+                               "autograd.grad(). This is currently not supported.")
+        return self.needs.get(target) is not None
 
 
 def destination(tensor: Any) -> tuple[Any, int]:

@@ -17,7 +17,8 @@ from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, next_sequence_nr
 from minigrad.autograd.observed import CONSTANTS
-from minigrad.autograd.saved import pack, versions_of
+from minigrad.autograd.saved import versions_of
+from minigrad.autograd.saved_hooks import pack_all
 from minigrad.autograd.views import MANY, edge_of, share
 
 __all__ = ["NUMBER", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
@@ -117,8 +118,7 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     if LOCAL.recording and any(x._requires_grad for x in inputs):
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
         if LOCAL.saved_tensors_hooks and saved:
-            node.saved = tuple([pack(node, i, s) for i, s in enumerate(saved)])
-            node.extras()  # off the straight path: what was saved has to be unpacked
+            pack_all(node, (t,))
     if LOCAL.observer is not None:
         LOCAL.observer.forward(cls.op, node, inputs, (t,))
     return t

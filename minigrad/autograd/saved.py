@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from minigrad._dtype import from_numpy_dtype
 from minigrad.autograd.anomaly_mode import ANOMALY
-from minigrad.autograd.grad_mode import LOCAL, no_grad
 
 __all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
 
@@ -35,6 +34,10 @@ FREED = (
 WRITTEN_OUTSIDE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
     "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please "
+    "use out-of-place `.detach()` instead"
 )
 WRITTEN_TWICE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
@@ -58,13 +61,15 @@ REGISTRY = Registry()
 class VersionCounter:
     """How often a storage was written in place; a tensor and all its views share one.
 
-    `views`: those that were taken while their base did not require grad (views.py), None for none.
+    `views`: those that were taken while their base did not require grad (views.py), None for none; `before_write`: to
+    be called before the storage is written to (`allow_mutation_on_saved_tensors`), None for nothing.
     """
 
-    __slots__ = ("value", "views")
+    __slots__ = ("before_write", "value", "views")
 
     def __init__(self) -> None:
         self.value = 0
+        self.before_write: Callable[[], None] | None = None
         self.views: weakref.WeakSet[Any] | None = None
 
 
@@ -83,24 +88,45 @@ def counter_of(tensor: Any) -> VersionCounter:
 
 
 class Packed:
-    """A saved value that went through `saved_tensors_hooks`: what the pack hook returned, and the way back."""
+    """A saved value that went through a pack hook: what the hook returned, the way back, and its place in the graph.
 
-    __slots__ = ("is_output", "output_nr", "source", "unpack", "value")
+    `source`: the node that made it, or the AccumulateGrad of a leaf that requires grad, else None. It is None too
+    where the node that saved the value also made it (`is_result`): to keep that one would be a cycle.
+    """
+
+    __slots__ = ("is_number", "is_result", "output_nr", "source", "unpack_hook", "value")
 
     value: Any
-    unpack: Callable[[Any], Any]
-    is_output: bool  # of the node that saved it
-    source: Any  # the node that made it, where it is another
+    unpack_hook: Callable[[Any], Any]
+    is_number: bool
+    is_result: bool
+    source: Any
     output_nr: int
 
-    def unpacked(self) -> Any:
-        """The tensor that the unpack hook makes of what was packed."""
-        with no_grad():
-            made = self.unpack(self.value)
-        if not hasattr(made, "array"):
+    def tensor(self) -> Any:
+        """The tensor that the unpack hook makes of what was packed; it runs under the caller's grad mode."""
+        made = self.unpack_hook(self.value)
+        if not is_tensor(made):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             f"{type(made).__name__}")
         return made
+
+    def array(self, node: Any) -> Any:
+        """The value for a first-order pass."""
+        made = self.tensor().array
+        return made.item() if self.is_number else made
+
+    def restored(self, node: Any) -> Any:
+        """The value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
+        made = self.tensor()
+        source = node if self.is_result else self.source
+        if self.is_number:
+            return made.array.item()
+        if source is None and not made._requires_grad:
+            return made
+        fresh = REGISTRY.tensor(made.array) if source is None else source.result(made.array, self.output_nr)
+        fresh._version_counter = counter_of(made)
+        return fresh
 
 
 def is_tensor(value: Any) -> bool:
@@ -141,7 +167,8 @@ def arrays(node: Any) -> tuple[Any, ...]:
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
-    return tuple([s.array if is_tensor(s) else s.unpacked().array if type(s) is Packed else s for s in node.saved])
+    kept = node.saved if node.rare is None else opened(node, Packed.array)
+    return tuple([s.array if is_tensor(s) else s for s in kept])
 
 
 def arrays_of_inputs(node: Any) -> tuple[Any, ...]:
@@ -168,67 +195,78 @@ def arrays_of_results(node: Any) -> tuple[Any, ...]:
     return saved
 
 
-def value_of(node: Any, index: int) -> Any:
-    """One saved value as a tensor of the graph: what `node._saved_self` and its like give."""
-    return tensors(node)[index]
-
-
 def tensors(node: Any) -> tuple[Any, ...]:
     """The saved values of a node as tensors of its graph, for a pass that is recorded."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
-    return tuple([repacked(node, s) if type(s) is Packed else
-                  watched_result(node, s, node.saved_output_nr(i)) if is_array(s) else s
-                  for i, s in enumerate(node.saved)])
+    kept = node.saved if node.rare is None else opened(node, Packed.restored)
+    return tuple([watched_result(node, s, node.saved_output_nr(i)) if is_array(s) else s for i, s in enumerate(kept)])
+
+
+def opened(node: Any, unpacked: Callable[[Packed, Any], Any]) -> tuple[Any, ...]:
+    """What a node saved, with what hooks unpack in the place of what they packed."""
+    kept = list(node.saved)
+    for i in saving_order(node):
+        if type(kept[i]) is Packed:
+            kept[i] = unpacked(kept[i], node)
+    return tuple(kept)
+
+
+def saving_order(node: Any) -> Sequence[int]:
+    """The order in which hooks see what a node saves: as in PyTorch inputs by their names, then results."""
+    names = node.saves
+    if len(names) != len(node.saved):
+        return range(len(node.saved))
+    return sorted(range(len(names)), key=lambda i: (names[i] == "result", names[i]))
+
+
+def value_of(node: Any, index: int) -> Any:
+    """One saved value as a tensor of the graph: what `node._saved_self` and its like give."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    check_versions(node, index)
+    kept = node.saved[index]
+    if type(kept) is Packed:
+        kept = kept.restored(node)
+    if is_array(kept):
+        return watched_result(node, kept, node.saved_output_nr(index))
+    return REGISTRY.tensor(np.asarray(kept)) if isinstance(kept, (bool, int, float)) else kept
 
 
 def watched_result(node: Any, array: Any, output_nr: int) -> Any:
     """A saved result as a tensor: it shares its counter with the result, for whoever saves it again."""
-    made = node.result(array, output_nr)
-    counter_of(made)
+    made = maker_of(node).result(array, output_nr)
+    made._version_counter = node.extras().watched().setdefault(output_nr, VersionCounter())
     return made
 
 
-def repacked(node: Any, packed: Packed) -> Any:
-    """An unpacked value with the history that it had when it was saved."""
-    made = packed.unpacked()
-    if packed.source is None:
-        return made if not packed.is_output else node.result(made.array, packed.output_nr)
-    return node.result(made.array, packed.output_nr, packed.source)
+def maker_of(node: Any) -> Any:
+    """Whose output a node's saved result is: its own, but that of a view's node where it was written into a view."""
+    written = None if node.rare is None or node.rare.written is None else node.rare.written()
+    return node if written is None else written
 
 
-def pack(node: Any, index: int, value: Any) -> Any:
-    """Send one saved value through the pack hook that is on in this thread (numbers stay as they are)."""
-    if not (is_tensor(value) or is_array(value)):
-        return value
-    packed = Packed()
-    packed.is_output = not is_tensor(value)
-    if packed.is_output:
-        packed.source, packed.output_nr = None, node.saved_output_nr(index)
-        handed = REGISTRY.tensor(value)
-    else:
-        packed.source, packed.output_nr = value.gradient_edge()
-        handed = value
-    pack_hook, packed.unpack = LOCAL.saved_tensors_hooks[-1]
-    with no_grad():
-        packed.value = pack_hook(handed)
-    return packed
+def check_versions(node: Any, only: int | None = None) -> None:
+    """Raise PyTorch's error if a saved tensor (`only` one of them, if given) was changed in place since it was saved.
 
-
-def check_versions(node: Any) -> None:
-    """Raise PyTorch's error if a saved tensor was changed in place since it was saved."""
+    An input that was then taken out of its graph by `detach_()` is an error too: its history is gone.
+    """
+    watch = None if node.rare is None else node.rare.watch
     then = node.versions or (0,) * len(node.saved)
-    for saved, expected in zip(node.saved, then, strict=True):
+    for index, (saved, expected) in enumerate(zip(node.saved, then, strict=True)):
+        if only is not None and only != index:
+            continue
         counter = getattr(saved, "_version_counter", None)
-        if counter is not None and counter.value != expected:
-            changed(saved.array, saved.grad_fn, saved._output_nr, counter.value, expected)
-    if node.rare is not None and node.rare.watch:
-        for index, (value, expected) in enumerate(zip(node.saved, then, strict=True)):
+        if counter is not None:
+            if saved._rare is not None and saved._rare.detached_at > node.sequence_nr:
+                raise RuntimeError(DETACHED)
+            if counter.value != expected:
+                changed(saved.array, saved.grad_fn, saved._output_nr, counter.value, expected)
+        elif watch and is_array(saved):
             output_nr = node.saved_output_nr(index)
-            counter = node.rare.watch.get(output_nr)
-            if counter is not None and is_array(value) and counter.value != expected:
-                changed(value, node, output_nr, counter.value, expected)
+            if output_nr in watch and watch[output_nr].value != expected:
+                changed(saved, maker_of(node), output_nr, watch[output_nr].value, expected)
 
 
 def op_of(node: Any) -> str:

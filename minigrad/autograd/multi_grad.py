@@ -1,0 +1,107 @@
+"""One hook on several tensors: mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from minigrad.autograd.grad_mode import LOCAL
+from minigrad.autograd.hooks import RemovableHandle
+
+__all__ = ["register_multi_grad_hook"]
+
+MODES = ("all", "any")
+
+
+class _MultiHandle(RemovableHandle):
+    """Takes all the hooks off."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Take the hooks off; nothing happens the second time."""
+        for handle in self.handles:
+            handle.remove()
+
+
+class _Gathering:
+    """The gradients of several tensors in one pass: `fn` is called with all of them when the last has come."""
+
+    def __init__(self, tensors: Sequence[Any], fn: Callable[[Sequence[Any]], None]) -> None:
+        self.nodes = [node_of(t) for t in tensors]
+        self.fn = fn
+        self.passes: WeakKeyDictionary[Any, tuple[list[Any], list[int]]] = WeakKeyDictionary()
+        self.lock = threading.Lock()
+
+    def hook(self, index: int) -> Callable[[Any], None]:
+        """The hook of one of the tensors."""
+
+        def inner_hook(grad: Any) -> None:
+            task = current_task()
+            with self.lock:
+                grads, left = self.passes.get(task) or ([None] * len(self.nodes), [])
+                if not left:
+                    left.append(sum(task.will_run(node) for node in self.nodes))
+                self.passes[task] = grads, left
+                left[0] -= 1
+            grads[index] = grad
+            if left[0] == 0:
+                del self.passes[task]
+                self.fn(grads)
+
+        return inner_hook
+
+
+class _First:
+    """`fn` is called with the first gradient of a pass, whichever it is."""
+
+    def __init__(self, fn: Callable[[Any], None]) -> None:
+        self.fn = fn
+        self.passes: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+        self.lock = threading.Lock()
+
+    def hook(self, grad: Any) -> None:
+        """The hook of each of the tensors."""
+        task = current_task()
+        with self.lock:
+            seen = self.passes.get(task, False)
+            self.passes[task] = True
+        if not seen:
+            self.fn(grad)
+
+
+def node_of(tensor: Any) -> Any:
+    """The node to which the gradient of a tensor goes."""
+    if not tensor.requires_grad:
+        raise AssertionError("Expected gradient function to be set")
+    return tensor.gradient_edge()[0]
+
+
+def current_task() -> Any:
+    """The pass that this thread is in."""
+    if LOCAL.graph_task is None:
+        raise AssertionError("expected this hook to be called inside a backward call")
+    return LOCAL.graph_task
+
+
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *,
+                             mode: str = "all") -> RemovableHandle:
+    """Call `fn` once in each pass for several tensors.
+
+    Mode "all": with the list of their gradients, when the last of those that this pass computes is there; None for a
+    tensor that gets none. Mode "any": with the first gradient of them. What `fn` returns is ignored.
+
+    Raises:
+        ValueError: for another mode.
+        AssertionError: in mode "all", if a tensor does not require grad.
+    """
+    if mode not in MODES:
+        raise ValueError(f"Expects mode to be one of {MODES} but got {mode}")
+    if mode == "any":
+        first = _First(fn)
+        return _MultiHandle(tuple([t.register_hook(first.hook) for t in tensors if t.requires_grad]))
+    gathering = _Gathering(tensors, fn)
+    return _MultiHandle(tuple([t.register_hook(gathering.hook(i)) for i, t in enumerate(tensors)]))
