@@ -6,7 +6,7 @@ from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from minigrad.autograd.gradcheck import gradcheck
+from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck",
            "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]

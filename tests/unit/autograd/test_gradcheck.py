@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import minigrad
-from minigrad.autograd import gradcheck
+from minigrad.autograd import gradcheck, gradgradcheck
+from tests.parity.cases import CASES
+from tests.parity.compare import arrays_of, leaves_of
 
 
 def leaf(m, *shape):
@@ -87,3 +89,90 @@ def test_no_input_that_requires_grad(m):
 def test_float32_warns(m):
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
         m.autograd.gradcheck(lambda x: x * 2, (m.ones(2, requires_grad=True),), eps=1e-2, atol=1e-2)
+
+
+def floats(call):
+    """A case's results without the integers."""
+    def func(*args):
+        found = call(minigrad, *args)
+        many = found if isinstance(found, (tuple, list)) else (found,)
+        return [t for t in many if t.is_floating_point()]
+    return func
+
+
+# Rounding to half precision makes differences useless, and what is detached moves with its input all the same.
+NOT_COMPARABLE = {"half", "detach", "pow of data"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - NOT_COMPARABLE))
+def test_every_op(name):
+    """Of each op the first and the second derivative, wherever they are not constant."""
+    call, specs = CASES[name]
+    leaves = leaves_of(minigrad, specs, arrays_of(specs, "float64", seed=3))
+    found = [t for t in floats(call)(*leaves) if t.requires_grad]
+    for fast_mode in (False, True):
+        assert gradcheck(floats(call), leaves, fast_mode=fast_mode) is True
+        if found:
+            assert gradgradcheck(floats(call), leaves, fast_mode=fast_mode) is True
+
+
+def test_the_second_derivative_is_checked(m):
+    """Its first derivative is right: only what is computed inside `backward` is not recorded."""
+
+    class Square(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0].detach()
+
+    assert m.autograd.gradcheck(Square.apply, (leaf(m, 3),))
+    with pytest.raises(RuntimeError, match="Numerical gradient|Jacobian mismatch"):
+        m.autograd.gradgradcheck(Square.apply, (leaf(m, 3),))
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_inputs_are_put_back_after_an_error(fast_mode):
+    x = leaf(minigrad, 2, 3)
+    values = x.tolist()
+
+    def func(x):
+        if x.tolist() != values:
+            raise KeyError("moved")
+        return x * 2
+
+    with pytest.raises(KeyError, match="moved"):
+        gradcheck(func, (x,), fast_mode=fast_mode)
+    assert x.tolist() == values
+
+
+def test_random_numbers_stay_as_they_are(m):
+    for options in ({}, {"fast_mode": True}):
+        m.manual_seed(0)
+        first = m.rand(3).tolist()
+        m.manual_seed(0)
+        m.autograd.gradcheck(lambda x: x.exp(), (leaf(m, 3),), **options)
+        assert m.rand(3).tolist() == first
+
+
+def test_views_that_the_function_knows_move_with_their_input(m):
+    x = leaf(m, 3)
+    alias = x.detach()
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        m.autograd.gradcheck(lambda x: x * alias, (x,))
+
+
+def test_a_0_d_result_can_be_moved():
+    """Its data is a NumPy scalar, until somebody asks for memory."""
+    x = leaf(minigrad, 3).sum()
+    assert gradcheck(lambda x: x * x, (x,)) and gradgradcheck(lambda x: x * x, (x,))
+
+
+def test_there_is_no_forward_mode():
+    with pytest.raises(NotImplementedError, match="no forward-mode AD: check_forward_ad=True"):
+        gradcheck(lambda x: x, (leaf(minigrad, 3),), check_forward_ad=True)
+    with pytest.raises(NotImplementedError, match="no forward-mode AD: check_fwd_over_rev=True"):
+        gradgradcheck(lambda x: x, (leaf(minigrad, 3),), check_fwd_over_rev=True)

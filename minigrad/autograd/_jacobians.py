@@ -1,0 +1,80 @@
+"""Jacobians in two ways, by differences and by backward passes: what `gradcheck` holds against each other.
+
+Mirrors the middle part of `torch/autograd/gradcheck.py`. A Jacobian is here a matrix with a row per element of the
+input and a column per element of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, owned, plain
+from minigrad.autograd._api import grad
+from minigrad.autograd._gradcheck_texts import PERTURBED
+from minigrad.autograd.functional import units
+
+__all__ = ["analytical", "as_tuple", "by_units", "difference", "numerical"]
+
+Tensors = tuple[Tensor, ...]
+
+
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    """What a function takes or gives, as a tuple."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, step: Any, eps: float,
+               where: str = "") -> Tensors:
+    """For each output, flat, (f(x + step) - f(x - step)) / 2 eps, where `memory`, a part of an input's, is x.
+
+    The memory itself is changed, past the version counters, and put back whatever happens: `func` is called with the
+    very tensors that the user gave, so that it may look at their graph (as `gradgradcheck` does).
+
+    Raises:
+        AssertionError: if the shape or the dtype of an output changes on the way.
+    """
+    before = memory.copy()
+    try:
+        memory[...] = before - step
+        low = [o.clone() for o in as_tuple(func(*inputs))]
+        memory[...] = before + step
+        high = [o.clone() for o in as_tuple(func(*inputs))]
+    finally:
+        memory[...] = before
+    for a, b in zip(low, high):
+        if a.shape != b.shape:
+            raise AssertionError(PERTURBED.format("shape", where, eps, a.shape, b.shape))
+        if a.dtype != b.dtype:
+            raise AssertionError(PERTURBED.format("dtype", where, eps, a.dtype, b.dtype))
+    return tuple([((b - a) / (2 * eps)).detach().reshape(-1) for a, b in zip(low, high)])
+
+
+def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, outputs: dict[int, Tensor],
+              eps: float) -> list[Tensor]:
+    """The Jacobians of some outputs (by their numbers) by the input `x`: each element is moved a little, in turn."""
+    made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype) for i, o in outputs.items()}
+    memory = owned(x)
+    for row, index in enumerate(np.ndindex(memory.shape)):
+        found = difference(func, inputs, memory[(*index, ...)], eps, eps, f"on index {index} ")
+        for i, jacobian in made.items():
+            jacobian[row] = found[i].array
+    return [plain(jacobian) for jacobian in made.values()]
+
+
+def analytical(output: Tensor, inputs: Tensors, vectors: Iterable[Tensor]) -> list[Tensor]:
+    """The Jacobians of `output` by each input, times each of these vectors: a backward pass per column."""
+    given = list(vectors)
+    made = [np.zeros((x.numel(), len(given)), x.array.dtype) for x in inputs]
+    for column, v in enumerate(given):
+        for jacobian, g in zip(made, grad(output, inputs, v, retain_graph=True, allow_unused=True), strict=True):
+            if g is not None:
+                jacobian[:, column] = g.array.reshape(-1)
+    return [plain(jacobian) for jacobian in made]
+
+
+def by_units(output: Tensor, inputs: Tensors) -> list[Tensor]:
+    """The whole Jacobians, by unit vectors."""
+    return analytical(output, inputs, [unit for unit, in units((output,))])

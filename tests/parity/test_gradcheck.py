@@ -1,0 +1,233 @@
+"""`gradcheck` and `gradgradcheck` against PyTorch: the same verdicts, messages and warnings, in both modes."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.autograd import _gradcheck_texts as texts
+from tests.parity.runner import NUMBER
+
+pytestmark = pytest.mark.torch
+
+
+def data(m, *shape, dtype="float64", grad=True):
+    """Numbers that are not too round."""
+    values = np.arange(1.0, 1.0 + int(np.prod(shape))).reshape(shape) / 3 - 0.8
+    return m.from_numpy(np.asarray(values, dtype)).requires_grad_(grad)
+
+
+def function(m, backward, forward=lambda x: x * x, setup=None):
+    """A Function of one input and this backward, which gets ctx and the input too."""
+    class Mine(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if setup is not None:
+                setup(ctx)
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(g, *ctx.saved_tensors)
+
+    return Mine.apply
+
+
+def two(m, backward, materialize=True):
+    """A Function of one input and two outputs: its double and its triple."""
+    class Two(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(materialize)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return backward(g, h)
+
+    return Two.apply
+
+
+def drifting():
+    """A factor that is another one in each pass."""
+    state = [1.0]
+
+    def backward(g, x):
+        state[0] += 1
+        return g * 2 * x * state[0]
+
+    return backward
+
+
+def raising(error):
+    """A backward that cannot do without its gradient."""
+    def backward(g, x):
+        if g is None:
+            raise error
+        return g * 2 * x
+
+    return backward
+
+
+def growing(m):
+    """The output is larger where an input is."""
+    return lambda a: m.cat([a, a]) if m.any(a > data(m, 2)) else a
+
+
+UNMATERIALIZED = {"setup": lambda ctx: ctx.set_materialize_grads(False)}
+CASES = {  # the function and its inputs
+    "right": lambda m: (lambda a: a.exp(), data(m, 2, 3)),
+    "right, in a tuple": lambda m: (lambda a: a.exp(), (data(m, 2, 3),)),
+    "right, in a list": lambda m: (lambda a: [a.exp()], [data(m, 2, 3)]),
+    "two inputs, two outputs": lambda m: (lambda a, b: (a * b, b.exp().sum()), (data(m, 2, 3), data(m, 3))),
+    "unused input": lambda m: (lambda a, b: a * 2, (data(m, 2), data(m, 3))),
+    "an input that is no tensor": lambda m: (lambda a, n: a * n, (data(m, 2), 3)),
+    "an input of integers": lambda m: (lambda a, b: a * b, (data(m, 2), m.arange(2))),
+    "an input without grad": lambda m: (lambda a, b: a * b, (data(m, 2), data(m, 2, grad=False))),
+    "0-d": lambda m: (lambda a: a * a, data(m)),
+    "no element": lambda m: (lambda a: a * a, m.zeros(0, 3, dtype=m.float64, requires_grad=True)),
+    "output of no element": lambda m: (lambda a: a[:0], data(m, 2)),
+    "identity": lambda m: (lambda a: a, data(m, 2)),
+    "result for an input": lambda m: (lambda a: a ** 2, data(m, 2) * 2),
+    "view for an input": lambda m: (lambda a: a ** 2, data(m, 2, 3).t()),
+    "constant": lambda m: (lambda a: m.ones(2), data(m, 2)),
+    "not constant": lambda m: (lambda a: a.detach() * 2, data(m, 2)),
+    "integers out": lambda m: (lambda a: (a * 2, (a * 1e9).long()), data(m, 2)),
+    "only integers out": lambda m: (lambda a: (a - a).long(), data(m, 2)),
+    "integers that change": lambda m: (lambda a: (a * 1e9).long(), data(m, 2)),
+    "bools out": lambda m: (lambda a: a > 0, data(m, 2)),
+    "a number out": lambda m: (lambda a: 3, data(m, 2)),
+    "None out": lambda m: (lambda a: None, data(m, 2)),
+    "an error": lambda m: (lambda a: 1 // 0, data(m, 2)),
+    "kink": lambda m: (lambda a: a.relu(), m.zeros(2, dtype=m.float64, requires_grad=True)),
+    "growing": lambda m: (growing(m), data(m, 2)),
+    "changing dtype": lambda m: (lambda a: a if m.any(a > data(m, 2)) else a.float(), data(m, 2)),
+    "float32": lambda m: (lambda a: a * 2, data(m, 2, dtype="float32")),
+    "float32 and float64": lambda m: (lambda a, b: a * b, (data(m, 2, dtype="float32"), data(m, 2))),
+    "float32 wrong": lambda m: (function(m, lambda g, x: g), data(m, 2, dtype="float32")),
+    "no input that requires grad": lambda m: (lambda a: a, data(m, 2, grad=False)),
+    "nothing": lambda m: (lambda: m.ones(2), ()),
+    "stride 0": lambda m: (lambda a: a, data(m, 1).detach().expand(3).requires_grad_()),
+    "stride 0 of the second": lambda m: (lambda a, b: b, (data(m, 2), data(m, 1).detach().expand(3).requires_grad_())),
+    "expanded to 1": lambda m: (lambda a: a * 2, data(m, 1).detach().expand(1).requires_grad_()),
+    "factor": lambda m: (function(m, lambda g, x: g * x), data(m, 2, 3)),
+    "sign": lambda m: (function(m, lambda g, x: -2 * g * x), data(m, 3)),
+    "small error": lambda m: (function(m, lambda g, x: g * 2 * x * 1.01), data(m, 3)),
+    "smaller error": lambda m: (function(m, lambda g, x: g * 2 * x * 1.002 + g * 0.0001), data(m, 30)),
+    "zeros": lambda m: (function(m, lambda g, x: g * 0), data(m, 3)),
+    "no gradient": lambda m: (function(m, lambda g, x: None), data(m, 3)),
+    "wrong for the second": lambda m: ((lambda f: lambda a, b: (a + b, a + f(b)))(function(m, lambda g, x: g)),
+                                       (data(m, 2), data(m, 2))),
+    "not multiplied": lambda m: (function(m, lambda g, x: 2 * x), data(m, 1)),
+    "not multiplied, right elsewhere": lambda m: (function(m, lambda g, x: g * 2 * x + (g.abs().sum() == 0)),
+                                                  data(m, 2)),
+    "almost multiplied": lambda m: (function(m, lambda g, x: g * 2 * x + 1e-9), data(m, 2)),
+    "not reentrant": lambda m: (function(m, drifting()), data(m, 2)),
+    "undefined is an error": lambda m: (function(m, raising(RuntimeError("no")), **UNMATERIALIZED), data(m, 2)),
+    "undefined is another error": lambda m: (function(m, raising(ValueError("no")), **UNMATERIALIZED), data(m, 2)),
+    "undefined is not zero": lambda m: (function(m, lambda g, x: x if g is None else g * 2 * x, **UNMATERIALIZED),
+                                        data(m, 2)),
+    "undefined stays so": lambda m: (function(m, lambda g, x: None if g is None else g * 2 * x, **UNMATERIALIZED),
+                                     data(m, 2)),
+    "one of two": lambda m: (two(m, lambda g, h: 2 * g + 3 * h), data(m, 2)),
+    "one of two is undefined": lambda m: (two(m, lambda g, h: (0 if g is None else 2 * g) + (0 if h is None else 3 * h)
+                                              if g is not None or h is not None else None, False), data(m, 2)),
+    "second of two wrong": lambda m: (two(m, lambda g, h: 2 * g + h), data(m, 2)),
+    "forward of a Function": lambda m: (function(m, lambda g, x: g * x.cos(), lambda x: x.sin()), data(m, 2, 2)),
+}
+OPTIONS = (
+    {}, {"raise_exception": False}, {"check_undefined_grad": False}, {"check_batched_grad": True}, {"masked": True},
+    {"nondet_tol": 10.0}, {"eps": 1e-3, "atol": 0.1}, {"rtol": 1.0, "atol": 1.0}, {"check_grad_dtypes": True},
+)
+# Of these PyTorch's `gradgradcheck` calls the function without its inputs, ours says that no output requires grad.
+NO_OUTPUT = {"constant", "not constant", "only integers out", "integers that change", "bools out"}
+
+
+def outcome(m, which, case, *given, **options):
+    """The verdict or the error, and the warnings."""
+    func, inputs = CASES[case](m)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            verdict = str(getattr(m.autograd, which)(func, inputs, *given, **options))
+        except Exception as error:  # noqa: BLE001 (whichever it is, it is the answer)
+            verdict = f"{type(error).__name__}: {error}"
+    told = [str(w.message) for w in heard if w.category is UserWarning]
+    return rounded(verdict.replace("<locals>.", "").split("\n\nmini")[0]), told
+
+
+def rounded(text):
+    """Numbers to four digits, without the sign of zeros."""
+    return re.sub(r"-(0\.?0*\b)(?!\.)", r"\1", NUMBER.sub(lambda n: f"{float(n[0]):.4g}", re.sub(" +", " ", text)))
+
+
+@pytest.mark.parametrize("fast", [False, True], ids=["slow", "fast"])
+@pytest.mark.parametrize("case", CASES)
+def test_gradcheck(torch, case, fast):
+    for options in OPTIONS:
+        assert outcome(minigrad, "gradcheck", case, fast_mode=fast, **options) == outcome(
+            torch, "gradcheck", case, fast_mode=fast, **options), options
+
+
+@pytest.mark.parametrize("fast", [False, True], ids=["slow", "fast"])
+@pytest.mark.parametrize("case", [name for name in CASES if name not in NO_OUTPUT])
+def test_gradgradcheck(torch, case, fast):
+    """Random `grad_outputs` too are the same under the same seed."""
+    for options in ({}, {"gen_non_contig_grad_outputs": True}, {"raise_exception": False},
+                    {"check_undefined_grad": False}):
+        sides = []
+        for m in (minigrad, torch):
+            m.manual_seed(7)
+            sides.append((outcome(m, "gradgradcheck", case, fast_mode=fast, **options), m.rand(1).item()))
+        assert sides[0] == sides[1], options
+
+
+@pytest.mark.parametrize("case", sorted(NO_OUTPUT))
+def test_gradgradcheck_without_outputs(torch, case):
+    assert outcome(torch, "gradgradcheck", case)[0].startswith("TypeError")
+    assert outcome(minigrad, "gradgradcheck", case)[0].startswith("ValueError: gradgradcheck expects at least one outp")
+
+
+FLAGS = [
+    ("gradcheck", {"check_forward_ad": False, "check_backward_ad": False}),
+    ("gradcheck", {"check_forward_ad": True, "check_backward_ad": False, "check_batched_grad": True}),
+    ("gradcheck", {"check_batched_forward_grad": True}),
+    ("gradgradcheck", {"check_fwd_over_rev": False, "check_rev_over_rev": False}),
+    ("gradgradcheck", {"check_fwd_over_rev": True, "check_rev_over_rev": False}),
+    ("gradgradcheck", {"check_fwd_over_rev": True, "check_rev_over_rev": False, "check_undefined_grad": False,
+                       "check_batched_grad": True}),
+]
+
+
+@pytest.mark.parametrize(("which", "flags"), FLAGS)
+def test_flags_that_exclude_each_other(torch, which, flags):
+    assert outcome(minigrad, which, "right", **flags) == outcome(torch, which, "right", **flags)
+
+
+def test_grad_outputs(torch):
+    for shape, grad in (((2, 3), True), ((2, 3), False), ((3,), True)):
+        for form in (lambda v: v, lambda v: (v,), lambda v: [v]):
+            sides = [outcome(m, "gradgradcheck", "right", form(data(m, *shape, grad=grad))) for m in (minigrad, torch)]
+            assert sides[0] == sides[1]
+
+
+def test_where_it_is(torch):
+    ours, theirs = sys.modules["minigrad.autograd.gradcheck"], sys.modules["torch.autograd.gradcheck"]
+    assert ours.GradcheckError.__mro__[1:] == theirs.GradcheckError.__mro__[1:]
+    for m in (minigrad, torch):
+        assert callable(m.autograd.gradcheck) and not hasattr(m.autograd, "GradcheckError")
+    assert set(ours.__all__) < set(theirs.__all__)
+
+
+def test_long_texts(torch):
+    """Those that no test meets, or meets only in part."""
+    theirs = sys.modules["torch.autograd.gradcheck"]
+    assert texts.SLOW_IS_FINE == theirs.FAST_FAIL_SLOW_OK_MSG
+    assert texts.BATCHED_DIFFERS.format(1, 2, "got", "want") == theirs._get_failed_batched_grad_test_msg(
+        1, 2, "got", "want")
