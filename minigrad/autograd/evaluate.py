@@ -71,11 +71,10 @@ def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
 def derivatives(task: GraphTask, node: Node, grads: list[Any], fit: bool = True) -> tuple[Any, ...]:
     """The gradients of a node's inputs, as user code sees them: None where the input has no edge."""
     if node.special:
-        found = node.apply(grads, task)
-    else:
-        found = by_formula(node, grads[0], task.xp, task.first_order)
-        if fit and node.fit is not None:
-            found = fitted(node, found, task.xp)
+        return node.in_pass(grads, task)  # type: ignore[no-any-return]  # several classes of nodes have it
+    found = by_formula(node, grads[0], task.xp, task.first_order)
+    if fit and node.fit is not None:
+        found = fitted(node, found, task.xp)
     parts = found if type(found) is tuple else (found,)
     return tuple([None if edge is None else g for edge, g in zip(node.next, parts, strict=True)])
 
@@ -96,11 +95,14 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
         grads = call_tensor_hooks(task, node, hooks, grads)
         grads = call_pre_hooks(task, node, hooks, grads)
     found = derivatives(task, node, grads)
+    if node.special and node.rare is not None:
+        hooks = node.rare.hooks  # the user's code may have hung one now
     if hooks is not None and hooks.post:
         found = call_post_hooks(task, node, hooks, found, grads)
-    if not task.keep and node.saved:
+    if not task.keep:
+        held = node.saved
         node.release()
-        if task.observer is not None:
+        if held and task.observer is not None:
             task.observer.release(node)
     return found
 

@@ -19,7 +19,7 @@ from minigrad.autograd.evaluate import derivatives
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, next_sequence_nr
 from minigrad.autograd.saved import FREED, WRITTEN_OUTSIDE, WRITTEN_TWICE, VersionCounter, counter_of
-from minigrad.autograd.views import Geometry, edge_of, grad_fn_of, move_retain, refuse_view, set_history
+from minigrad.autograd.views import Geometry, edge_of, grad_fn_now, grad_fn_of, move_retain, refuse_view, set_history
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history"]
 
@@ -80,7 +80,7 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
         refuse_view(x)
         if x._requires_grad and base.is_leaf:
             raise RuntimeError(LEAF_VIEW)
-    if x._requires_grad and x.is_leaf:
+    if x._requires_grad and grad_fn_now(x) is None:
         raise RuntimeError(LEAF)
 
 
@@ -141,7 +141,7 @@ class CopySlices(Node, number=None):
         if ANOMALY.enabled:
             note(self)
 
-    def apply(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""
         if self.saved is None:
             raise RuntimeError(FREED)

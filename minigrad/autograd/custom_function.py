@@ -1,0 +1,323 @@
+"""Custom functions from inside: mirrors PyTorch's `python_function.cpp` and `custom_function.cpp`.
+
+What `Function.apply` (function.py) does with what the user's `forward` returned. Read `wrap_outputs` to see how a
+tensor that was computed without grad mode becomes part of the graph, and `FunctionBase.in_pass` to see how a backward
+pass calls the user's `backward`, and how it checks what that returns. Lesson 9 steps through both.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from minigrad._tensor import Tensor, owned, plain
+from minigrad.autograd.anomaly_mode import ANOMALY, note
+from minigrad.autograd.evaluate import sum_to
+from minigrad.autograd.grad_mode import LOCAL, no_grad, set_grad_enabled
+from minigrad.autograd.graph import Node, NodeExtras, next_sequence_nr
+from minigrad.autograd.inplace import check_inplace, rebase_history
+from minigrad.autograd.saved import counter_of, tensors, versions_of
+from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
+from minigrad.autograd.views import FUNCTION, MANY, edge_of, grad_fn_now, set_history, share
+from minigrad.backends.numpy import WORDS
+
+__all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
+
+DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
+DIRTY_NO_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    "passed to ctx.mark_dirty()."
+)
+DIRTY_NOT_RETURNED = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+    "inplace must all be outputs of the Function."
+)
+DIRTY_VIEW = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+    "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
+    "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
+    "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
+    "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
+)
+SAVED_AS_IT_IS = (
+    "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+    "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup "
+    "ctx inside the forward function itself."
+)
+READ_ONCE = (
+    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. "
+    "Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
+)
+
+
+class FunctionBase(Node, number=None):
+    """The node of a custom Function, which is also the ctx that the user's forward and backward share.
+
+    `to_save`, `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until
+    its outputs are wrapped. `is_tensor`: of each argument; there is one edge, and one of `input_info` (shape and
+    dtype), per tensor. `output_info`: of each output, None for what is no tensor.
+    """
+
+    __slots__ = ("__dict__", "cleared", "dirty_tensors", "input_info", "is_tensor", "materialize_grads",
+                 "needs_input_grad", "non_differentiable", "output_info", "outputs", "saved_for_forward", "saved_nrs",
+                 "to_save")
+    special = True
+    requires_grad = True
+    _forward_cls: ClassVar[Any]
+    apply: Any  # calls the user's backward
+
+    to_save: Any
+    saved_for_forward: tuple[Any, ...] | None
+    dirty_tensors: Any
+    non_differentiable: Any
+    materialize_grads: bool
+    output_info: list[tuple[tuple[int, ...], Any] | None]
+    saved_nrs: tuple[int, ...]
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
+        self.materialize_grads, self.cleared = True, False
+        self.is_tensor = [isinstance(a, Tensor) for a in args]
+        self.needs_input_grad = tuple([is_tensor and a._requires_grad
+                                       for a, is_tensor in zip(args, self.is_tensor, strict=True)])
+        inputs = [a for a in args if isinstance(a, Tensor)] if self.recorded_now() else []
+        self.next = tuple([edge_of(t) if t._requires_grad else None for t in inputs])
+        self.output_nrs = tuple([t._output_nr if t._requires_grad else 0 for t in inputs])
+        self.input_info = [(t.array.shape, t.array.dtype) for t in inputs]
+        self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, NodeExtras()
+        self.outputs, self.output_info, self.saved_nrs = 1, [], ()
+        self.sequence_nr = next_sequence_nr()
+        if ANOMALY.enabled:
+            note(self)
+
+    __repr__ = object.__repr__  # with the module, as PyTorch prints it
+
+    def recorded_now(self) -> bool:
+        """Whether this call is recorded: grad mode is on, and an input requires grad."""
+        return LOCAL.grad_enabled and True in self.needs_input_grad
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept; in forward, what `save_for_forward` did."""
+        if self.cleared:
+            raise RuntimeError(READ_ONCE)
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
+        found = tensors(self)
+        if self._forward_cls.clear_saved_tensors_on_access:
+            self.saved, self.cleared = (), True
+        return found
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """Handles on what was saved, to hang hooks on."""
+        return saved_tensor_handles(self)
+
+    def saved_output_nr(self, index: int) -> int:
+        return self.saved_nrs[index]
+
+    def release(self) -> None:
+        """Let go of what was saved; to ask for it again raises, even if it was nothing."""
+        self.saved = None
+
+    def keep(self, made: Sequence[Any]) -> None:
+        """Turn what forward wanted to save into saved values: inputs as tensors, outputs as bare data (NOTE 2)."""
+        numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
+        saved = self.to_save or ()
+        self.saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
+        kept = tuple([t.array if id(t) in numbers else t for t in saved])
+        versions = versions_of(kept)
+        for t, nr in zip(saved, self.saved_nrs, strict=True):  # a result that was written to has a counter already
+            if id(t) in numbers and t._version_counter is not None:
+                self.extras().watched()[nr] = t._version_counter
+                versions = tuple([t._version if s is t else v for s, v in zip(saved, versions, strict=True)])
+        self.saved, self.versions = kept, versions
+        if LOCAL.saved_tensors_hooks and saved:
+            pack_all(self, made)
+
+    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+        """Run the user's backward: always on tensors, with grad mode as in the pass."""
+        given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
+                 for g, info in zip(grads, self.output_info, strict=True)]
+        with set_grad_enabled(not task.first_order):
+            found = self.apply(*given)
+        results = self.variables(found if isinstance(found, tuple) else (found,))
+        return tuple([task.unwrapped(g) if g is None or edge is None else fitted(self, i, g, task)
+                      for i, (edge, g) in enumerate(zip(self.next, results, strict=True))])
+
+    def variables(self, results: tuple[Any, ...]) -> list[Any]:
+        """The gradients that backward returned for tensors: one per argument, a tensor or None."""
+        name, count = self.name(), len(self.is_tensor)
+        if len(results) > count and all(g is None for g in results[count:]):
+            results = results[:count]
+        if len(results) != count:
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got "
+                               f"{len(results)})")
+        for i, (g, is_tensor) in enumerate(zip(results, self.is_tensor, strict=True)):
+            if g is not None and not is_tensor:
+                raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
+                                   "the corresponding forward input was not a Variable")
+            if g is not None and not isinstance(g, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type_name(g)})")
+        return [g for g, is_tensor in zip(results, self.is_tensor, strict=True) if is_tensor]
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as C has it: types that are written in C carry their module."""
+    kind = type(value)
+    in_c = not kind.__flags__ & 1 << 9 and kind.__module__ != "builtins"  # CPython's flag for a class made at run time
+    return f"{kind.__module__}.{kind.__name__}" if in_c else kind.__name__
+
+
+def fitted(node: FunctionBase, index: int, grad: Tensor, task: Any) -> Any:
+    """A gradient in its input's shape and dtype, if it can be summed to it; PyTorch's error else."""
+    info = node.input_info[index]
+    shape, got = info[0], grad.array.shape
+    lead = len(got) - len(shape)
+    if lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape)):
+        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} "
+                           f"but expected shape compatible with {list(shape)}")
+    return sum_to(grad.array, info, WORDS) if task.first_order else sum_to(grad, info, task.xp)
+
+
+def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...], own_setup: bool) -> list[Any]:
+    """What forward returned, as the caller gets it: with its history, if this call is recorded.
+
+    Raises:
+        RuntimeError: for what forward marked and should not have. TypeError: for a saved value that is no tensor.
+    """
+    recorded = ctx.recorded_now()
+    check_marks(ctx, recorded)
+    inputs, dirty = [a for a in args if isinstance(a, Tensor)], ctx.dirty_tensors or ()
+    for t in dirty:
+        counter_of(t).value += 1
+    held = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())) if own_setup else ()
+    ctx.outputs, made, differentiable = len(outputs), [], 0
+    for nr, output in enumerate(outputs):
+        if not isinstance(output, Tensor):
+            made.append(output)
+            continue
+        is_input, modified = among(output, inputs), among(output, dirty)
+        wanted = recorded and output.array.dtype.kind == "f" and not among(output, ctx.non_differentiable or ())
+        differentiable += wanted
+        if is_input and not modified and among(output, held) and (wanted or not output._requires_grad):
+            raise RuntimeError(SAVED_AS_IT_IS)
+        t = (without_history(output, is_input, modified) if not wanted else
+             written(ctx, nr, output, is_input) if modified else made_by(ctx, nr, output, is_input))
+        if t._base is not None and not (is_input and modified):
+            t._rare.view.creation = FUNCTION
+        made.append(t)
+    if differentiable > 1:
+        for t in made:
+            if isinstance(t, Tensor) and t._base is not None:
+                t._rare.view.creation = MANY
+    if not all(among(t, outputs) for t in dirty):
+        raise RuntimeError(DIRTY_NOT_RETURNED)
+    if recorded:
+        ctx.output_info = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else None for t in made]
+        ctx.keep(made)
+    ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
+    return made
+
+
+def among(tensor: Any, others: Sequence[Any]) -> bool:
+    """Whether it is one of these, itself and not an equal one."""
+    return any(tensor is other for other in others)
+
+
+def check_marks(ctx: FunctionBase, recorded: bool) -> None:
+    """PyTorch's errors for what forward marked, as PyTorch has them: some end before they name what they got."""
+    for name in ("to_save", "non_differentiable", "dirty_tensors"):
+        if not isinstance(getattr(ctx, name) or (), tuple):
+            raise RuntimeError(f"autograd internal error: {name} attribute is expected to be a tuple but is ")
+    for i, t in enumerate(ctx.to_save or ()):
+        if recorded and t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type_name(t)}")
+    for t in ctx.non_differentiable or ():
+        if not isinstance(t, Tensor):
+            raise RuntimeError("mark_non_differentiable only accepts variable arguments, but got "
+                               f"\n\nIt got {type_name(t)}.")
+    for i, t in enumerate(ctx.dirty_tensors or ()):
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"mark_dirty can only accept variables, but argument \n\nArgument {i} is of type "
+                               f"{type_name(t)}.")
+
+
+def without_history(output: Tensor, is_input: bool, modified: bool) -> Tensor:
+    """An output that no gradient goes through: an input comes back as another tensor, which does not require grad.
+
+    A view that forward took requires grad if its base does, as one that is taken inside of `no_grad`.
+    """
+    if not output._requires_grad:
+        return viewed(output) if is_input and not modified else output
+    if is_input:
+        return output.detach()
+    return output if output._is_view() else output.detach_()
+
+
+def written(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool) -> Tensor:
+    """An output that forward marked as dirty: an input that it wrote to, and that stays the same tensor."""
+    if output._requires_grad and grad_fn_now(output) is None:
+        raise RuntimeError(DIRTY_LEAF)
+    if not is_input and output._is_view():
+        raise RuntimeError(DIRTY_NO_INPUT)
+    if not is_input:
+        warnings.warn(DIRTY_NO_INPUT, UserWarning, stacklevel=4)
+    if ctx.outputs > 1 and output._is_view():
+        raise RuntimeError(DIRTY_VIEW)
+    check_inplace(output, True)
+    output._grad = None
+    rebase_history(output, ctx, nr)
+    return output
+
+
+def made_by(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool) -> Tensor:
+    """An output of the node; an input that forward returned as it is becomes a view of it."""
+    t = viewed(output) if is_input else output
+    set_history(t, ctx, nr)
+    return t
+
+
+def viewed(t: Tensor) -> Tensor:
+    """The same data as another tensor: a view that is taken without grad mode."""
+    view = plain(owned(t))
+    with no_grad():
+        share(view, t)
+    return view
+
+
+class Error(Node, number=None):
+    """The node of tensors that cannot be differentiated again: it raises when a gradient reaches it."""
+
+    __slots__ = ("outputs",)
+    special = True
+
+    def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
+        self.next = tuple([None if t is None else edge_of(t) for t in inputs])
+        self.output_nrs, self.saved, self.versions, self.fit, self.rare = None, (), None, None, NodeExtras()
+        self.const, self.outputs, self.sequence_nr = (message,), len(inputs), next_sequence_nr()
+
+    def name(self) -> str:
+        """PyTorch's qualified name of this node."""
+        return "torch::autograd::Error"
+
+    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+        """There are no gradients."""
+        raise RuntimeError(self.const[0])
+
+
+def delayed_error(values: Sequence[Any], message: str) -> list[Any]:
+    """The same tensors (or None) as results of an op whose derivative raises `message`."""
+    node = Error([None if t is None else t.detach().requires_grad_() for t in values], message)
+    made = [None if t is None else plain(t.array) for t in values]
+    for nr, t in enumerate(made):
+        if t is not None:
+            set_history(t, node, nr)
+    return made
