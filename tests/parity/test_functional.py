@@ -24,6 +24,11 @@ FUNCTIONS = {
     "number": lambda x: (x ** 3).sum(),
     "linear": lambda x: (x * 2).sum(),
     "constant": lambda x: x.detach().sum(),
+    "the input": lambda x: x,
+    "a copy": lambda x: x.clone(),
+    "a graph of its own": lambda x: x.detach().clone().requires_grad_() * 2,
+    "one element of a graph of its own": lambda x: (x.detach().clone().requires_grad_() ** 3).sum(),
+    "one element in three dimensions": lambda x: x.exp().sum().view(1, 1, 1),
     "two outputs": lambda x: (x * x, x.sum()),
     "one in a tuple": lambda x: (x * x,),
     "one of two constant": lambda x: (x * x, x.detach() * 2),
@@ -34,6 +39,9 @@ FUNCTIONS = {
     "squares": lambda x, y: (x ** 2).sum() + (y ** 2).sum(),
     "cubes": lambda x, y: (x ** 3 + x * y ** 3).sum(),
     "dtypes": lambda x, y: x.double() * y,
+    "dtypes out": lambda x, y: ((x * y).half(), (x * y).double()),
+    "both twice": lambda x, y: (x, y, x, y),
+    "neither": lambda x, y: x.detach().sum(),
     "in place": lambda x: x.clone().mul_(x).sum(),
     "list": lambda x: [x],
     "number 3": lambda x: 3,
@@ -41,7 +49,7 @@ FUNCTIONS = {
     "None": lambda x: None,
     "integers": lambda x: x.long(),
 }
-OF_TWO = {"product", "product and sum", "only the first", "only the second", "squares", "cubes", "dtypes"}
+OF_TWO = {name for name, function in FUNCTIONS.items() if function.__code__.co_argcount == 2}
 PRODUCTS = ("vjp", "jvp", "vhp", "hvp")
 FLAGS = ({}, {"create_graph": True}, {"strict": True}, {"create_graph": True, "strict": True})
 MATRICES = ({"vectorize": True}, {"vectorize": True, "strict": True}, {"vectorize": True, "create_graph": True})
@@ -126,7 +134,7 @@ def test_forward_mode(torch, name):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
-@pytest.mark.parametrize("name", ["number", "product", "cubes", "squares"])
+@pytest.mark.parametrize("name", ["number", "product", "cubes", "squares", "neither", "only the first"])
 def test_hessian_by_forward_mode(torch, name):
     """The same numbers; what PyTorch gives has a graph that leads nowhere, ours has none."""
     def values(m):

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 import minigrad
-from minigrad.autograd import functional
+from minigrad.autograd import functional, gradcheck, gradgradcheck
 
 PRODUCTS = ("vjp", "jvp", "vhp", "hvp")
 ALL = (*PRODUCTS, "jacobian", "hessian")
@@ -143,3 +143,41 @@ def test_strict_names_the_input(m):
         m.autograd.functional.vjp(lambda x, y: x.sum(), (leaf(m), leaf(m)), strict=True)
     _, (a, b) = m.autograd.functional.vjp(lambda x, y: x.sum(), (leaf(m), leaf(m)))
     assert (a.tolist(), b.tolist()) == ([1.0, 1.0], [0.0, 0.0])
+
+
+def double(*values):
+    """A leaf of float64."""
+    return minigrad.tensor(values, dtype=minigrad.float64, requires_grad=True)
+
+
+def polynomial(x, y):
+    """One element, or with `jvp` and `vjp` of two: with all derivatives."""
+    return (x ** 3 * y).sum() + (x * y ** 2).sum()
+
+
+@pytest.mark.parametrize("which", ALL)
+def test_derivatives_of_results(which):
+    """By `gradcheck` and `gradgradcheck`, by the inputs and by the vector."""
+    of = getattr(functional, which)
+
+    def func(x, y, *v):
+        vectors = {"vjp": v[:1], "jvp": v[1:], "vhp": v[1:], "hvp": v[1:]}.get(which, ())
+        given = () if not vectors else (vectors[0] if which == "vjp" else vectors,)
+        found = of(polynomial, (x.cos(), y), *given, create_graph=True)
+        if which == "hessian":
+            return [block for row in found for block in row]
+        return [found[0], *(found[1] if isinstance(found[1], tuple) else found[1:])]
+
+    inputs = double(0.3, -1.2), double(0.7, 0.4), double(1.5)[0], double(0.5, 2.0), double(-0.6, 0.1)
+    assert gradcheck(func, inputs)
+    assert gradgradcheck(func, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_matrices_agree_with_products(m, vectorize):
+    x, v, of = leaf(m), m.tensor([3.0, -1.0]), m.autograd.functional
+    jac = of.jacobian(lambda x: x ** 3 + x.sum(), x, vectorize=vectorize)
+    hes = of.hessian(quartic, x, vectorize=vectorize)
+    assert m.equal(of.vjp(lambda x: x ** 3 + x.sum(), x, v)[1], v @ jac)
+    assert m.equal(of.jvp(lambda x: x ** 3 + x.sum(), x, v)[1], jac @ v)
+    assert m.equal(of.vhp(quartic, x, v)[1], v @ hes) and m.equal(of.hvp(quartic, x, v)[1], hes @ v)

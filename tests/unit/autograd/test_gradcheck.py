@@ -176,3 +176,29 @@ def test_there_is_no_forward_mode():
         gradcheck(lambda x: x, (leaf(minigrad, 3),), check_forward_ad=True)
     with pytest.raises(NotImplementedError, match="no forward-mode AD: check_fwd_over_rev=True"):
         gradgradcheck(lambda x: x, (leaf(minigrad, 3),), check_fwd_over_rev=True)
+
+
+def failing_later(passes, fail):
+    """The square; its backward goes wrong after so many passes."""
+    count = []
+
+    def backward(g, x):
+        count.append(1)
+        return fail(g) if len(count) > passes else 2 * g * x
+
+    return planted(minigrad, backward)
+
+
+def refuse(g):
+    """An error in a backward pass."""
+    raise RuntimeError("tired")
+
+
+def test_a_batch_has_to_give_what_single_gradients_do():
+    """Of 3 outputs: twice 3 passes for the Jacobians, 2 alone, 2 in a batch, 1 with zeros."""
+    x = leaf(minigrad, 3)
+    assert gradcheck(failing_later(11, refuse), (x,), check_batched_grad=True, check_undefined_grad=False)
+    with pytest.raises(RuntimeError, match="While computing batched gradients, got: tired\n\ngradcheck or gradgradch"):
+        gradcheck(failing_later(8, refuse), (x,), check_batched_grad=True)
+    with pytest.raises(RuntimeError, match=r"For output 0 and input 0:\n\ngradcheck or(.|\n)*Got:\n.*\n\nExpected:\n"):
+        gradcheck(failing_later(8, lambda g: g), (x,), check_batched_grad=True)
