@@ -10,7 +10,7 @@ from types import ModuleType
 
 from minigrad import autograd
 from minigrad import ops as _ops  # noqa: F401 - it gives Tensor its methods
-from minigrad._device import device
+from minigrad._device import device, layout, strided
 from minigrad._dtype import (
     Size,
     bool,
@@ -31,6 +31,7 @@ from minigrad._dtype import (
     uint8,
 )
 from minigrad._tensor import Tensor
+from minigrad._warnings import is_warn_always_enabled, set_warn_always
 from minigrad.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
@@ -68,13 +69,11 @@ from minigrad.ops.create import (
     arange,
     as_tensor,
     empty,
+    empty_like,
     eye,
-    from_numpy,
     full,
     full_like,
-    is_tensor,
     linspace,
-    numel,
     ones,
     ones_like,
     scalar_tensor,
@@ -106,6 +105,18 @@ from minigrad.ops.functions import (
 )
 from minigrad.ops.join import cat, chunk, split, stack, unbind
 from minigrad.ops.linalg import addmm, bmm, dot, matmul, mm, mv
+from minigrad.ops.memory import UntypedStorage, from_numpy
+from minigrad.ops.properties import (
+    is_complex,
+    is_floating_point,
+    is_inference,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    is_tensor,
+    numel,
+    typename,
+)
 from minigrad.ops.reduce import mean, norm
 from minigrad.ops.reduce import sum_ as sum
 from minigrad.ops.shape import flatten, movedim, permute, reshape, squeeze, t, transpose, unsqueeze
@@ -127,17 +138,19 @@ from minigrad.random import (
 )
 
 __all__ = [
-    "Generator", "Size", "Tensor", "__version__", "abs", "add", "addmm", "all", "allclose", "any", "arange",
-    "as_tensor", "autograd", "bmm", "bool", "cat", "chunk", "clone", "cos", "default_generator", "device", "div", "dot",
-    "double", "dtype", "empty", "enable_grad", "eq", "equal", "exp", "eye", "flatten", "float", "float16", "float32",
-    "float64", "from_numpy", "full", "full_like", "ge", "get_rng_state", "gt", "half", "inference_mode", "initial_seed",
-    "int", "int8", "int16", "int32", "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isinf", "isnan", "le", "linspace", "log",
-    "logical_and", "logical_not", "logical_or", "long", "lt", "manual_seed", "matmul", "mean", "mm", "movedim", "mul",
-    "mv", "ne", "neg", "no_grad", "norm", "numel", "ones", "ones_like", "permute", "pow", "rand", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "randperm", "reciprocal", "relu", "reshape", "rsub",
-    "scalar_tensor", "seed", "set_anomaly_enabled", "set_grad_enabled", "set_rng_state", "short", "sigmoid", "sign",
-    "sin", "split", "sqrt", "square", "squeeze", "stack", "sub", "sum", "t", "tanh", "tensor", "transpose", "uint8",
+    "Generator", "Size", "Tensor", "UntypedStorage", "__version__", "abs", "add", "addmm", "all", "allclose", "any",
+    "arange", "as_tensor", "autograd", "bmm", "bool", "cat", "chunk", "clone", "cos", "default_generator", "device",
+    "div", "dot", "double", "dtype", "empty", "empty_like", "enable_grad", "eq", "equal", "exp", "eye", "flatten",
+    "float", "float16", "float32", "float64", "from_numpy", "full", "full_like", "ge", "get_rng_state", "gt", "half",
+    "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled", "is_inference",
+    "is_inference_mode_enabled", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "is_warn_always_enabled",
+    "isclose", "isfinite", "isinf", "isnan", "layout", "le", "linspace", "log", "logical_and", "logical_not",
+    "logical_or", "long", "lt", "manual_seed", "matmul", "mean", "mm", "movedim", "mul", "mv", "ne", "neg", "no_grad",
+    "norm", "numel", "ones", "ones_like", "permute", "pow", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "reciprocal", "relu", "reshape", "rsub", "scalar_tensor", "seed", "set_anomaly_enabled",
+    "set_grad_enabled", "set_rng_state", "set_warn_always", "short", "sigmoid", "sign", "sin", "split", "sqrt",
+    "square", "squeeze", "stack", "strided", "sub", "sum", "t", "tanh", "tensor", "transpose", "typename", "uint8",
     "unbind", "unsqueeze", "where", "zeros", "zeros_like",
 ]
 __version__ = "0.1.0"

@@ -1,10 +1,10 @@
-"""Devices: mirrors `torch.device`. This version computes on the CPU."""
+"""Devices and layouts: mirrors `torch.device` and `torch.layout`. This version computes on the CPU."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["CPU", "device", "on_cpu"]
+__all__ = ["CPU", "device", "layout", "on_cpu", "strided"]
 
 
 class device:
@@ -45,6 +45,22 @@ class device:
         return hash((self.type, self.index))
 
 
+class layout:
+    """How the elements of a tensor lie in memory; there is one, `strided`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout("strided")
 CPU = device("cpu")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Size", "default_dtype", "dtype", "from_numpy_dtype", "promote_types", "result_dtype"]
+__all__ = ["DTYPES", "Size", "default_dtype", "dtype", "from_numpy_dtype", "promote_types", "result_dtype"]
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -45,18 +45,20 @@ int32 = int = dtype("int32", "Int")
 int64 = long = dtype("int64", "Long")
 bool = dtype("bool", "Bool")
 
-_OF_NUMPY = {d.numpy: d for d in (float16, float32, float64, uint8, int8, int16, int32, int64, bool)}
+DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
+_OF_NUMPY = {d.numpy: d for d in DTYPES}
+NOT_HERE = "\n\nminigrad has no complex numbers, and no unsigned integers of more than 8 bits."
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     """The minigrad dtype of a NumPy one; a TypeError with PyTorch's sentence where there is none."""
     found = _OF_NUMPY.get(np.dtype(numpy_dtype))
     if found is None:
+        kind = np.dtype(numpy_dtype)
         raise TypeError(
-            f"can't convert np.ndarray of type {np.dtype(numpy_dtype).type.__module__}."
-            f"{np.dtype(numpy_dtype).type.__name__}. The only supported types are: float64, float32, float16, "
-            "int64, int32, int16, int8, uint8, and bool."
-        )
+            f"can't convert np.ndarray of type {kind.type.__module__}.{kind.type.__name__}. The only supported types "
+            "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            f"uint8, and bool.{NOT_HERE if kind.kind in 'uc' else ''}")
     return found
 
 

@@ -7,6 +7,7 @@ A tensor is an array and what autograd knows of it: whether it requires grad, it
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,8 +18,9 @@ import numpy as np
 
 from minigrad._device import CPU, device
 from minigrad._dtype import Size, dtype, from_numpy_dtype
-from minigrad._tensor_errors import DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, check_grad
+from minigrad._tensor_errors import DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, TO_SCALAR, check_data, check_grad
 from minigrad._tensor_str import tensor_repr
+from minigrad._warnings import warn_once
 from minigrad.autograd import _api
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, accumulator_of, extras_of, next_sequence_nr
@@ -26,7 +28,7 @@ from minigrad.autograd.hooks import HookDict, RemovableHandle
 from minigrad.autograd.saved import REGISTRY, VersionCounter, counter_of
 from minigrad.autograd.views import edge_of, grad_fn_of, require_grad
 
-__all__ = ["Tensor", "owned", "plain"]
+__all__ = ["Tensor", "blank", "owned", "plain"]
 
 
 class Tensor:
@@ -215,7 +217,12 @@ class Tensor:
 
     @data.setter
     def data(self, new: Tensor) -> None:
+        check_data(self, new)
         self.array = owned(new)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def gradient_edge(self) -> tuple[Node | None, int]:
         """Where a gradient of this tensor goes: its node, or its AccumulateGrad; (None, 0) if nowhere."""
@@ -227,10 +234,6 @@ class Tensor:
     def shape(self) -> Size:
         """The sizes of the dimensions."""
         return Size(self.array.shape)
-
-    def size(self, dim: int | None = None) -> Any:
-        """`shape`, or one of its entries."""
-        return self.shape if dim is None else self.shape[dim]
 
     @property
     def dtype(self) -> dtype:
@@ -251,6 +254,8 @@ class Tensor:
         """The number of dimensions."""
         return int(self.array.ndim)
 
+    ndimension = dim
+
     def numel(self) -> int:
         """The number of elements."""
         return int(self.array.size)
@@ -260,38 +265,6 @@ class Tensor:
     def element_size(self) -> int:
         """The bytes of one element."""
         return int(self.array.itemsize)
-
-    def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating point one."""
-        return self.dtype.is_floating_point
-
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row-major order."""
-        return bool(owned(self).flags.c_contiguous)
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Steps between neighbours along each dimension (or one), in elements."""
-        steps = tuple([s // self.array.itemsize for s in owned(self).strides])
-        return steps if dim is None else steps[dim]
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return int(owned(self).ctypes.data)
-
-    def type(self) -> str:
-        """The old name of the type, for instance `torch.FloatTensor`."""
-        return f"torch.{self.dtype.type_name}Tensor"
-
-    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The data as a NumPy array that shares memory with this tensor."""
-        if self._requires_grad and not force:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        array: np.ndarray[Any, Any] = owned(self)
-        return array
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array: np.ndarray[Any, Any] = np.array(self.numpy(), dtype=dtype, copy=copy)
-        return array
 
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number."""
@@ -321,14 +294,19 @@ class Tensor:
         return bool(self.array)
 
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._number(warn=True))
+
+    def __complex__(self) -> complex:
+        return complex(self._number(warn=True))
 
     def __int__(self) -> int:
         return int(self._number())
 
-    def _number(self) -> Any:
+    def _number(self, warn: bool = False) -> Any:
         if self.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if warn and self._requires_grad:
+            warn_once(TO_SCALAR, stacklevel=4)
         return self.array.item()
 
     def __index__(self) -> int:
@@ -355,12 +333,16 @@ class Tensor:
         def __rtruediv__(self, other: Any) -> Tensor: ...
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.array.ndim == 0 else object.__format__(self, spec)
+        plain_number = self.array.ndim == 0 and type(self) is Tensor
+        return format(self.item(), spec) if plain_number else object.__format__(self, spec)
 
 
-def plain(array: Any, requires_grad: bool = False) -> Tensor:
-    """A leaf around an array, which it shares."""
-    made = Tensor()
+blank = functools.partial(object.__new__, Tensor)  # nothing in its slots: `Tensor(...)` is PyTorch's constructor
+
+
+def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> Tensor:
+    """A leaf around an array, which it shares; of a subclass where one is given."""
+    made: Tensor = object.__new__(cls)
     made.array = array
     made._requires_grad = requires_grad
     made._grad = made._grad_fn = made._version_counter = made._rare = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "check_grad"]
+__all__ = ["DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad", "kind_of"]
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
@@ -23,6 +23,29 @@ NOT_A_LEAF = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
 )
+TO_SCALAR = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+
+def kind_of(value: Any) -> str:
+    """The type of something as PyTorch names it in errors."""
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def check_data(tensor: Any, new: Any) -> None:
+    """Whether `new` can become `tensor.data`.
+
+    Raises:
+        TypeError: if it is no tensor.
+        RuntimeError: for integers where gradients are wanted.
+    """
+    if not hasattr(new, "array"):
+        raise TypeError(f"Variable data has to be a tensor, but got {kind_of(new)}")
+    if tensor._requires_grad and new.array.dtype.kind != "f":
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
 
 
 def check_grad(tensor: Any, new: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from minigrad._tensor import Tensor, plain
+from minigrad._tensor import Tensor, blank, plain
 from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, next_sequence_nr
@@ -33,7 +33,7 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
     """The result `array` of an op with one input."""
     if UNUSUAL.count:
         return record_unusual(cls, array, (a,), saved, const, fit)
-    t = Tensor()
+    t = blank()
     t.array = array
     t._grad = t._version_counter = t._rare = None
     t._output_nr = 0
@@ -60,7 +60,7 @@ def record2(cls: type[Node], array: Any, a: Tensor, b: Tensor, saved: tuple[Any,
     """The result `array` of an op with two inputs."""
     if UNUSUAL.count:
         return record_unusual(cls, array, (a, b), saved, const, fit)
-    t = Tensor()
+    t = blank()
     t.array = array
     t._grad = t._version_counter = t._rare = None
     t._output_nr = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from minigrad._tensor import Tensor, owned
-from minigrad.autograd.saved import counter_of
+from minigrad._tensor import Tensor, plain
+from minigrad.ops.rebuild import apart, rebuild
 
 __all__ = ["Parameter"]
 
@@ -16,16 +16,25 @@ class Parameter(Tensor):
     """A leaf that a Module finds by itself when it is assigned to one; requires grad unless told otherwise."""
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        made = super().__new__(cls)
-        if data is not None and data.array.dtype.kind != "f" and requires_grad:
+        seen = plain(np.zeros(0, np.float32)) if data is None else data.detach()  # one memory, one version counter
+        if seen.array.dtype.kind != "f" and requires_grad:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        made.array = np.zeros(0, np.float32) if data is None else owned(data)
-        made._requires_grad = requires_grad
-        made._grad = made._grad_fn = made._rare = None
-        made._version_counter = None if data is None else counter_of(data)  # one memory, one counter
-        made._output_nr = 0
-        return made
+        made = plain(seen.array, requires_grad, cls)
+        made._version_counter = seen._version_counter
+        return cast(Parameter, made)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A Parameter with a copy of the data; its gradient and attributes stay behind, as in PyTorch."""
+        if id(self) in memo:
+            found: Parameter = memo[id(self)]
+            return found
+        memo[id(self)] = made = type(self)(self.data.clone(), self.requires_grad)
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """What `copy.copy` and `pickle` ask for; hooks stay behind without a word, as in PyTorch."""
+        return rebuild, apart(self), self.__dict__ or None
 

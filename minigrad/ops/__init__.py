@@ -5,7 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.ops import compare, copy, create, functions, index, inplace, join, linalg, pointwise, reduce, shape, words
+from minigrad.ops import (
+    compare,
+    copy,
+    create,
+    functions,
+    index,
+    inplace,
+    join,
+    linalg,
+    memory,
+    pointwise,
+    properties,
+    rebuild,
+    reduce,
+    shape,
+    words,
+)
 
 __all__ = ["bind", "words"]
 
@@ -18,22 +34,28 @@ OPERATORS: dict[str, Any] = {
     "__neg__": pointwise.Neg.forward, "__abs__": pointwise.Abs.forward, "__matmul__": linalg.matmul,
     "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
     "__ipow__": inplace.pow_,
-    "__eq__": compare.eq, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
+    "__eq__": compare.equals, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
     "__ge__": compare.ge, "__and__": compare.bitwise_and, "__or__": compare.bitwise_or,
     "__invert__": compare.bitwise_not,
-    "__getitem__": index.getitem, "__setitem__": index.setitem, "__deepcopy__": copy.deepcopy,
+    "__getitem__": index.getitem, "__setitem__": index.setitem, "__contains__": properties.contains,
+    "__new__": create.construct, "__array__": memory.as_array, "__array_wrap__": memory.wrapped,
+    "__deepcopy__": rebuild.deepcopy, "__reduce_ex__": rebuild.reduce_ex, "__setstate__": rebuild.setstate,
+    "__dir__": properties.listed, "type": properties.type_of,
+    "_make_subclass": staticmethod(properties.make_subclass),
 }
 
 METHODS: dict[str, Any] = {
     "sum": reduce.sum_, "bool": copy.to_bool, "float": copy.float_, "int": copy.int_, "double": copy.double,
     "half": copy.half, "long": copy.long, "to": copy.to, "cpu": copy.cpu, "clone": copy.clone,
     "contiguous": copy.contiguous, "any": compare.any_, "all": compare.all_, "mean": reduce.mean, "norm": reduce.norm,
-    "new_zeros": create.new_zeros, "new_ones": create.new_ones, "new_tensor": create.new_tensor,
     "matmul": linalg.matmul, "mm": linalg.mm, "bmm": linalg.bmm, "mv": linalg.mv, "dot": linalg.dot,
     "addmm": linalg.addmm, "swapaxes": shape.transpose,
 }
 SHAPE = ("expand", "expand_as", "flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze",
          "view", "view_as")
+CREATE = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+MEMORY = ("data_ptr", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset", "stride", "untyped_storage")
+OF_ITSELF = ("get_device", "is_complex", "is_floating_point", "is_nonzero", "is_same_size", "is_signed", "type_as")
 JOIN = ("chunk", "split", "unbind")
 POINTWISE = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
              "sin", "sqrt", "square", "sub", "tanh")
@@ -57,10 +79,13 @@ def bind() -> None:
     """Give Tensor its methods and operators."""
     for name, function in {**OPERATORS, **METHODS}.items():
         setattr(Tensor, name, function)
-    modules = {shape: SHAPE, join: JOIN, functions: POINTWISE, compare: COMPARE, inplace: IN_PLACE}
+    modules = {shape: SHAPE, join: JOIN, functions: POINTWISE, compare: COMPARE, inplace: IN_PLACE, memory: MEMORY,
+               properties: OF_ITSELF, create: CREATE}
     for module, names in modules.items():
         for name in names:
             setattr(Tensor, name, getattr(module, name))
+    for name, each in properties.PROPERTIES.items():
+        setattr(Tensor, name, each)
     setattr(Tensor, "T", property(transposed))  # noqa: B010 (mypy knows no attribute T to assign to)
     setattr(Tensor, "mT", property(matrix_transposed))  # noqa: B010 (as above)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.ops._meet import broadcast_shape
+from minigrad.ops.memory import from_numpy
 from minigrad.ops.reduce import Dims, axes_of
 
 __all__ = ["allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_and",
@@ -29,6 +30,11 @@ def _compare(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
 def eq(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input == other`."""
     return _compare(np.equal, input, other)
+
+
+def equals(input: Tensor, other: Operand) -> Tensor:
+    """`input == other`, which takes a NumPy array too; the other comparisons do not, as in PyTorch."""
+    return eq(input, from_numpy(other) if isinstance(other, np.ndarray) else other)
 
 
 def ne(input: Tensor, other: Operand) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,8 @@ class Clone(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record1(Clone, a.array.copy(), a)
+    def forward(a: Tensor, order: Any = "K") -> Tensor:
+        return record1(Clone, a.array.copy() if a.array.ndim < 2 else a.array.copy(order), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return g
@@ -100,7 +99,7 @@ def copied(grad: Tensor) -> Tensor:
 
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its memory is in row-major order, else a copy that is."""
-    return input if input.is_contiguous() else Clone.forward(input)
+    return input if input.is_contiguous() else Clone.forward(input, "C")
 
 
 def cast(input: Tensor, dtype: Any) -> Tensor:
@@ -158,27 +157,3 @@ def to_bool(input: Tensor) -> Tensor:
 def cpu(input: Tensor) -> Tensor:
     """The tensor itself: its data is on the CPU."""
     return input
-
-
-def deepcopy(input: Tensor, memo: dict[int, Any]) -> Tensor:
-    """What `copy.deepcopy` makes of a leaf.
-
-    Raises:
-        RuntimeError: for a tensor with a graph, which cannot be copied.
-    """
-    if input._grad_fn is not None:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
-                           "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
-                           "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
-    if id(input) in memo:
-        found: Tensor = memo[id(input)]
-        return found
-    made = type(input)()
-    source = plain(np.array(input.array), input._requires_grad)
-    for slot in ("array", "_requires_grad", "_grad", "_grad_fn", "_output_nr", "_version_counter", "_rare"):
-        setattr(made, slot, getattr(source, slot))
-    memo[id(input)] = made
-    if type(input) is Tensor:  # PyTorch's Parameter leaves these behind
-        made.__dict__.update(copy.deepcopy(input.__dict__, memo))
-        made._grad = None if input._grad is None else deepcopy(input._grad, memo)
-    return made

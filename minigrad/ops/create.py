@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
 import numpy as np
 
 from minigrad._device import on_cpu
+from minigrad._dtype import Size, float32, promote_types
 from minigrad._dtype import dtype as dtype_type
-from minigrad._dtype import from_numpy_dtype
-from minigrad._tensor import Tensor, owned, plain
+from minigrad._tensor import Tensor, plain
+from minigrad._warnings import warn_once
 from minigrad.ops.copy import cast
+from minigrad.ops.index import Alias
+from minigrad.ops.memory import checked, from_numpy
+from minigrad.ops.properties import make_subclass
 from minigrad.ops.shape import shape_of
 
-__all__ = ["arange", "as_tensor", "empty", "eye", "from_numpy", "full", "full_like", "linspace", "ones", "ones_like",
+__all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like",
            "scalar_tensor", "tensor", "zeros", "zeros_like"]
 
-FLOAT32, INT64 = np.dtype("float32"), np.dtype("int64")
+BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype("float32"), np.dtype("int64")
 Dtype = dtype_type | None
 
 
 def made(array: Any, requires_grad: bool = False, what: str = "tensor") -> Tensor:
     """A leaf around a new array; PyTorch's errors for a `requires_grad` that it cannot have."""
-    if not isinstance(requires_grad, bool):
+    if not isinstance(requires_grad, bool) and requires_grad is not None:
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return plain(array[()], requires_grad)  # a 0-d array becomes a NumPy scalar (see `owned`), others stay
+    return plain(array[()], bool(requires_grad))  # a 0-d array becomes a NumPy scalar (see `owned`), others stay
+
+
+COPY_CONSTRUCT = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
+)
 
 
 def numpy_dtype(dtype: Dtype, default: Any = FLOAT32, what: str = "tensor") -> Any:
@@ -48,34 +63,62 @@ def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
     return shape
 
 
-def array_of(data: Any, dtype: Dtype) -> Any:
+def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
-    if isinstance(data, Tensor):
-        return np.array(data.array, None if dtype is None else dtype.numpy)
-    if isinstance(data, (np.ndarray, np.generic)):
-        from_numpy_dtype(data.dtype)
-        return np.array(data, None if dtype is None else dtype.numpy)
+    wanted = numpy_dtype(dtype, None, what)
+    if isinstance(data, (Tensor, np.ndarray, np.generic)):
+        return np.array(data.array if isinstance(data, Tensor) else checked(data), wanted, order="C")
+    plain_data = numbers(data)
     try:
-        array = np.array(unwrapped(data))
+        array = np.array(plain_data)
     except ValueError:
         raise ValueError(ragged(data)) from None
     if array.dtype.kind not in "biuf":
-        value = first(data)
-        if isinstance(value, str):
-            raise TypeError("new(): invalid data type 'str'") if value is data else ValueError(
-                "too many dimensions 'str'")
-        raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
-    if dtype is not None:
-        return array.astype(dtype.numpy)
-    holds_numpy = isinstance(first(data), np.generic)
-    return array.astype(FLOAT32) if array.dtype.kind == "f" and not holds_numpy else array
+        raise no_dtype(data)
+    with np.errstate(all="ignore"):
+        return fitting(array, dtype_of(data) if wanted is None else wanted)
 
 
-def unwrapped(data: Any) -> Any:
-    """Nested lists in which tensors of one element stand for their values."""
+def no_dtype(data: Any) -> Exception:
+    """PyTorch's error for what is no number."""
+    value = first(data)
+    if isinstance(value, str):
+        return TypeError("new(): invalid data type 'str'") if value is data else ValueError("too many dimensions 'str'")
+    if isinstance(value, int):
+        return ValueError("Overflow when unpacking long long")
+    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def fitting(array: Any, dtype: Any) -> Any:
+    """Numbers in a dtype; PyTorch's error where an integer dtype does not hold them."""
+    if array.dtype.kind == "u":
+        raise ValueError("Overflow when unpacking long long")
+    if dtype.kind in "iu" and array.dtype != dtype and array.size:
+        limits, low, high = np.iinfo(dtype), array.min(), array.max()
+        if not (limits.min - (dtype.kind == "u") * limits.max <= low and high <= limits.max):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return array.astype(dtype)
+
+
+def numbers(data: Any) -> Any:
+    """Nested lists in which tensors of one element and arrays stand for their values."""
     if isinstance(data, Tensor):
+        return float(data) if data.array.dtype.kind == "f" else data._number()
+    if isinstance(data, np.ndarray):
+        warn_once(LIST_OF_ARRAYS, stacklevel=5)
         return data.tolist()
-    return [unwrapped(v) for v in data] if isinstance(data, (list, tuple)) else data
+    return [numbers(v) for v in data] if isinstance(data, (list, tuple)) else data
+
+
+def dtype_of(data: Any) -> Any:
+    """The dtype of numbers together: PyTorch's default for Python's own, theirs for tensors and NumPy's."""
+    if isinstance(data, Tensor):
+        return data.array.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return data.dtype
+    if isinstance(data, (list, tuple)):
+        return functools.reduce(promote_types, {dtype_of(v) for v in data}) if data else FLOAT32
+    return BOOL if isinstance(data, bool) else FLOAT32 if isinstance(data, float) else INT64
 
 
 def first(data: Any) -> Any:
@@ -98,6 +141,31 @@ def ragged(data: Any, depth: int = 0) -> str:
     return "expected a sequence of numbers"
 
 
+def construct(cls: type[Tensor], *data: Any, device: Any = None) -> Tensor:
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, always float32 by default.
+
+    Raises:
+        TypeError: for anything but sizes, one sequence, one tensor.
+    """
+    on_cpu(device)
+    if len(data) == 1 and not isinstance(data[0], (int, Size)):
+        made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(sequence(data[0]))
+    else:
+        made = plain(np.zeros(size_of(data or (0,), "new"), FLOAT32))
+    return made if cls is Tensor else make_subclass(cls, made)
+
+
+def sequence(data: Any) -> Any:
+    """The one argument of `Tensor(...)` where it holds values: as float32."""
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(data, (list, tuple, range, np.ndarray)):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    if first(data) is None:
+        raise TypeError("must be real number, not NoneType")
+    return array_of(list(data) if isinstance(data, range) else data, float32)
+
+
 def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`: numbers, nested lists, an array.
 
@@ -109,9 +177,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
     """
     on_cpu(device)
     if isinstance(data, Tensor):
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-                      UserWarning, stacklevel=2)
+        warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
     return made(array_of(data, dtype), requires_grad)
 
 
@@ -123,14 +189,6 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype.numpy):
         return from_numpy(data)
     return plain(array_of(data, dtype))
-
-
-def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor that shares its memory with a NumPy array."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    from_numpy_dtype(ndarray.dtype)
-    return plain(ndarray)
 
 
 def zeros(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -155,16 +213,17 @@ def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:
     """One value in this size; its dtype is that of the value (float32, int64, bool)."""
     on_cpu(device)
-    default = array_of(fill_value, None).dtype
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return made(np.full(shape_of((size,)), value, numpy_dtype(dtype, default)), requires_grad, "full")
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    return made(np.full(shape_of((size,)), fill_value, numpy_dtype(dtype, dtype_of(fill_value), "full")), requires_grad,
+                "full")
 
 
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an (n, m) matrix, zeros elsewhere."""
     on_cpu(device)
-    return made(np.eye(n, m, dtype=numpy_dtype(dtype)), requires_grad, "eye")
+    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye")), requires_grad, "eye")
 
 
 def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Dtype = None, device: Any = None,
@@ -184,57 +243,81 @@ def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Dt
     count = int(np.ceil((last - first_) / step))
     counted: Any = np.arange(count, dtype=np.float64 if default is FLOAT32 else INT64)
     array = first_ + step * counted
-    return made(array.astype(numpy_dtype(dtype, default)), requires_grad, "arange")
+    return made(array.astype(numpy_dtype(dtype, default, "arange")), requires_grad, "arange")
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`steps` numbers from `start` to `end`, both included."""
     on_cpu(device)
-    return made(np.linspace(start, end, steps, dtype=numpy_dtype(dtype)), requires_grad, "linspace")
+    return made(np.linspace(start, end, steps, dtype=numpy_dtype(dtype, what="linspace")), requires_grad, "linspace")
 
 
-def scalar_tensor(value: float, *, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(value: float, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor."""
-    return made(np.asarray(value, numpy_dtype(dtype)), requires_grad, "scalar_tensor")
+    on_cpu(device)
+    return made(np.asarray(value, numpy_dtype(dtype, what="scalar_tensor")), requires_grad, "scalar_tensor")
 
 
-def zeros_like(input: Tensor, *, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of another tensor."""
-    return made(np.zeros(input.array.shape, numpy_dtype(dtype, input.array.dtype)), requires_grad, "zeros_like")
+    on_cpu(device)
+    return made(np.zeros_like(input.array, numpy_dtype(dtype, None, "zeros_like")), requires_grad, "zeros_like")
 
 
-def ones_like(input: Tensor, *, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor."""
-    return made(np.ones(input.array.shape, numpy_dtype(dtype, input.array.dtype)), requires_grad, "ones_like")
+    on_cpu(device)
+    return made(np.ones_like(input.array, numpy_dtype(dtype, None, "ones_like")), requires_grad, "ones_like")
 
 
-def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of the shape and dtype of another one, of unspecified values."""
+    on_cpu(device)
+    return made(np.empty_like(input.array, numpy_dtype(dtype, None, "empty_like")), requires_grad, "empty_like")
+
+
+def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: Any = None,
+              requires_grad: bool = False) -> Tensor:
     """One value in the shape and dtype of another tensor."""
-    array = np.full(input.array.shape, fill_value, numpy_dtype(dtype, input.array.dtype))
+    on_cpu(device)
+    array = np.full_like(input.array, fill_value, numpy_dtype(dtype, None, "full_like"))
     return made(array, requires_grad, "full_like")
 
 
-def new_zeros(self: Tensor, *size: Any, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def new_zeros(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of this size, in this tensor's dtype."""
-    return made(np.zeros(shape_of(size), numpy_dtype(dtype, self.array.dtype)), requires_grad, "new_zeros")
+    on_cpu(device)
+    kind = numpy_dtype(dtype, self.array.dtype, "new_zeros")
+    return made(np.zeros(size_of(size, "new_zeros"), kind), requires_grad, "new_zeros")
 
 
-def new_ones(self: Tensor, *size: Any, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def new_ones(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of this size, in this tensor's dtype."""
-    return made(np.ones(shape_of(size), numpy_dtype(dtype, self.array.dtype)), requires_grad, "new_ones")
+    on_cpu(device)
+    kind = numpy_dtype(dtype, self.array.dtype, "new_ones")
+    return made(np.ones(size_of(size, "new_ones"), kind), requires_grad, "new_ones")
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, requires_grad: bool = False) -> Tensor:
+def new_empty(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of this size, of unspecified values, in this tensor's dtype."""
+    on_cpu(device)
+    kind = numpy_dtype(dtype, self.array.dtype, "new_empty")
+    return made(np.empty(size_of(size, "new_empty"), kind), requires_grad, "new_empty")
+
+
+def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:
+    """One value in this size, in this tensor's dtype."""
+    on_cpu(device)
+    kind = numpy_dtype(dtype, self.array.dtype, "new_full")
+    return made(np.full(shape_of((size,)), fill_value, kind), requires_grad, "new_full")
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = None,
+               requires_grad: bool = False) -> Tensor:
     """A copy of `data` in this tensor's dtype."""
-    return made(array_of(data, dtype or self.dtype), requires_grad, "new_tensor")
-
-
-def is_tensor(obj: Any) -> bool:
-    """Whether something is a Tensor."""
-    return isinstance(obj, Tensor)
-
-
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return int(owned(input).size)
+    on_cpu(device)
+    if isinstance(data, Tensor):
+        warnings.warn(COPY_CONSTRUCT.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+    return made(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import kind_of
 from minigrad.ops import activation, pointwise, power
 
 __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "rdiv", "reciprocal", "relu", "rpow", "rsub",
@@ -16,7 +17,7 @@ Operand = Any  # a Tensor or a Python number
 def _checked(result: Any, name: str, position: int, given: Any) -> Tensor:
     """A result, or PyTorch's kind of error for an operand that is neither a tensor nor a number."""
     if result is NotImplemented:
-        raise TypeError(f"{name}(): argument 'other' (position {position}) must be Tensor, not {type(given).__name__}")
+        raise TypeError(f"{name}(): argument 'other' (position {position}) must be Tensor, not {kind_of(given)}")
     return result
 
 
@@ -28,7 +29,7 @@ def _tensor(value: Operand, other: Operand) -> Tensor:
 def _unary(op: Any, input: Any, name: str) -> Tensor:
     """An op of one tensor; PyTorch's error for anything else."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}")
     return op(input)
 
 
@@ -67,7 +68,7 @@ def div(input: Tensor, other: Operand) -> Tensor:
 
 def rdiv(input: Tensor, other: Operand) -> Tensor:
     """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
-    return pointwise.Mul.forward(pointwise.Reciprocal.forward(input), other)
+    return pointwise.Reciprocal.forward(input) * other
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:

@@ -233,7 +233,7 @@ def folded(a: Tensor, b: Tensor) -> Tensor:
     if batch is a:
         return UnsafeView.forward(mm(rows, other), (*shape[:-1], other.array.shape[1]))
     product = UnsafeView.forward(mm(rows, T.forward(other)), (*shape[:-1], other.array.shape[0]))
-    return Clone.forward(Transpose.forward(product, -1, -2))
+    return Clone.forward(Transpose.forward(product, -1, -2), "C")
 
 
 def batched(a: Tensor, b: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from minigrad._tensor import Tensor, owned
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_view
+from minigrad.ops.copy import Clone
 from minigrad.ops.reduce import axes_of
 
 __all__ = ["expand", "expand_as", "flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose",
@@ -188,7 +189,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     new = full_shape(shape_of(shape), x.size)
     if x.flags.c_contiguous or np.may_share_memory(x.reshape(new), x):
         return View.forward(input, new)
-    return UnsafeView.forward(input.clone(), new)
+    return UnsafeView.forward(Clone.forward(input, "C"), new)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:

@@ -1,5 +1,20 @@
 """What parity tests ask for."""
 
+from __future__ import annotations
+
+import pytest
+
+import minigrad
 from tests.parity.reference import torch
 
-__all__ = ["torch"]
+__all__ = ["every_warning", "torch"]
+
+
+@pytest.fixture
+def every_warning(torch):
+    """Warnings that come once per program come every time."""
+    for lib in (minigrad, torch):
+        lib.set_warn_always(True)
+    yield
+    for lib in (minigrad, torch):
+        lib.set_warn_always(False)

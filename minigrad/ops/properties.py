@@ -1,0 +1,158 @@
+"""What a tensor says of itself beyond shape and dtype, and what it is to Python: mirrors parts of `torch/_tensor.py`.
+
+A reader finds here the questions that programs ask of tensors they are given: `type()`, `is_nonzero()`, `x in tensor`,
+`torch.typename`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from minigrad._device import strided
+from minigrad._dtype import DTYPES, from_numpy_dtype
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor, plain
+from minigrad._tensor_errors import kind_of
+from minigrad.ops.compare import eq
+from minigrad.ops.copy import cast
+
+__all__ = ["PROPERTIES", "contains", "is_complex", "is_floating_point", "is_inference", "is_nonzero",
+           "is_same_size", "is_signed", "is_tensor", "make_subclass", "numel", "type_as", "type_of", "typename"]
+
+TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
+
+
+def tensor_in(name: str, value: Any, argument: str = "input") -> Tensor:
+    """An argument that must be a tensor; PyTorch's error where it is not."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be Tensor, not {kind_of(value)}")
+    return value
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def typename(obj: Any, /) -> str:
+    """A tensor's `type()`; of anything else the name of its class, or its own."""
+    if isinstance(obj, Tensor):
+        return type_of(obj)
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None) or ""
+    return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
+
+
+def type_of(self: Tensor, dtype: Any = None) -> Any:
+    """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` gives it."""
+    if dtype is None:
+        return f"torch.{self.dtype.type_name}Tensor"
+    if isinstance(dtype, dtype_type):
+        return cast(self, dtype.numpy)
+    if not isinstance(dtype, (str, type)):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    name = dtype if isinstance(dtype, str) else dtype.__qualname__
+    if name not in TYPES:
+        raise ValueError(f"invalid type: '{name}'")
+    return cast(self, TYPES[name].numpy)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    return cast(self, tensor_in("type_as", other, "other").array.dtype)
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether both have one shape."""
+    return bool(self.array.shape == tensor_in("is_same_size", other, "other").array.shape)
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of a tensor is not zero."""
+    return bool(tensor_in("is_nonzero", input))
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating point one."""
+    return tensor_in("is_floating_point", input).dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return tensor_in("is_complex", input).dtype.is_complex
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return tensor_in("is_signed", input).array.dtype.kind in "if"
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made inside `inference_mode`."""
+    return tensor_in("is_inference", input).is_inference()
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return tensor_in("numel", input).numel()
+
+
+def get_device(self: Tensor) -> int:
+    """The number of the GPU that holds the data; -1 for the CPU."""
+    return -1
+
+
+def contains(self: Tensor, element: Any) -> bool:
+    """`element in tensor`: whether any element equals it.
+
+    Raises:
+        RuntimeError: for anything but tensors and numbers.
+    """
+    if not isinstance(element, (Tensor, Number)):
+        raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                           f"{type(element)}.")
+    comparable = isinstance(element, (Tensor, int, float, np.generic))
+    return comparable and bool(eq(self, element).array.any())
+
+
+def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
+    """A leaf of a subclass that looks at the data of a tensor (`Tensor._make_subclass`)."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
+                        "Make sure your class inherits from Tensor.")
+    made = plain(data.detach().array, cls=cls)
+    made.requires_grad = require_grad
+    return made
+
+
+def listed(self: Tensor) -> list[str]:
+    """What `dir(tensor)` gives."""
+    return sorted({*object.__dir__(self)} - {"volatile"})
+
+
+def volatile(self: Tensor) -> bool:
+    """What early PyTorch had in place of `no_grad`: always False."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    return False
+
+
+def set_volatile(self: Tensor, value: Any) -> None:
+    """Does nothing but warn."""
+    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning,
+                  stacklevel=2)
+
+
+PROPERTIES: dict[str, property] = {
+    "itemsize": property(Tensor.element_size, doc="The bytes of one element."),
+    "nbytes": property(lambda self: self.numel() * self.element_size(), doc="The bytes of all elements."),
+    "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the data lives on a GPU."),
+    "layout": property(lambda self: strided, doc="How the elements lie in memory: `torch.strided`, always."),
+    "real": property(lambda self: self, doc="The tensor itself: it is no complex one."),
+    "volatile": property(volatile, set_volatile),
+    **dict.fromkeys(("is_meta", "is_mkldnn", "is_quantized", "is_sparse"),
+                    property(lambda self: False, doc="False: the elements are a plain array.")),
+}
