@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,8 +120,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
                      masked=masked)
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """The checks of one call: `found` is what `func` gave for `inputs`."""
 
     func: Callable[..., Any]
