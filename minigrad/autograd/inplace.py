@@ -8,10 +8,12 @@ gradient which the view looks at, and hands the rest on as it is. Lesson 10 look
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.anomaly_mode import ANOMALY, note
@@ -19,11 +21,25 @@ from minigrad.autograd.evaluate import derivatives
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, next_sequence_nr
 from minigrad.autograd.saved import FREED, WRITTEN_OUTSIDE, WRITTEN_TWICE, VersionCounter, counter_of
-from minigrad.autograd.views import Geometry, edge_of, grad_fn_now, grad_fn_of, move_retain, refuse_view, set_history
+from minigrad.autograd.views import (
+    Geometry,
+    edge_of,
+    grad_fn_now,
+    grad_fn_of,
+    move_retain,
+    refuse_view,
+    repeats,
+    set_history,
+)
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history"]
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+LIE_ACROSS = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+CONSTANT = ("Zero.", "Fill")  # ops whose result is the same everywhere may write a place twice
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
 
@@ -37,6 +53,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     """
     target = owned(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
+    check_memory(target, args, constant=forward.__qualname__.startswith(CONSTANT))
     observer, LOCAL.observer = LOCAL.observer, None
     try:
         before = plain(target.copy() if LOCAL.saved_tensors_hooks else target)
@@ -52,8 +69,10 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     node = result._grad_fn
     if node is not None and node.saved and any(s is before for s in node.saved):
         before.array = target.copy()
-    target[...] = result.array
     counter = counter_of(x)
+    if counter.before_write is not None:
+        counter.before_write()
+    target[...] = result.array
     counter.value += 1
     if node is not None:
         save_written(node, x, result.array, counter)
@@ -84,6 +103,14 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
         raise RuntimeError(LEAF)
 
 
+def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool) -> None:
+    """PyTorch's errors where a place would be written twice, or read after it was written."""
+    if repeats(target) and not constant:
+        raise RuntimeError(WRITTEN_TWICE)
+    if any(isinstance(a, Tensor) and lie_across(target, a.array) for a in args):
+        raise RuntimeError(LIE_ACROSS)
+
+
 def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
     """Whether a result fits into the tensor that it is to be written to."""
     if result.array.shape != target.shape:
@@ -92,8 +119,18 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
     if "biuf".index(result.array.dtype.kind) > max("biuf".index(target.dtype.kind), 2 * (target.dtype.kind == "i")):
         raise RuntimeError(f"result type {result.dtype.type_name} can't be cast to the desired output type "
                            f"{plain(target).dtype.type_name}")
-    if not target.flags.writeable:
-        raise RuntimeError(WRITTEN_TWICE)
+
+
+def lie_across(a: Any, b: Any) -> bool:
+    """Whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
+    if type(b) is not np.ndarray or a is b or not (a.size and b.size):
+        return False
+    (start, end), (other_start, other_end) = byte_bounds(a), byte_bounds(b)
+    if end - start != a.nbytes or other_end - other_start != b.nbytes:
+        return False
+    if (start, end) == (other_start, other_end):
+        return bool(a.strides != b.strides)
+    return bool(start < other_end and other_start < end)
 
 
 def save_written(node: Node, x: Tensor, result: Any, counter: VersionCounter) -> None:
@@ -118,7 +155,8 @@ def rebase_history(x: Tensor, node: Node, output_nr: int = 0) -> None:
     set_history(base, slices)
     move_retain(base, old, old_nr, slices)
     x._requires_grad = True
-    grad_fn_of(x)  # PyTorch renews the node of this view at once, those of others when they are looked at
+    # PyTorch renews the node of this view at once, those of others when they are looked at
+    node.extras().written = weakref.ref(grad_fn_of(x))
 
 
 class CopySlices(Node, number=None):
@@ -141,6 +179,10 @@ class CopySlices(Node, number=None):
         if ANOMALY.enabled:
             note(self)
 
+    def name(self) -> str:
+        """PyTorch's qualified name of this node."""
+        return "torch::autograd::CopySlices"
+
     def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""
         if self.saved is None:
@@ -151,5 +193,7 @@ class CopySlices(Node, number=None):
         part, *others = derivatives(task, function, [geometry.taken(xp, g)])
         if self.next[0] is None:
             return None, *others
+        if geometry.repeats:
+            raise RuntimeError(WRITTEN_TWICE)
         rest = xp.masked(geometry.outside(), g)
         return (rest if part is None else rest + geometry.put(xp, part)), *others

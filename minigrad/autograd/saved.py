@@ -254,9 +254,10 @@ def check_versions(node: Any, only: int | None = None) -> None:
     """
     watch = None if node.rare is None else node.rare.watch
     then = node.versions or (0,) * len(node.saved)
-    for index, (saved, expected) in enumerate(zip(node.saved, then, strict=True)):
+    for index in reversed(range(len(node.saved))):  # as PyTorch does: the first gradient needs the last of them
         if only is not None and only != index:
             continue
+        saved, expected = node.saved[index], then[index]
         counter = getattr(saved, "_version_counter", None)
         if counter is not None:
             if saved._rare is not None and saved._rare.detached_at > node.sequence_nr:

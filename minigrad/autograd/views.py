@@ -59,12 +59,13 @@ class Geometry:
     """Where the elements of a view are among those of its base, both counted row by row.
 
     `index`: a slice where the view has one stride, else an array of numbers. It is an index into the flattened base.
+    `repeats`: the view names one of them more than once.
     """
 
-    __slots__ = ("base", "index", "shape")
+    __slots__ = ("base", "index", "repeats", "shape")
 
     def __init__(self, view: Any, base: Any) -> None:
-        self.base, self.shape = base.shape, view.shape
+        self.base, self.shape, self.repeats = base.shape, view.shape, repeats(view)
         start = (view.ctypes.data - base.ctypes.data) // base.itemsize
         steps = [s // view.itemsize for s in view.strides]
         self.index = positions(start, view.shape, steps)
@@ -87,6 +88,11 @@ class Geometry:
         mask = np.ones(self.base, bool)
         mask.reshape(-1)[self.index] = False
         return mask
+
+
+def repeats(array: Any) -> bool:
+    """Whether an array of the kind that `expand` makes names one place in memory more than once."""
+    return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int]) -> Any:
@@ -120,7 +126,7 @@ class AsStrided(Node):
     __slots__ = ()
 
     def __init__(self, view: Any, base: Any) -> None:
-        self.next = (edge_of(base),)
+        self.next = (edge_of(base) if base._requires_grad else None,)
         self.output_nrs = (base._output_nr,) if base._output_nr else None
         self.const = (Geometry(view.array, base.array),)
         self.saved, self.versions, self.fit, self.rare = (), None, None, None

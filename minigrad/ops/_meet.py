@@ -19,14 +19,14 @@ Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of two operands together; PyTorch's error where they do not fit."""
-    out = []
-    for dim in range(-max(len(a), len(b)), 0):
+    out: list[int] = []
+    for dim in range(-1, -max(len(a), len(b)) - 1, -1):
         m = a[dim] if -dim <= len(a) else 1
         n = b[dim] if -dim <= len(b) else 1
         if m != n and m != 1 and n != 1:
             raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
                                f"dimension {dim + max(len(a), len(b))}")
-        out.append(n if m == 1 else m)
+        out.insert(0, n if m == 1 else m)
     return tuple(out)
 
 

@@ -76,15 +76,13 @@ class ToCopy(Node):
 
 def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
     """PyTorch's sentence for a source that cannot be broadcast into a target."""
-    for i in range(1, len(source) + 1):
-        n = source[-i]
-        m = target[-i] if i <= len(target) else 1
-        if i > len(target) and n != 1:
-            return (f"output with shape {list(target)} doesn't match the broadcast shape {list(source)}")
-        if n not in (1, m):
-            return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                    f"{max(len(target), len(source)) - i}")
-    return f"output with shape {list(target)} doesn't match the broadcast shape {list(source)}"
+    ndim = max(len(target), len(source))
+    a, b = ((1,) * (ndim - len(shape)) + shape for shape in (target, source))
+    for dim in reversed(range(ndim)):
+        if a[dim] != b[dim] and 1 not in (a[dim], b[dim]):
+            return (f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at non-singleton "
+                    f"dimension {dim}")
+    return f"output with shape {list(target)} doesn't match the broadcast shape {list(np.broadcast_shapes(a, b))}"
 
 
 def clone(input: Tensor) -> Tensor:

@@ -11,9 +11,10 @@ import numpy as np
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
-from minigrad.autograd.record import record1, record_n, record_view
+from minigrad.autograd.record import NUMBER, record1, record_n, record_view
 from minigrad.ops.copy import Copy
-from minigrad.ops.shape import Unsqueeze, expand
+from minigrad.ops.inplace import FillTensor
+from minigrad.ops.shape import Unsqueeze, View, expand
 
 __all__ = ["getitem", "setitem"]
 
@@ -24,6 +25,7 @@ CLASS_NAMES = {np.ndarray: "numpy.ndarray"}
 
 class Select(Node):
     __slots__ = ()
+    constants = ("", "self_sym_sizes")
 
     @staticmethod
     def forward(a: Tensor, dim: int, i: int) -> Tensor:
@@ -37,6 +39,7 @@ class Select(Node):
 
 class Slice(Node):
     __slots__ = ()
+    constants = ("", "self_sym_sizes")
 
     @staticmethod
     def forward(a: Tensor, dim: int, part: slice) -> Tensor:
@@ -96,7 +99,8 @@ def as_array(part: Any) -> Any:
     if isinstance(part, Tensor):
         if part.array.dtype.name not in ("int64", "int32", "uint8", "bool"):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return part.array.astype(bool) if part.array.dtype == np.uint8 and part.array.ndim else part.array
+        array = np.asarray(part.array)
+        return array.astype(bool) if array.dtype == np.uint8 and array.ndim else array
     if part is None or part is ... or isinstance(part, (slice, bool, np.ndarray)):
         return np.asarray(part) if isinstance(part, bool) else part
     if isinstance(part, (list, tuple)):
@@ -138,7 +142,9 @@ def parts_of(index: Any, ndim: int) -> tuple[Any, ...]:
     """An index as a tuple of entries; PyTorch's error where there are too many."""
     parts = tuple([as_array(p) for p in entries(index)])
     if taken(parts) > ndim:
-        if ndim == 0:
+        if ndim == 0 and isinstance(index, slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        if ndim == 0 and not isinstance(index, (tuple, list)):
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
@@ -228,10 +234,16 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     if any(advanced(p) for p in parts):
         in_place(IndexPut.forward, input, value, parts if len(parts) > 1 else parts[0], indices_of(index))
         return
-    view = getitem(input, index)
-    if isinstance(value, Tensor):
-        expand(value, view.array.shape)  # raises PyTorch's error for a value that does not fit
-    in_place(Copy.forward, view, value)
+    view, _ = basic(input, parts)
+    source = value if isinstance(value, Tensor) else plain(np.full((), value, view.array.dtype))
+    if source.array.ndim == 0 < view.array.ndim:
+        in_place(FillTensor.forward, view, source)
+    elif source.array.shape == view.array.shape:
+        in_place(Copy.forward, view, source)
+    else:
+        lead = next((i for i, n in enumerate(source.array.shape) if n != 1), source.array.ndim)
+        tail = View.forward(source, source.array.shape[lead:])
+        in_place(Copy.forward, view, tail if tail.array.shape == view.array.shape else expand(tail, view.array.shape))
 
 
 class IndexPut(Node):
@@ -245,7 +257,7 @@ class IndexPut(Node):
         out = x.copy()
         if not isinstance(value, Tensor):
             out[index] = value
-            return record_n(IndexPut, out, (a,), indices, (index,))
+            return record_n(IndexPut, out, (a, NUMBER), indices, (index,))
         y = value.array
         if y.dtype != x.dtype:
             raise RuntimeError("Index put requires the source and destination dtypes match, got "
@@ -261,4 +273,4 @@ class IndexPut(Node):
         index = saved[-1]
         keep = np.ones(g.shape, bool)
         keep[index] = False
-        return (xp.masked(keep, g), xp.getitem(g, index))[:len(self.next)]
+        return xp.masked(keep, g), None if self.next[1] is None else xp.getitem(g, index)

@@ -22,6 +22,7 @@ __all__ = ["cat", "chunk", "split", "stack", "unbind"]
 
 class Unbind(ManyOutputs):
     __slots__ = ()
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
@@ -37,6 +38,7 @@ class Split(ManyOutputs):
     """Into parts of one size."""
 
     __slots__ = ()
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
@@ -48,6 +50,7 @@ class Split(ManyOutputs):
 
 class SplitWithSizes(ManyOutputs):
     __slots__ = ()
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
@@ -65,6 +68,7 @@ def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
 
 class Stack(Node):
     __slots__ = ()
+    constants = ("dim",)
 
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
@@ -79,6 +83,7 @@ class Stack(Node):
 
 class Cat(Node):
     __slots__ = ()
+    constants = ("dim",)
 
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
@@ -108,6 +113,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: of one size (the last may be smaller), or of the sizes given."""
+    if tensor.array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = dim_of(dim, tensor.array.ndim)
     length = tensor.array.shape[axis]
     if not isinstance(split_size_or_sections, int):
@@ -125,6 +132,8 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of one size along a dimension, as views."""
+    if input.array.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = input.array.shape[dim_of(dim, input.array.ndim)]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from minigrad._tensor import Tensor, owned
 from minigrad.autograd.evaluate import sum_to
@@ -50,6 +51,7 @@ def full_shape(shape: Shape, size: int) -> Shape:
 
 class View(Node):
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
@@ -64,6 +66,7 @@ class UnsafeView(Node):
     """A reshape of a tensor that nobody else holds, or one that had to copy: not a view."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
@@ -85,13 +88,15 @@ class T(Node):
 
 class Transpose(Node):
     __slots__ = ()
+    constants = ("dim0", "dim1")
 
     @staticmethod
     def forward(a: Tensor, i: int, j: int) -> Tensor:
-        return record_view(Transpose, owned(a).swapaxes(i, j), a, (i, j))
+        x = owned(a)
+        return record_view(Transpose, x.swapaxes(i, j) if x.ndim else x[...], a, (i, j))
 
     def backward(self, xp: Any, g: Any, i: int, j: int) -> Any:
-        return xp.swapaxes(g, i, j)
+        return xp.swapaxes(g, i, j) if g.ndim else g
 
 
 class Permute(Node):
@@ -120,6 +125,7 @@ class Squeeze(Node):
     """Of all dimensions of size 1."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
@@ -132,6 +138,7 @@ class SqueezeDim(Node, name="Squeeze", number=1):
     """Of one dimension."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, dim: int) -> Tensor:
@@ -146,6 +153,7 @@ class SqueezeDims(Node, name="Squeeze", number=2):
     """Of several dimensions."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, dims: Shape) -> Tensor:
@@ -161,9 +169,9 @@ class Expand(Node):
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
         x = owned(a)
-        # where nothing is repeated the result can be written to, as NumPy's broadcast_to cannot
-        y = x.reshape(shape) if x.size == math.prod(shape) else np.broadcast_to(x, shape)
-        return record_view(Expand, y, a, ((x.shape, x.dtype),))
+        # what broadcast_to gives cannot be written to, and a part of it may be one where nothing is repeated
+        strides = np.broadcast_to(x, shape).strides
+        return record_view(Expand, as_strided(x, shape, strides), a, ((x.shape, x.dtype),))
 
     def backward(self, xp: Any, g: Any, like: tuple[Shape, Any]) -> Any:
         return sum_to(g, like, xp)
