@@ -22,8 +22,8 @@ from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, next_sequence_nr
 from minigrad.autograd.saved import FREED, WRITTEN_OUTSIDE, WRITTEN_TWICE, VersionCounter, counter_of
 from minigrad.autograd.views import (
-    Geometry,
     edge_of,
+    geometry_of,
     grad_fn_now,
     grad_fn_of,
     move_retain,
@@ -172,7 +172,7 @@ class CopySlices(Node, number=None):
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
         self.next = (edge_of(base) if base._requires_grad else None, *function.next[1:])
         self.output_nrs = (base._output_nr, *(function.output_nrs or (0,) * len(function.next))[1:])
-        self.const = (Geometry(view.array, owned(base)),)
+        self.const = (geometry_of(view),)
         self.saved, self.versions, self.fit, self.rare = (function,), None, None, None
         self.sequence_nr = next_sequence_nr()
         self.extras()  # special nodes are never on the straight path
@@ -195,5 +195,4 @@ class CopySlices(Node, number=None):
             return None, *others
         if geometry.repeats:
             raise RuntimeError(WRITTEN_TWICE)
-        rest = xp.masked(geometry.outside(), g)
-        return (rest if part is None else rest + geometry.put(xp, part)), *others
+        return geometry.replaced(xp, g, part), *others

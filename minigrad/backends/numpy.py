@@ -87,6 +87,13 @@ class ArrayWords:
         return out
 
     @staticmethod
+    def put(x: Any, index: Any, part: Any) -> Any:
+        """`x` with its elements at `index` replaced by `part`."""
+        out = x.copy()
+        out[index] = part
+        return out
+
+    @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
         """`x` in another dtype."""
         return x.astype(dtype)

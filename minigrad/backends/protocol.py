@@ -42,6 +42,9 @@ class Words(Protocol):
     def scatter(self, x: Any, index: Any, shape: Shape) -> Any:
         """Zeros of `shape` to which `x` is added at `index`, as often as an element is named."""
 
+    def put(self, x: Any, index: Any, part: Any) -> Any:
+        """`x` with its elements at `index` replaced by `part`, an array (a Tensor) or a number."""
+
     def zeros(self, shape: Shape, dtype: Any) -> Any:
         """Zeros; `dtype` is NumPy's."""
 

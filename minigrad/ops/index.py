@@ -271,6 +271,4 @@ class IndexPut(Node):
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index = saved[-1]
-        keep = np.ones(g.shape, bool)
-        keep[index] = False
-        return xp.masked(keep, g), None if self.next[1] is None else xp.getitem(g, index)
+        return xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)

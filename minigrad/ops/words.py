@@ -58,6 +58,11 @@ class TensorWords:
         return index.Scatter.forward(x, part, size, WORDS)
 
     @staticmethod
+    def put(x: Tensor, part: Any, value: Any) -> Tensor:
+        """`x` with its elements at `part` replaced by a Tensor or a number."""
+        return index.IndexPut.forward(x, value, part, ())
+
+    @staticmethod
     def zeros(size: Sequence[int], dtype: Any) -> Tensor:
         """Zeros, `dtype` NumPy's."""
         return plain(np.zeros(size, dtype))
