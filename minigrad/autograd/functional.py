@@ -248,7 +248,7 @@ def units(like: Tensors) -> Iterator[Tensors]:
     """The unit vectors of the space that all these tensors together make up."""
     for j, x in enumerate(like):
         for k in range(x.numel()):
-            made = tuple([zeros_like(other) for other in like])
+            made = tuple([other.new_zeros(other.shape) for other in like])
             made[j].view(-1)[k] = 1
             yield made
 

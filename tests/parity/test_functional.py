@@ -201,6 +201,20 @@ def test_a_number_without_v_and_without_grad_mode(torch, which):
             same(torch, of_cube, which, shape, flags)
 
 
+def of_transposed(m, which, flags):
+    """One of the six at a matrix whose memory lies across, of a function with such an output."""
+    x, of = data(m, 3, 2).t(), getattr(m.autograd.functional, which)
+    v = {"vjp": [x.t()], "jvp": [x], "vhp": [x], "hvp": [x]}.get(which, [])
+    return of(lambda x: (x.t() ** 3).sum() if "h" in which else (x ** 2).t(), x, *v, **flags)
+
+
+def test_memory_that_lies_across(torch):
+    for which in (*PRODUCTS, "jacobian", "hessian"):
+        same(torch, of_transposed, which, {"create_graph": True})
+    for which in ("jacobian", "hessian"):
+        same(torch, of_transposed, which, {"vectorize": True})
+
+
 def through(m, which, vectorize=None):
     """The gradient of a result's sum by the input and by the vector."""
     x, v = data(m, 3, grad=True), data(m, 3, grad=True)
