@@ -78,7 +78,8 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         save_written(node, x, result.array, counter)
         rebase_history(x, node)
     if observer is not None:
-        observer.forward(result_op(forward), node, (x, *[a for a in args if isinstance(a, Tensor)]), (x,))
+        made = node if node is None or x._base is None else x._base.grad_fn
+        observer.forward(result_op(forward), made, (x, *[a for a in args if isinstance(a, Tensor)]), (x,))
         observer.version(x)
     return x
 

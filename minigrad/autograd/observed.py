@@ -180,7 +180,7 @@ class Seen:
     def name(self, node: Node) -> str:
         name = self.names.get(type(node))
         if name is None:
-            name = self.names[type(node)] = node.name()
+            name = self.names[type(node)] = node.name().rpartition("::")[2]
         return name
 
     def number(self, node: Node) -> int:
@@ -196,6 +196,8 @@ class Seen:
         """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
         rows: list[Any] = []
         holds = []
+        if node.saved and isinstance(node.saved[0], Node):  # of a CopySlices: what its function has saved
+            node = node.saved[0]
         names = type(node).saves
         for i, kept in enumerate(node.saved or ()):
             if kept is None:
