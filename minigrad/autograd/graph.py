@@ -138,6 +138,7 @@ class Node:
                 setattr(cls, f"_saved_{name}", property(functools.partial(constant_of, index=index)))
 
     op: ClassVar[str] = ""
+    requires_grad: ClassVar[bool] = True  # of every node that there is
 
     def name(self) -> str:
         """The node's name, for instance `MulBackward0`."""
@@ -231,8 +232,8 @@ setattr(Node, "__abstractmethods__", ABSTRACT)  # noqa: B010 (mypy knows it of c
 
 
 def constant_of(node: Node, index: int) -> Any:
-    """One of the further arguments of a formula: what `node._saved_dim` and its like give."""
-    return node.const[index]
+    """One of the further arguments of a formula: what `node._saved_dim` and its like give. A scale of 1 is not kept."""
+    return node.const[index] if index < len(node.const) else 1
 
 
 class AccumulateGrad(Node, number=None):

@@ -83,6 +83,7 @@ class Addmm(Node):
 
     __slots__ = ()
     saves = ("mat1", "mat2")
+    constants = ("beta", "alpha")
 
     @staticmethod
     def forward(bias: Tensor, a: Tensor, b: Tensor, scales: tuple[float, ...] = ()) -> Tensor:
@@ -214,6 +215,7 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
     """Of the row that a vector became in a product; not a view."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:

@@ -28,6 +28,7 @@ NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not suppo
 
 class Add(Node):
     __slots__ = ()
+    constants = ("alpha",)
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
@@ -47,6 +48,7 @@ class Add(Node):
 
 class Sub(Node):
     __slots__ = ()
+    constants = ("alpha",)
 
     @staticmethod
     def forward(a: Tensor, b: Operand) -> Any:
@@ -75,6 +77,7 @@ class AddScaled(Node, name="Add"):
     """`add` with `alpha`."""
 
     __slots__ = ()
+    constants = ("alpha",)
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
@@ -89,6 +92,7 @@ class SubScaled(Node, name="Sub"):
     """`sub` with `alpha`."""
 
     __slots__ = ()
+    constants = ("alpha",)
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
@@ -103,6 +107,7 @@ class Rsub(Node, number=1):
     """A number minus a tensor."""
 
     __slots__ = ()
+    constants = ("alpha",)
 
     @staticmethod
     def forward(a: Tensor, c: Operand) -> Any:
@@ -124,7 +129,7 @@ class Mul(Node):
         x = a.array
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
-            return b if b is NotImplemented else record2(MulNumber, x * b, a, NUMBER, (b,))
+            return b if b is NotImplemented else record2(MulNumber, x * b, a, NUMBER, (None, b))
         y = b.array
         saved = a if b._requires_grad else None, b if a._requires_grad else None
         if x.shape == y.shape and x.dtype is y.dtype:
@@ -140,10 +145,10 @@ class MulNumber(Node, name="Mul"):
     """A tensor times a number, which has no edge."""
 
     __slots__ = ()
-    saves = ("other",)
+    saves = ("self", "other")  # never the tensor: the number wants no gradient
     arrays = arrays_of_results
 
-    def backward(self, xp: Any, g: Any, c: float) -> Grads:
+    def backward(self, xp: Any, g: Any, a: None, c: float) -> Grads:
         return g * c, None
 
 
@@ -158,7 +163,7 @@ class Div(Node):
             x = x.astype(FLOAT32) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
-            return b if b is NotImplemented else record2(DivNumber, x / b, a, NUMBER, (b,))
+            return b if b is NotImplemented else record2(DivNumber, x / b, a, NUMBER, (None, b))
         y = b.array
         saved = a if b._requires_grad else None, b
         if x.shape == y.shape and x.dtype is y.dtype:
@@ -174,10 +179,10 @@ class DivNumber(Node, name="Div"):
     """A tensor over a number, which has no edge."""
 
     __slots__ = ()
-    saves = ("other",)
+    saves = ("self", "other")  # never the tensor: the number wants no gradient
     arrays = arrays_of_results
 
-    def backward(self, xp: Any, g: Any, c: float) -> Grads:
+    def backward(self, xp: Any, g: Any, a: None, c: float) -> Grads:
         return g / c, None
 
 

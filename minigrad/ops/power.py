@@ -20,6 +20,7 @@ class Pow(Node):
 
     __slots__ = ()
     saves = ("self",)
+    constants = ("exponent",)
 
     @staticmethod
     def forward(a: Tensor, n: float) -> Any:
@@ -60,6 +61,7 @@ class PowScalar(Node, name="Pow", number=2):
 
     __slots__ = ()
     saves = ("exponent", "result")
+    constants = ("self",)
 
     @staticmethod
     def forward(b: Tensor, c: float) -> Any:

@@ -52,6 +52,7 @@ class Sum(Node):
     """Over all dimensions."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, dtype: Any = None) -> Tensor:
@@ -67,6 +68,7 @@ class SumDim(Node, name="Sum", number=1):
     """Over some dimensions."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
@@ -84,6 +86,7 @@ class Mean(Node):
     """Over all dimensions."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes", "self_sym_numel")
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
@@ -98,6 +101,7 @@ class MeanDim(Node, name="Mean", number=1):
     """Over some dimensions."""
 
     __slots__ = ()
+    constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
@@ -117,6 +121,7 @@ class LinalgVectorNorm(Node):
 
     __slots__ = ()
     saves = ("self", "result")
+    constants = ("ord",)
 
     @staticmethod
     def forward(a: Tensor, p: float, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:

@@ -1,0 +1,79 @@
+"""What nodes show of what they saved, `_saved_*`: the same names and values in both libraries, but for a list of names.
+
+The principle: minigrad shows under PyTorch's name what its own formula uses. Where PyTorch saves more than that, or
+other numbers that say the same, the name is in the list.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import minigrad
+from tests.parity.cases import CASES
+from tests.parity.compare import arrays_of, leaves_of, outputs_of
+
+pytestmark = pytest.mark.torch
+
+# By node: the names that PyTorch shows and minigrad does not.
+MISSING = {
+    "AddmmBackward0": {"mat1_sym_sizes", "mat1_sym_strides", "mat2_sym_sizes", "mat2_sym_strides"},
+    "ExpandBackward0": {"self_sym_sizes"},
+    "IndexBackward0": {"indices", "self_sym_sizes"},
+    "LinalgVectorNormBackward0": {"dim", "keepdim"},
+    "MeanBackward1": {"dim", "keepdim", "self_sym_numel"},
+    "MmBackward0": {"mat2_sym_sizes", "mat2_sym_strides", "self_sym_sizes", "self_sym_strides"},
+    "MseLossBackward0": {"reduction"},
+    "PermuteBackward0": {"dims"},
+    "SelectBackward0": {"dim", "index"},
+    "SliceBackward0": {"dim", "end", "start", "step"},
+    "SplitBackward0": {"self_sym_sizes", "split_size"},
+    "SplitWithSizesBackward0": {"self_sym_sizes", "split_sizes"},
+    "SqueezeBackward1": {"dim"},
+    "SqueezeBackward4": {"dim"},
+    "SumBackward1": {"dim", "keepdim"},
+    "UnsqueezeBackward0": {"dim"},
+}
+
+
+def shown(lib, name):
+    """By node of a case, in the order of a walk: its name and what it shows."""
+    call, inputs = CASES[name]
+    found, seen = [], set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outputs = outputs_of(call(lib, *leaves_of(lib, inputs, arrays_of(inputs, "float32", 0))))
+    queue = [y.grad_fn for y in outputs if y.grad_fn is not None]
+    for node in queue:
+        if node not in seen:
+            seen.add(node)
+            queue += [n for n, _ in node.next_functions if n is not None]
+            found.append((node.name(), {key.removeprefix("_saved_"): told(lib, getattr(node, key))
+                                        for key in dir(node) if key.startswith("_saved_")},
+                          {key.removeprefix("_raw_saved_") for key in dir(node) if key.startswith("_raw_saved_")}))
+    return found
+
+
+def told(lib, value):
+    """A value without its library; a dimension that counts from the end is a very large number in PyTorch."""
+    if isinstance(value, lib.Tensor):
+        return "tensor", tuple(value.shape), str(value.dtype).split(".")[-1], value.requires_grad
+    return "from the end" if isinstance(value, int) and value > 2**63 else value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names_and_values(torch, name):
+    for (node, ours, our_handles), (same, theirs, their_handles) in zip(shown(minigrad, name), shown(torch, name),
+                                                                        strict=True):
+        assert node == same
+        assert set(theirs) - set(ours) == MISSING.get(node, set()) & set(theirs)
+        assert set(ours) <= set(theirs)
+        assert our_handles == their_handles - MISSING.get(node, set())
+        assert {key: value for key, value in ours.items() if theirs[key] != "from the end"} == {
+            key: theirs[key] for key in ours if theirs[key] != "from the end"}
+
+
+def test_the_list_is_of_nodes_that_there_are(torch):
+    nodes = {node for name in CASES for node, _, _ in shown(torch, name)}
+    assert set(MISSING) <= nodes
