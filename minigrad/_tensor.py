@@ -18,7 +18,7 @@ import numpy as np
 
 from minigrad._device import CPU, device
 from minigrad._dtype import Size, dtype, from_numpy_dtype
-from minigrad._tensor_errors import DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, TO_SCALAR, check_data, check_grad
+from minigrad._tensor_errors import DETACH_IT, DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, TO_SCALAR, check_data, check_grad
 from minigrad._tensor_str import tensor_repr
 from minigrad._warnings import warn_once
 from minigrad.autograd import _api
@@ -65,14 +65,13 @@ class Tensor:
     def requires_grad(self, on: bool) -> None:
         if not isinstance(on, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if not on and not self.is_leaf:
-            raise RuntimeError(NOT_A_LEAF)
+        if not self.is_leaf:
+            raise RuntimeError(NOT_A_LEAF if on else NOT_A_LEAF + DETACH_IT)
         if on and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if on and self.is_inference() and not LOCAL.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        if self.is_leaf:
-            require_grad(self, on)
+        require_grad(self, on)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return this tensor."""
@@ -81,7 +80,8 @@ class Tensor:
                             f"{type(requires_grad).__name__}")
         if requires_grad and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        self.requires_grad = requires_grad
+        if self.is_leaf or not requires_grad:
+            self.requires_grad = requires_grad
         return self
 
     @property
@@ -303,10 +303,10 @@ class Tensor:
         return int(self._number())
 
     def _number(self, warn: bool = False) -> Any:
-        if self.array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
         if warn and self._requires_grad:
             warn_once(TO_SCALAR, stacklevel=4)
+        if self.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return self.array.item()
 
     def __index__(self) -> int:

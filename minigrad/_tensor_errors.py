@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad", "kind_of"]
+__all__ = ["DETACH_IT", "DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad",
+           "kind_of"]
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
@@ -18,8 +19,8 @@ NON_LEAF_GRAD = (
     "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
     "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
 )
-NOT_A_LEAF = (
-    "you can only change requires_grad flags of leaf variables."
+NOT_A_LEAF = "you can only change requires_grad flags of leaf variables."
+DETACH_IT = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
 )
@@ -27,6 +28,11 @@ TO_SCALAR = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first."
 )
+
+
+# what C++ calls the dtypes
+IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "unsigned char",
+        "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool"}
 
 
 def kind_of(value: Any) -> str:
@@ -57,9 +63,8 @@ def check_grad(tensor: Any, new: Any) -> None:
     if new is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     if new.array.dtype != tensor.array.dtype:
-        scalar_type = {"float32": "float", "float64": "double"}.get(new.dtype.name, new.dtype.name)
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{scalar_type}' to a tensor with grad_dtype "
+            f"attempting to assign a gradient with dtype '{IN_C[new.dtype.name]}' to a tensor with grad_dtype "
             f"'{tensor.dtype.type_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
             "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
             "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "

@@ -17,7 +17,7 @@ from minigrad.autograd import saved
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import CALL, AccumulateGrad, Node, hooks_at
 from minigrad.autograd.graph_task import GraphTask
-from minigrad.autograd.hooks import HookDict, NodeHooks, checked, checked_tuple
+from minigrad.autograd.hooks import HookDict, NodeHooks, call_post_accumulate, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
 
 __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
@@ -136,7 +136,7 @@ def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
             observer.accumulate(leaf, grad)
     if rare is not None and rare.post_accumulate:
         for hook in list(rare.post_accumulate.values()):
-            hook(leaf)
+            call_post_accumulate(hook, leaf)
             if observer is not None:
                 observer.hook(leaf, "post_accumulate", hook, [grad], leaf)
     if accumulator is not None and accumulator.post:
@@ -223,7 +223,7 @@ def call(node: Node, given: tuple[Any, ...]) -> Any:
     if isinstance(node, AccumulateGrad):
         accumulate(node.variable, grads[0], False, task.first_order)
         for hook in list((node.variable._rare.post_accumulate or {}).values()):
-            hook(node.variable)
+            call_post_accumulate(hook, node.variable)
         if task.observer is not None:
             task.observer.call(node.variable, grads, ())
         return ()

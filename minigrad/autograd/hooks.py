@@ -67,19 +67,24 @@ class NodeHooks:
         self.post = HookDict()
 
 
+def name_of(hook: Hook) -> str:
+    """What PyTorch calls a hook in its errors."""
+    return getattr(hook, "__name__", "<unknown>")
+
+
 def checked(given: Any, grad: Any, hook: Hook) -> Any:
     """What a hook gave in place of `grad` (None: `grad` stays), or PyTorch's error about it."""
     if given is None:
         return grad
     if not hasattr(given, "_version_counter"):
         raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
-    name = getattr(hook, "__name__", type(hook).__name__)
     if grad is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if given.array.dtype != grad.array.dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {grad.type()} got {given.type()})")
+        raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {grad.type()} got "
+                           f"{given.type()})")
     if given.array.shape != grad.array.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
+        raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value")
     return given
 
 
@@ -90,7 +95,14 @@ def checked_tuple(given: Any, grads: tuple[Any, ...], hook: Hook) -> tuple[Any, 
     if not isinstance(given, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
     if len(given) != len(grads):
-        name = getattr(hook, "__name__", type(hook).__name__)
-        raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(given)}, but "
+        raise RuntimeError(f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(given)}, but "
                            f"expected {len(grads)})")
     return tuple([None if new is None else checked(new, old, hook) for new, old in zip(given, grads, strict=True)])
+
+
+def call_post_accumulate(hook: Hook, leaf: Any) -> None:
+    """Call a post-accumulate hook, which returns nothing: PyTorch's error else."""
+    given = hook(leaf)
+    if given is not None:
+        checked(given, leaf, hook)
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")

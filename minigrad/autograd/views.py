@@ -233,9 +233,10 @@ def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:
 
 def require_grad(base: Any, on: bool = True) -> None:
     """Set `requires_grad` of a tensor, and of those of its views that were taken while it did not require grad."""
-    base._requires_grad = on
-    if base._rare is not None and base._rare.view is not None:
-        base._rare.view.own = on and base._rare.view.grad_fn is None
+    view = None if base._rare is None else base._rare.view
+    base._requires_grad = on or (view is not None and view.base._requires_grad)
+    if view is not None:
+        view.own = on and view.grad_fn is None
     counter = base._version_counter
     if counter is not None and counter.views is not None:
         for tensor in counter.views:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad._warnings import warn_once
 from minigrad.ops import (
     compare,
     copy,
@@ -65,13 +66,30 @@ IN_PLACE = ("abs_", "add_", "copy_", "div_", "exp_", "fill_", "mul_", "neg_", "p
             "sub_", "tanh_", "zero_")
 
 
+OF_A_NUMBER = "Tensor.{} is deprecated on 0-D tensors. This function is the identity in these cases."
+NOT_OF_A_MATRIX = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+    "1, -1, -1))` to reverse the dimensions of a tensor."
+)
+
+
 def transposed(self: Tensor) -> Tensor:
     """The tensor with its dimensions reversed."""
+    if self.array.ndim == 0:
+        warn_once(OF_A_NUMBER.format("T"))
+    elif self.array.ndim != 2:
+        warn_once(NOT_OF_A_MATRIX)
     return shape.Permute.forward(self, tuple(range(self.array.ndim))[::-1])
 
 
 def matrix_transposed(self: Tensor) -> Tensor:
     """The tensor with its last two dimensions swapped."""
+    if self.array.ndim == 0:
+        warn_once(OF_A_NUMBER.format("mT"))
+        return self
+    if self.array.ndim == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return shape.Transpose.forward(self, -2, -1)
 
 
