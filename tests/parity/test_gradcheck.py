@@ -80,6 +80,36 @@ def growing(m):
     return lambda a: m.cat([a, a]) if m.any(a > data(m, 2)) else a
 
 
+def hooked(hook):
+    """The identity, its gradient as a hook leaves it."""
+    def func(x):
+        y = x.clone()
+        y.register_hook(hook)
+        return y
+
+    return func
+
+
+def refusing(g):
+    """A hook that cannot do without a gradient."""
+    if g is None:
+        raise RuntimeError("x is undefined")
+
+
+def jittered(m, jitter):
+    """The double; its derivative differs a little each time."""
+    class Jitter(m.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * (1 + m.rand_like(g) * jitter)
+
+    return Jitter.apply
+
+
 UNMATERIALIZED = {"setup": lambda ctx: ctx.set_materialize_grads(False)}
 CASES = {  # the function and its inputs
     "right": lambda m: (lambda a: a.exp(), data(m, 2, 3)),
@@ -139,6 +169,12 @@ CASES = {  # the function and its inputs
     "one of two is undefined": lambda m: (two(m, lambda g, h: (0 if g is None else 2 * g) + (0 if h is None else 3 * h)
                                               if g is not None or h is not None else None, False), data(m, 2)),
     "second of two wrong": lambda m: (two(m, lambda g, h: 2 * g + h), data(m, 2)),
+    "no output": lambda m: (lambda a: (), data(m, 2)),
+    "hook adds": lambda m: (hooked(lambda g: g + 0.01), data(m, 2)),
+    "hook adds a little": lambda m: (hooked(lambda g: g + 1e-6), data(m, 2)),
+    "hook refuses None": lambda m: (hooked(refusing), data(m, 2)),
+    "hook makes something of None": lambda m: (hooked(lambda g: m.ones(2).double() if g is None else g), data(m, 2)),
+    "jitter": lambda m: (m.manual_seed(1), (jittered(m, 1e-9), data(m, 2)))[1],
     "forward of a Function": lambda m: (function(m, lambda g, x: g * x.cos(), lambda x: x.sin()), data(m, 2, 2)),
 }
 OPTIONS = (
@@ -146,7 +182,7 @@ OPTIONS = (
     {"nondet_tol": 10.0}, {"eps": 1e-3, "atol": 0.1}, {"rtol": 1.0, "atol": 1.0}, {"check_grad_dtypes": True},
 )
 # Of these PyTorch's `gradgradcheck` calls the function without its inputs, ours says that no output requires grad.
-NO_OUTPUT = {"constant", "not constant", "only integers out", "integers that change", "bools out"}
+NO_OUTPUT = {"constant", "not constant", "only integers out", "integers that change", "bools out", "no output"}
 
 
 def outcome(m, which, case, *given, **options):
@@ -184,7 +220,8 @@ def test_gradgradcheck(torch, case, fast):
         sides = []
         for m in (minigrad, torch):
             m.manual_seed(7)
-            sides.append((outcome(m, "gradgradcheck", case, fast_mode=fast, **options), m.rand(1).item()))
+            verdict = outcome(m, "gradgradcheck", case, fast_mode=fast, **options)
+            sides.append((verdict, verdict[0] == "True" and m.rand(1).item()))
         assert sides[0] == sides[1], options
 
 
