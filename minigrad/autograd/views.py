@@ -83,9 +83,8 @@ class Geometry:
         return xp.reshape(xp.scatter(xp.reshape(part, (-1,)), self.index, (math.prod(self.base),)), self.base)
 
     def replaced(self, xp: Any, x: Any, part: Any) -> Any:
-        """Something of the base's shape with the view's part (None: zeros) in the place of its own."""
-        flat = 0 if part is None else xp.reshape(part, (-1,))
-        return xp.reshape(xp.put(xp.reshape(x, (-1,)), self.index, flat), self.base)
+        """Something of the base's shape with the view's part in the place of its own."""
+        return xp.reshape(xp.put(xp.reshape(x, (-1,)), self.index, xp.reshape(part, (-1,))), self.base)
 
 
 def geometry_of(tensor: Any) -> Geometry:

@@ -62,8 +62,8 @@ POINTWISE = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "rec
              "sin", "sqrt", "square", "sub", "tanh")
 COMPARE = ("allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_and",
            "logical_not", "logical_or", "lt", "ne")
-IN_PLACE = ("abs_", "add_", "copy_", "div_", "exp_", "fill_", "mul_", "neg_", "pow_", "relu_", "sigmoid_", "sqrt_",
-            "sub_", "tanh_", "zero_")
+IN_PLACE = ("abs_", "add_", "copy_", "cos_", "div_", "exp_", "fill_", "log_", "mul_", "neg_", "pow_", "reciprocal_",
+            "relu_", "sigmoid_", "sign_", "sin_", "sqrt_", "square_", "sub_", "tanh_", "zero_")
 
 
 OF_A_NUMBER = "Tensor.{} is deprecated on 0-D tensors. This function is the identity in these cases."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,36 +98,27 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
     return in_place(Copy.forward, self, src)
 
 
-def neg_(self: Tensor) -> Tensor:
-    """`self = -self`, in place."""
-    return in_place(pointwise.Neg.forward, self)
+def _unary(forward: Callable[[Tensor], Tensor], name: str) -> Callable[[Tensor], Tensor]:
+    """The in-place method of an op of one tensor."""
+
+    def method(self: Tensor) -> Tensor:
+        return in_place(forward, self)
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"`{name}`, in place."
+    return method
 
 
-def exp_(self: Tensor) -> Tensor:
-    """`exp`, in place."""
-    return in_place(pointwise.Exp.forward, self)
-
-
-def sqrt_(self: Tensor) -> Tensor:
-    """`sqrt`, in place."""
-    return in_place(pointwise.Sqrt.forward, self)
-
-
-def abs_(self: Tensor) -> Tensor:
-    """`abs`, in place."""
-    return in_place(pointwise.Abs.forward, self)
-
-
-def relu_(self: Tensor) -> Tensor:
-    """`relu`, in place."""
-    return in_place(Relu.forward, self)
-
-
-def sigmoid_(self: Tensor) -> Tensor:
-    """`sigmoid`, in place."""
-    return in_place(Sigmoid.forward, self)
-
-
-def tanh_(self: Tensor) -> Tensor:
-    """`tanh`, in place."""
-    return in_place(Tanh.forward, self)
+abs_ = _unary(pointwise.Abs.forward, "abs")
+cos_ = _unary(pointwise.Cos.forward, "cos")
+exp_ = _unary(pointwise.Exp.forward, "exp")
+log_ = _unary(pointwise.Log.forward, "log")
+neg_ = _unary(pointwise.Neg.forward, "neg")
+reciprocal_ = _unary(functions.reciprocal, "reciprocal")
+relu_ = _unary(Relu.forward, "relu")
+sigmoid_ = _unary(Sigmoid.forward, "sigmoid")
+sign_ = _unary(pointwise.Sign.forward, "sign")
+sin_ = _unary(pointwise.Sin.forward, "sin")
+sqrt_ = _unary(pointwise.Sqrt.forward, "sqrt")
+square_ = _unary(functions.square, "square")
+tanh_ = _unary(Tanh.forward, "tanh")
