@@ -353,9 +353,9 @@ def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> T
     return made
 
 
-def alias(tensor: Tensor) -> Tensor:
+def alias(tensor: Tensor, cls: type[Any] = Tensor) -> Tensor:
     """A leaf that looks at the same memory; one of inference mode if `tensor` is, wherever it is made."""
-    made = plain(owned(tensor))
+    made = plain(owned(tensor), cls=cls)
     inference = tensor.is_inference()
     if inference != LOCAL.inference:
         extras_of(made).inference = inference

@@ -154,6 +154,7 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
         elif old is None:
             leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
         else:
+            saved.refuse_outside(old)
             if type(old.array) is not ndarray:
                 old.array = old.array + grad
             elif old.array.flags.writeable:

@@ -20,7 +20,7 @@ from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import derivatives
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, next_sequence_nr
-from minigrad.autograd.saved import FREED, WRITTEN_OUTSIDE, WRITTEN_TWICE, VersionCounter, counter_of
+from minigrad.autograd.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of, refuse_outside
 from minigrad.autograd.views import (
     edge_of,
     geometry_of,
@@ -91,8 +91,7 @@ def result_op(forward: Callable[..., Tensor]) -> str:
 
 def check_inplace(x: Tensor, requires_grad: bool) -> None:
     """PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: of any of its inputs."""
-    if x._rare is not None and x._rare.inference and not LOCAL.inference:
-        raise RuntimeError(WRITTEN_OUTSIDE)
+    refuse_outside(x)
     if not (requires_grad and LOCAL.recording):
         return
     base = x._base

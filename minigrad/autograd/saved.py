@@ -22,6 +22,7 @@ import numpy as np
 
 from minigrad._dtype import from_numpy_dtype
 from minigrad.autograd.anomaly_mode import ANOMALY
+from minigrad.autograd.grad_mode import LOCAL
 
 __all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
 
@@ -150,6 +151,12 @@ def refuse_inference(saved: tuple[Any, ...]) -> None:
     """PyTorch's error for a tensor of inference mode among what is saved."""
     if any(s._rare is not None and s._rare.inference for s in saved if is_tensor(s)):
         raise RuntimeError(INFERENCE)
+
+
+def refuse_outside(written: Any) -> None:
+    """PyTorch's error for a tensor of inference mode that is written to in normal mode."""
+    if written._rare is not None and written._rare.inference and not LOCAL.inference:
+        raise RuntimeError(WRITTEN_OUTSIDE)
 
 
 def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
