@@ -6,7 +6,7 @@ input and a column per element of the output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd._gradcheck_texts import PERTURBED
 from minigrad.autograd.functional import units
 
-__all__ = ["analytical", "as_tuple", "by_units", "difference", "numerical"]
+__all__ = ["analytical", "as_tuple", "difference", "numerical", "unit_vectors"]
 
 Tensors = tuple[Tensor, ...]
 
@@ -64,17 +64,16 @@ def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, output
     return [plain(jacobian) for jacobian in made.values()]
 
 
-def analytical(output: Tensor, inputs: Tensors, vectors: Iterable[Tensor]) -> list[Tensor]:
+def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> list[Tensor]:
     """The Jacobians of `output` by each input, times each of these vectors: a backward pass per column."""
-    given = list(vectors)
-    made = [np.zeros((x.numel(), len(given)), x.array.dtype) for x in inputs]
-    for column, v in enumerate(given):
+    made = [np.zeros((x.numel(), len(vectors)), x.array.dtype) for x in inputs]
+    for column, v in enumerate(vectors):
         for jacobian, g in zip(made, grad(output, inputs, v, retain_graph=True, allow_unused=True), strict=True):
             if g is not None:
                 jacobian[:, column] = g.array.reshape(-1)
     return [plain(jacobian) for jacobian in made]
 
 
-def by_units(output: Tensor, inputs: Tensors) -> list[Tensor]:
-    """The whole Jacobians, by unit vectors."""
-    return analytical(output, inputs, [unit for unit, in units((output,))])
+def unit_vectors(output: Tensor) -> list[Tensor]:
+    """What `analytical` has to multiply with to give the whole Jacobian."""
+    return [unit for unit, in units((output,))]
