@@ -26,7 +26,8 @@ TOOLS = {
     "floors": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
 }
 TESTS = {
-    "unit": ["tests/unit", "tests/widgets", "tests/test_house.py", "tests/test_readme.py", "tests/test_runner.py"],
+    "unit": ["tests/unit", "tests/widgets",
+             "tests/test_docs.py", "tests/test_house.py", "tests/test_readme.py", "tests/test_runner.py"],
     "parity": ["tests/parity"],
     "frontend": ["tests/frontend"],
     "lessons": ["tests/lessons"],
