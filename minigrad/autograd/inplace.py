@@ -78,8 +78,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         save_written(node, x, result.array, counter)
         rebase_history(x, node)
     if observer is not None:
-        made = node if node is None or x._base is None else x._base.grad_fn
-        observer.forward(result_op(forward), made, (x, *[a for a in args if isinstance(a, Tensor)]), (x,))
+        written = x if x._base is None else x._base
+        observer.forward(result_op(forward), None if node is None else written.grad_fn,
+                         (x, *[a for a in args if isinstance(a, Tensor)]), (written,))
         observer.version(x)
     return x
 
