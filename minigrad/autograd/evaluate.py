@@ -19,6 +19,7 @@ from minigrad.autograd.graph import CALL, AccumulateGrad, Node, hooks_at
 from minigrad.autograd.graph_task import GraphTask
 from minigrad.autograd.hooks import HookDict, NodeHooks, call_post_accumulate, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
+from minigrad.autograd.views import repeats
 
 __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
 
@@ -132,7 +133,7 @@ def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
         (grad,), own = call_pre_hooks(task, leaf, accumulator, [grad]), False
     if grad is not None:
         accumulate(leaf, grad, own, task.first_order)
-        if observer is not None:
+        if observer is not None and leaf._requires_grad:
             observer.accumulate(leaf, grad)
     if rare is not None and rare.post_accumulate:
         for hook in list(rare.post_accumulate.values()):
@@ -144,8 +145,11 @@ def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
 
 
 def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
-    """Add a gradient to `leaf.grad`: in place in a first-order pass, by a recorded op otherwise."""
-    if grad is None:
+    """Add a gradient to `leaf.grad`: in place in a first-order pass, by a recorded op otherwise.
+
+    A leaf that has ceased to require grad gets none.
+    """
+    if grad is None or not leaf._requires_grad:
         return
     with ACCUMULATING:
         old = leaf._grad
@@ -155,13 +159,16 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
         else:
             saved.refuse_outside(old)
+            counter = saved.counter_of(old)
+            if counter.before_write is not None:
+                counter.before_write()
             if type(old.array) is not ndarray:
                 old.array = old.array + grad
-            elif old.array.flags.writeable:
+            elif not repeats(old.array):
                 old.array += grad
             else:
                 raise RuntimeError(saved.WRITTEN_TWICE)
-            saved.counter_of(old).value += 1
+            counter.value += 1
 
 
 def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:

@@ -241,6 +241,12 @@ VERSIONS = {
     "second pass": lambda m: (x := leaf(m, 4), z := x * 1, g := m.autograd.grad(z.log().sum(), z, create_graph=True)[0],
                               z.detach().add_(1), g.sum().backward()),
     "a view of a Function": lambda m: changed(m, lambda z: ((v := root(m, z)[:2]).log(), v), lambda t: t.add_(1)),
+    "a leaf, required no more": lambda m: (x := leaf(m, 2), w := leaf(m, 2), y := x * w, x.requires_grad_(False),
+                                           y.sum().backward(), x.grad, w.grad)[4:],
+    "a leaf, detached": lambda m: (x := leaf(m, 2), w := leaf(m, 2), y := x * w, x.detach_(), y.grad_fn._saved_self,
+                                   y.sum().backward(), x.grad, w.grad)[4:],
+    "an accumulator, required no more": lambda m: (x := leaf(m, 2), y := x * 2, x.requires_grad_(False),
+                                                   y.grad_fn.next_functions[0][0](m.ones(2)), x.grad)[3:],
     "a saved leaf, required later": lambda m: (w := m.ones(2), x := leaf(m, 2), y := x * w, w.requires_grad_(),
                                                y.grad_fn._saved_other is w, y.sum().backward(), w.grad)[4:],
 }
