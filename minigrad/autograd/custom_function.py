@@ -54,59 +54,64 @@ READ_ONCE = (
 class FunctionBase(Node, number=None):
     """The node of a custom Function, which is also the ctx that the user's forward and backward share.
 
+    `_recorded`: this call is: grad mode is on, and an input requires grad.
     `to_save`, `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until
-    its outputs are wrapped. `is_tensor`: of each argument; there is one edge, and one of `input_info` (shape and
-    dtype), per tensor. `output_info`: of each output, None for what is no tensor.
+    its outputs are wrapped. `_is_tensor`: of each argument; there is one edge, and one of `_input_info` (shape and
+    dtype), per tensor. `_output_info`: of each output, None for what is no tensor.
     """
 
-    __slots__ = ("__dict__", "cleared", "dirty_tensors", "input_info", "is_tensor", "materialize_grads",
-                 "needs_input_grad", "non_differentiable", "output_info", "outputs", "saved_for_forward", "saved_nrs",
-                 "to_save")
+    __slots__ = ("__dict__", "_cleared", "_input_info", "_is_tensor", "_materialize_non_diff_grads", "_output_info",
+                 "_recorded", "_saved_nrs", "dirty_tensors", "materialize_grads", "needs_input_grad",
+                 "non_differentiable", "outputs", "saved_for_forward", "to_save")
     special = True
     requires_grad = True
     _forward_cls: ClassVar[Any]
-    apply: Any  # calls the user's backward
+    apply: Any  # calls the user's backward,
+    apply_boxed: Any  # and this with a list
 
     to_save: Any
     saved_for_forward: tuple[Any, ...] | None
     dirty_tensors: Any
     non_differentiable: Any
     materialize_grads: bool
-    output_info: list[tuple[tuple[int, ...], Any] | None]
-    saved_nrs: tuple[int, ...]
+    _materialize_non_diff_grads: bool
+    _output_info: list[tuple[tuple[int, ...], Any] | None]
+    _saved_nrs: tuple[int, ...]
 
     def __init__(self, args: tuple[Any, ...]) -> None:
         self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
-        self.materialize_grads, self.cleared = True, False
-        self.is_tensor = [isinstance(a, Tensor) for a in args]
+        self.materialize_grads, self._materialize_non_diff_grads, self._cleared = True, True, False
+        self._is_tensor = [isinstance(a, Tensor) for a in args]
         self.needs_input_grad = tuple([is_tensor and a._requires_grad
-                                       for a, is_tensor in zip(args, self.is_tensor, strict=True)])
-        inputs = [a for a in args if isinstance(a, Tensor)] if self.recorded_now() else []
+                                       for a, is_tensor in zip(args, self._is_tensor, strict=True)])
+        self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
+        inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
         self.next = tuple([edge_of(t) if t._requires_grad else None for t in inputs])
         self.output_nrs = tuple([t._output_nr if t._requires_grad else 0 for t in inputs])
-        self.input_info = [(t.array.shape, t.array.dtype) for t in inputs]
+        self._input_info = [(t.array.shape, t.array.dtype) for t in inputs]
         self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, NodeExtras()
-        self.outputs, self.output_info, self.saved_nrs = 1, [], ()
+        self.outputs, self._output_info, self._saved_nrs = 1, [], ()
         self.sequence_nr = next_sequence_nr()
         if ANOMALY.enabled:
             note(self)
 
     __repr__ = object.__repr__  # with the module, as PyTorch prints it
 
-    def recorded_now(self) -> bool:
-        """Whether this call is recorded: grad mode is on, and an input requires grad."""
-        return LOCAL.grad_enabled and True in self.needs_input_grad
+    def _differentiable(self, output: Tensor) -> bool:
+        """Whether an output of forward gets this node."""
+        return (self._recorded and bool(output.array.dtype.kind == "f")
+                and not among(output, self.non_differentiable))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept; in forward, what `save_for_forward` did."""
-        if self.cleared:
+        if self._cleared:
             raise RuntimeError(READ_ONCE)
         if self.saved_for_forward is not None:
             return self.saved_for_forward
         found = tensors(self)
         if self._forward_cls.clear_saved_tensors_on_access:
-            self.saved, self.cleared = (), True
+            self.saved, self._cleared = (), True
         return found
 
     @property
@@ -121,52 +126,51 @@ class FunctionBase(Node, number=None):
         return saved_tensor_handles(self)
 
     def saved_output_nr(self, index: int) -> int:
-        return self.saved_nrs[index]
+        return self._saved_nrs[index]
 
     def release(self) -> None:
         """Let go of what was saved; to ask for it again raises, even if it was nothing."""
         self.saved = None
 
-    def keep(self, made: Sequence[Any]) -> None:
+    def _keep(self, saved: tuple[Any, ...], made: Sequence[Any]) -> None:
         """Turn what forward wanted to save into saved values: inputs as tensors, outputs as bare data (NOTE 2)."""
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
-        saved = self.to_save or ()
-        self.saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
-        kept = tuple([t.array if id(t) in numbers else t for t in saved])
-        versions = versions_of(kept)
-        for t, nr in zip(saved, self.saved_nrs, strict=True):  # a result that was written to has a counter already
-            if id(t) in numbers and t._version_counter is not None:
+        self._saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
+        self.saved = tuple([t.array if id(t) in numbers else t for t in saved])
+        self.versions = versions_of(self.saved)
+        for t, nr in zip(saved, self._saved_nrs, strict=True):  # a result that was written to has a counter already
+            if t is not None and t._version_counter is not None and id(t) in numbers:
                 self.extras().watched()[nr] = t._version_counter
-                versions = tuple([t._version if s is t else v for s, v in zip(saved, versions, strict=True)])
-        self.saved, self.versions = kept, versions
-        if LOCAL.saved_tensors_hooks and saved:
+                self.versions = tuple([t._version if s is t else v
+                                       for s, v in zip(saved, self.versions, strict=True)])
+        if LOCAL.saved_tensors_hooks:
             pack_all(self, made)
 
     def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the user's backward: always on tensors, with grad mode as in the pass."""
         given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
-                 for g, info in zip(grads, self.output_info, strict=True)]
+                 for g, info in zip(grads, self._output_info, strict=True)]
         with set_grad_enabled(not task.first_order):
-            found = self.apply(*given)
-        results = self.variables(found if isinstance(found, tuple) else (found,))
+            found = self.apply_boxed(given) if self._forward_cls.boxed_grads_call else self.apply(*given)
+        results = self._variables(found if isinstance(found, tuple) else (found,))
         return tuple([task.unwrapped(g) if g is None or edge is None else fitted(self, i, g, task)
                       for i, (edge, g) in enumerate(zip(self.next, results, strict=True))])
 
-    def variables(self, results: tuple[Any, ...]) -> list[Any]:
+    def _variables(self, results: tuple[Any, ...]) -> list[Any]:
         """The gradients that backward returned for tensors: one per argument, a tensor or None."""
-        name, count = self.name(), len(self.is_tensor)
+        name, count = type(self).__name__, len(self._is_tensor)
         if len(results) > count and all(g is None for g in results[count:]):
             results = results[:count]
         if len(results) != count:
             raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got "
                                f"{len(results)})")
-        for i, (g, is_tensor) in enumerate(zip(results, self.is_tensor, strict=True)):
+        for i, (g, is_tensor) in enumerate(zip(results, self._is_tensor, strict=True)):
             if g is not None and not is_tensor:
                 raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
                                    "the corresponding forward input was not a Variable")
             if g is not None and not isinstance(g, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type_name(g)})")
-        return [g for g, is_tensor in zip(results, self.is_tensor, strict=True) if is_tensor]
+        return [g for g, is_tensor in zip(results, self._is_tensor, strict=True) if is_tensor]
 
 
 def type_name(value: Any) -> str:
@@ -178,85 +182,108 @@ def type_name(value: Any) -> str:
 
 def fitted(node: FunctionBase, index: int, grad: Tensor, task: Any) -> Any:
     """A gradient in its input's shape and dtype, if it can be summed to it; PyTorch's error else."""
-    info = node.input_info[index]
+    info = node._input_info[index]
     shape, got = info[0], grad.array.shape
     lead = len(got) - len(shape)
     if lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape)):
-        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} "
-                           f"but expected shape compatible with {list(shape)}")
+        raise RuntimeError(f"Function {type(node).__name__} returned an invalid gradient at index {index} - got "
+                           f"{list(got)} but expected shape compatible with {list(shape)}")
     return sum_to(grad.array, info, WORDS) if task.first_order else sum_to(grad, info, task.xp)
 
 
-def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...], own_setup: bool) -> list[Any]:
+def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:
     """What forward returned, as the caller gets it: with its history, if this call is recorded.
 
     Raises:
         RuntimeError: for what forward marked and should not have. TypeError: for a saved value that is no tensor.
     """
-    recorded = ctx.recorded_now()
-    check_marks(ctx, recorded)
-    inputs, dirty = [a for a in args if isinstance(a, Tensor)], ctx.dirty_tensors or ()
+    check_names(ctx)
+    check_marks(ctx)
+    dirty, ctx.outputs, wanted, made = ctx.dirty_tensors or (), len(outputs), 0, []
     for t in dirty:
         counter_of(t).value += 1
-    held = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())) if own_setup else ()
-    ctx.outputs, made, differentiable = len(outputs), [], 0
     for nr, output in enumerate(outputs):
-        if not isinstance(output, Tensor):
-            made.append(output)
-            continue
-        is_input, modified = among(output, inputs), among(output, dirty)
-        wanted = recorded and output.array.dtype.kind == "f" and not among(output, ctx.non_differentiable or ())
-        differentiable += wanted
-        if is_input and not modified and among(output, held) and (wanted or not output._requires_grad):
-            raise RuntimeError(SAVED_AS_IT_IS)
-        t = (without_history(output, is_input, modified) if not wanted else
-             written(ctx, nr, output, is_input) if modified else made_by(ctx, nr, output, is_input))
-        if t._base is not None and not (is_input and modified):
-            t._rare.view.creation = FUNCTION
-        made.append(t)
-    if differentiable > 1:
-        for t in made:
-            if isinstance(t, Tensor) and t._base is not None:
-                t._rare.view.creation = MANY
-    if not all(among(t, outputs) for t in dirty):
+        info = None
+        if isinstance(output, Tensor):
+            differentiable = ctx._differentiable(output)
+            wanted += differentiable
+            if differentiable or ctx._materialize_non_diff_grads:
+                info = output.array.shape, output.array.dtype
+            output = wrapped(ctx, nr, output, among(output, args), differentiable)
+        made.append(output)
+        ctx._output_info.append(info)
+    if wanted > 1:
+        refuse_writing(made)
+    if dirty and not all(among(t, outputs) for t in dirty):
         raise RuntimeError(DIRTY_NOT_RETURNED)
-    if recorded:
-        ctx.output_info = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else None for t in made]
-        ctx.keep(made)
+    if ctx._recorded and ctx.to_save:
+        ctx._keep(ctx.to_save, made)
     ctx.to_save = ctx.saved_for_forward = ctx.dirty_tensors = ctx.non_differentiable = None
     return made
 
 
-def among(tensor: Any, others: Sequence[Any]) -> bool:
+def among(tensor: Any, others: Sequence[Any] | None) -> bool:
     """Whether it is one of these, itself and not an equal one."""
-    return any(tensor is other for other in others)
+    return others is not None and any(tensor is other for other in others)
 
 
-def check_marks(ctx: FunctionBase, recorded: bool) -> None:
-    """PyTorch's errors for what forward marked, as PyTorch has them: some end before they name what they got."""
+def check_names(ctx: FunctionBase) -> None:
+    """An error for an attribute of ctx that the user set, and that the node needs for itself: it would get lost."""
+    if not (type(ctx.next) is type(ctx.output_nrs) is type(ctx.saved) is tuple and ctx.versions is None
+            and type(ctx.outputs) is type(ctx.sequence_nr) is int and type(ctx.rare) is NodeExtras):
+        raise AttributeError("this attribute of ctx is taken: next, output_nrs, outputs, rare, saved, sequence_nr and "
+                             "versions are the node's, which ctx is; use another name")
+
+
+def check_marks(ctx: FunctionBase) -> None:
+    """PyTorch's errors for what forward marked, word for word: some end before they name what they got."""
+    if ctx.to_save is ctx.non_differentiable is ctx.dirty_tensors is None:
+        return
     for name in ("to_save", "non_differentiable", "dirty_tensors"):
         if not isinstance(getattr(ctx, name) or (), tuple):
             raise RuntimeError(f"autograd internal error: {name} attribute is expected to be a tuple but is ")
     for i, t in enumerate(ctx.to_save or ()):
-        if recorded and t is not None and not isinstance(t, Tensor):
+        if ctx._recorded and t is not None and not isinstance(t, Tensor):
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type_name(t)}")
     for t in ctx.non_differentiable or ():
         if not isinstance(t, Tensor):
-            raise RuntimeError("mark_non_differentiable only accepts variable arguments, but got "
-                               f"\n\nIt got {type_name(t)}.")
+            raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got \n\nIt got "
+                               f"{type_name(t)}.")
     for i, t in enumerate(ctx.dirty_tensors or ()):
         if not isinstance(t, Tensor):
             raise RuntimeError(f"mark_dirty can only accept variables, but argument \n\nArgument {i} is of type "
                                f"{type_name(t)}.")
 
 
-def without_history(output: Tensor, is_input: bool, modified: bool) -> Tensor:
+def refuse_writing(outputs: Sequence[Any]) -> None:
+    """Views that are outputs of a Function with several cannot be written to on record."""
+    for t in outputs:
+        if isinstance(t, Tensor) and t._is_view():
+            t._rare.view.creation = MANY
+
+
+def wrapped(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool, differentiable: bool) -> Tensor:
+    """One output with its history; a view cannot be written to on record."""
+    modified = among(output, ctx.dirty_tensors)
+    if not differentiable:
+        t = without_history(ctx, output, is_input, modified)
+    elif modified:
+        t = written(ctx, nr, output, is_input)
+    else:
+        t = viewed(ctx, output) if is_input else output
+        set_history(t, ctx, nr)
+    if t._is_view() and not (is_input and modified):
+        t._rare.view.creation = FUNCTION
+    return t
+
+
+def without_history(ctx: FunctionBase, output: Tensor, is_input: bool, modified: bool) -> Tensor:
     """An output that no gradient goes through: an input comes back as another tensor, which does not require grad.
 
     A view that forward took requires grad if its base does, as one that is taken inside of `no_grad`.
     """
     if not output._requires_grad:
-        return viewed(output) if is_input and not modified else output
+        return viewed(ctx, output) if is_input and not modified else output
     if is_input:
         return output.detach()
     return output if output._is_view() else output.detach_()
@@ -264,13 +291,14 @@ def without_history(output: Tensor, is_input: bool, modified: bool) -> Tensor:
 
 def written(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool) -> Tensor:
     """An output that forward marked as dirty: an input that it wrote to, and that stays the same tensor."""
+    is_view = output._is_view()
     if output._requires_grad and grad_fn_now(output) is None:
         raise RuntimeError(DIRTY_LEAF)
-    if not is_input and output._is_view():
+    if not is_input and is_view:
         raise RuntimeError(DIRTY_NO_INPUT)
     if not is_input:
-        warnings.warn(DIRTY_NO_INPUT, UserWarning, stacklevel=4)
-    if ctx.outputs > 1 and output._is_view():
+        warnings.warn(DIRTY_NO_INPUT, UserWarning, stacklevel=5)
+    if is_view and ctx.outputs > 1:
         raise RuntimeError(DIRTY_VIEW)
     check_inplace(output, True)
     output._grad = None
@@ -278,15 +306,10 @@ def written(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool) -> Tenso
     return output
 
 
-def made_by(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool) -> Tensor:
-    """An output of the node; an input that forward returned as it is becomes a view of it."""
-    t = viewed(output) if is_input else output
-    set_history(t, ctx, nr)
-    return t
-
-
-def viewed(t: Tensor) -> Tensor:
-    """The same data as another tensor: a view that is taken without grad mode."""
+def viewed(ctx: FunctionBase, t: Tensor) -> Tensor:
+    """An input that forward returned as it is, as another tensor: a view that is taken without grad mode."""
+    if ctx._forward_cls._has_setup() and (among(t, ctx.to_save) or among(t, ctx.saved_for_forward)):
+        raise RuntimeError(SAVED_AS_IT_IS)
     view = plain(owned(t))
     with no_grad():
         share(view, t)

@@ -79,18 +79,28 @@ class BackwardCFunction(FunctionBase, FunctionCtx, number=None):
     __slots__ = ()
 
     def apply(self, *grads: Any) -> Any:
-        """Call the user's `backward` (or `vjp`), by hand: no gradient is checked, no grad mode is set."""
+        """Call the user's `backward` by hand: no gradient is checked, no grad mode is set."""
+        if self._forward_cls.boxed_grads_call:
+            return self.apply_boxed(list(grads))
+        return self._user_backward()(self, *grads)
+
+    def apply_boxed(self, grads: list[Any]) -> Any:
+        """The same for a `backward` that takes one list, and may empty it."""
+        return self._user_backward()(self, grads)
+
+    def _user_backward(self) -> Callable[..., Any]:
+        """`backward`, or `vjp` if that is what the user wrote."""
         cls = self._forward_cls
         own_backward, own_vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
         if own_backward and own_vjp:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
                                "should only implement one of them.")
-        backward = cls.vjp if own_vjp else cls.backward
-        return backward(self, list(grads)) if cls.boxed_grads_call else backward(self, *grads)
+        found: Callable[..., Any] = cls.vjp if own_vjp else cls.backward
+        return found
 
     def __call__(self, *grads: Any, **names: Any) -> Any:
         """An error, as in PyTorch: of all nodes this one cannot be called."""
-        raise TypeError(f"'{self.name()}' object is not callable\n\nCall its apply() with the gradients of the "
+        raise TypeError(f"'{type(self).__name__}' object is not callable\n\nCall its apply() with the gradients of the "
                         "outputs.")
 
 
@@ -157,9 +167,14 @@ class Function(FunctionCtx):
                                   "or set generate_vmap_rule=True.")
 
     @classmethod
+    def _has_setup(cls) -> bool:
+        """Whether there is a `setup_context` of its own, so that `forward` takes no ctx."""
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record one node for it."""
-        own_setup = cls.setup_context is not Function.setup_context
+        own_setup = cls._has_setup()
         if own_setup:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
@@ -177,10 +192,10 @@ class Function(FunctionCtx):
             else:
                 found = cls.forward(ctx, *args)
         dirty = ctx.dirty_tensors or ()
-        made = wrap_outputs(ctx, args, found if isinstance(found, tuple) else (found,), own_setup)
+        made = wrap_outputs(ctx, args, found if isinstance(found, tuple) else (found,))
         if LOCAL.observer is not None:
             inputs, outputs = [a for a in args if isinstance(a, Tensor)], [o for o in made if isinstance(o, Tensor)]
-            LOCAL.observer.forward(cls.__name__, ctx if ctx.next else None, inputs, outputs)
+            LOCAL.observer.forward(cls.__name__, ctx if ctx._recorded else None, inputs, outputs)
             for t in dirty:
                 LOCAL.observer.version(t)
         return tuple(made) if isinstance(found, tuple) else made[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
 from tests.parity.functions import agree, applied, function, last, leaf, module, ran, seen
@@ -143,6 +145,11 @@ VALUES = {
                           clear_saved_tensors_on_access=True),
     "boxed": lambda m: ran(m, backward=lambda ctx, grads: last(grads.append(1), grads.pop(), grads.pop() * 2),
                            boxed_grads_call=True),
+    "boxed, by hand": lambda m: applied(m, backward=lambda ctx, grads: grads, boxed_grads_call=True
+                                        ).grad_fn.apply(1, 2),
+    "boxed, freed": lambda m: last(found := [], ys := applied(
+        m, lambda ctx, x: (x * 2, x * 3), lambda ctx, grads: last(r := weakref.ref(grads[1]), grads.pop(), found.append(
+            r() is None), grads[0]), boxed_grads_call=True), (ys[0] * ys[1]).sum().backward(), found),
     # setup_context
     "setup": lambda m: ran(m, lambda x: x * 2, setup_context=setup),
     "setup sees": lambda m: last(found := [], applied(m, lambda x, n: (x * n, 7), inputs=[leaf(m, 2), 3],
@@ -164,6 +171,9 @@ VALUES = {
     "no zeros": lambda m: last(found := [], ys := applied(m, lambda ctx, x: last(ctx.set_materialize_grads(False),
                                (x * 2, x * 3)), lambda ctx, *g: last(found.append(g), g[0])), ys[0].sum().backward(),
                                found),
+    "no zeros for marked": lambda m: seen(m, lambda ctx, x: last(setattr(ctx, "_materialize_non_diff_grads", False),
+                                          y := x * 3, ctx.mark_non_differentiable(y), (x * 2, y, x.long())),
+                                          look=lambda ctx, *g: g),
     "zeros for one": lambda m: last(found := [], ys := applied(m, lambda ctx, x: (x * 2, x * 3), lambda ctx, *g: last(
         found.append(g), g[0])), ys[0].sum().backward(), found),
     "zeros for None": lambda m: after_none(m, True),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
+
+import minigrad
 
 
 def make(m, forward, backward, setup=None):
@@ -256,3 +260,55 @@ def test_a_function_inside_a_function(m):
     x = m.tensor([1.0, 2.0], requires_grad=True)
     make(m, lambda ctx, x: (ctx.save_for_backward(x), 2 * x * x)[1], backward)(x).sum().backward()
     assert x.grad.tolist() == [4.0, 8.0]
+
+
+@pytest.mark.parametrize("name", ["next", "output_nrs", "outputs", "rare", "saved", "sequence_nr", "versions"])
+def test_a_name_that_the_node_needs_is_refused(name):
+    apply = make(minigrad, lambda ctx, x: (setattr(ctx, name, x), x * 2)[1], lambda ctx, g: g)
+    with pytest.raises(AttributeError, match=f"{name}.* are the node's, which ctx is; use another name"):
+        apply(minigrad.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("name", ["const", "fit", "op", "keep", "name", "shape", "x"])
+def test_any_other_name_is_free(m, name):
+    apply = make(m, lambda ctx, x: (setattr(ctx, name, 3), x * 2)[1], lambda ctx, g: g * getattr(ctx, name))
+    x = m.ones(2, requires_grad=True)
+    apply(x * 1).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_chain_is_run_and_freed_without_recursion(m):
+    apply = make(m, lambda ctx, x: x * 1, lambda ctx, g: g)
+    x = m.ones(1, requires_grad=True)
+    y = x
+    for _ in range(5000):
+        y = apply(y)
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0]
+    del y
+
+
+def test_an_old_class_that_writes_to_its_input(m):
+    class Add(importlib.import_module(f"{m.__name__}.autograd.function").InplaceFunction):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.mark_dirty(a)
+            return a.add_(b), b + 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g, g + h
+
+    a, b = m.zeros(2, 2), m.ones(2, 2, requires_grad=True)
+    c, d = Add.apply(a, b)
+    assert (c is a, type(c.grad_fn) is Add._backward_cls, c.is_leaf) == (True, True, False)
+    (c + d).sum().backward()
+    assert b.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_a_trace_tells_of_what_was_written_to():
+    apply = make(minigrad, lambda ctx, x: (x.mul_(2), ctx.mark_dirty(x), x)[2], lambda ctx, g: g * 2)
+    y = minigrad.ones(2, requires_grad=True) * 1
+    with minigrad.recorder.record() as trace:
+        apply(y)
+    assert [e["version"] for e in trace.events if e["kind"] == "version"][-1] == y._version == 2
