@@ -95,8 +95,8 @@ def note(node: Any) -> None:
     Its leaves get their AccumulateGrad at once, which notes the same.
     """
     node.metadata["traceback_"] = call_lines(sys._getframe(1))
-    if LOCAL.evaluating is not None:
-        node.metadata["parent_"] = LOCAL.evaluating
+    if LOCAL.graph_task is not None and LOCAL.graph_task.node is not None:
+        node.metadata["parent_"] = LOCAL.graph_task.node
     node.next_functions  # noqa: B018 (looking is what makes them)
 
 
@@ -111,7 +111,7 @@ def call_lines(frame: FrameType) -> list[str]:
 # what a pass does
 def watched(node: Any, evaluate: Callable[..., Any], *given: Any) -> Any:
     """`evaluate(*given)`, one node's part of a pass; if it fails or gives a nan, the lines that led there are told."""
-    LOCAL.evaluating = node  # until the next; the pass puts back what was there before
+    LOCAL.graph_task.node = node  # and until the next one: what is added up on the way there belongs to this one
     try:
         found = evaluate(*given)
         if ANOMALY.check_nan:

@@ -48,7 +48,7 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
         task.inputs = () if accumulate else inputs
         task.captured = [None] * len(task.inputs)
     count(task, root)
-    before, evaluating, outer = LOCAL.grad_enabled, LOCAL.evaluating, LOCAL.graph_task
+    before, outer = LOCAL.grad_enabled, LOCAL.graph_task
     switch(create_graph)
     LOCAL.graph_task = task
     try:
@@ -64,7 +64,7 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
         raise
     finally:
         switch(before)
-        LOCAL.evaluating, LOCAL.graph_task = evaluating, outer
+        LOCAL.graph_task = outer
     return [task.wrapped(g) for g in task.captured]
 
 

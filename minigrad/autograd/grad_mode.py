@@ -63,8 +63,9 @@ class ThreadState(threading.local):
     """What is on in this thread.
 
     `grad_enabled` is what a user asks for and reads; `recording` is what an op goes by: off in inference mode too,
-    where PyTorch records nothing even inside of `enable_grad`. `evaluating` is the node that a backward pass is at,
-    which is known in anomaly mode only.
+    where PyTorch records nothing even inside of `enable_grad`. `saved_tensors_hooks`: those that are on, the last one
+    counts; `saved_tensors_hooks_disabled`: what to say where none is allowed. `graph_task`: the backward pass that is
+    running. `observer`: who is told of every step.
     """
 
     grad_enabled: bool = True
@@ -74,7 +75,6 @@ class ThreadState(threading.local):
     saved_tensors_hooks_disabled: str | None = None
     graph_task: Any = None
     observer: Any = None
-    evaluating: Any = None
 
     def __init__(self) -> None:
         self.share = Share()  # each thread comes through here when it first looks

@@ -33,11 +33,12 @@ class GraphTask:
     `needs`: gradients still to come, above zero for nodes, below for leaves, 0 for an AccumulateGrad (its leaf is
     counted), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
     place (NOTE 3); `captures`: for a node or leaf the (output_nr, index) of those `inputs` whose gradients are found
-    there, and go into `captured`; `runs`: the nodes that have a captured one below them, None for all.
+    there, and go into `captured`; `runs`: the nodes that have a captured one below them, None for all; `node`: where
+    the pass is, which is known in anomaly mode only.
     """
 
-    __slots__ = ("__weakref__", "captured", "captures", "due", "first_order", "inputs", "keep", "needs", "observer",
-                 "owned", "pending", "runs", "total", "xp")
+    __slots__ = ("__weakref__", "captured", "captures", "due", "first_order", "inputs", "keep", "needs", "node",
+                 "observer", "owned", "pending", "runs", "total", "xp")
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
         self.first_order = not create_graph
@@ -53,6 +54,7 @@ class GraphTask:
         self.captured: list[Any] = []
         self.runs: set[Any] | None = None
         self.total: Any = None
+        self.node: Node | None = None
 
     def wrapped(self, grad: Any) -> Any:
         """A gradient as a tensor, for user code and for `.grad`."""
