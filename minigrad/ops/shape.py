@@ -213,7 +213,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if shape and first == last:
         return input
-    return reshape(input, (*shape[:first], -1, *shape[last + 1:]) if shape else (1,))
+    return reshape(input, (*shape[:first], math.prod(shape[first:last + 1]), *shape[last + 1:]))
 
 
 def t(input: Tensor) -> Tensor:
