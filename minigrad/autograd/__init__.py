@@ -5,7 +5,13 @@ from minigrad.autograd import observer as _observer  # noqa: F401 -- it register
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
-from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.autograd.grad_mode import (  # noqa: F401 -- the last one is there, and not for everybody
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck",

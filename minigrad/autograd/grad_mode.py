@@ -251,3 +251,24 @@ class inference_mode(_DecoratorContextManager):
 
     def clone(self) -> inference_mode:
         return self.__class__(self.mode)
+
+
+class _unsafe_preserve_version_counter(_DecoratorContextManager):
+    """What is written to these tensors inside goes unnoticed: their versions are put back.
+
+    For one who writes the same values again. Else gradients are wrong, and nothing says so.
+    """
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if hasattr(tensors, "_version_counter") else tensors
+        if not isinstance(self.tensors, tuple):
+            raise AssertionError("Expected tensors to be a tuple")
+        self.prev_versions = tuple([t._version for t in self.tensors])
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        for tensor, version in zip(self.tensors, self.prev_versions, strict=True):
+            if tensor._version_counter is not None:  # else it was never written to
+                tensor._version_counter.value = version

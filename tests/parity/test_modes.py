@@ -197,6 +197,29 @@ def a_generator_that_fails(m):
 
 
 @MODES
+def writes_that_go_unnoticed(m):
+    w, x = m.ones(2), m.ones(2, requires_grad=True)
+    y = x * w
+    with m.autograd._unsafe_preserve_version_counter(w):
+        w.add_(1)
+        inside = w._version
+    with m.autograd._unsafe_preserve_version_counter((w, x)):
+        w[0].add_(1)
+    y.sum().backward()
+    return inside, w._version, x.grad
+
+
+MODES.update({
+    "unnoticed, of a list": lambda m: m.autograd._unsafe_preserve_version_counter([m.ones(1)]),
+    "unnoticed, of a number": lambda m: m.autograd._unsafe_preserve_version_counter((3,)),
+    "unnoticed, never written": lambda m: m.autograd._unsafe_preserve_version_counter(x := m.ones(1)).__exit__() or
+    x._version,
+    "unnoticed, of inference mode": lambda m: m.autograd._unsafe_preserve_version_counter(
+        m.inference_mode()(lambda: m.ones(1))()),
+})
+
+
+@MODES
 def coroutines_run_without_the_mode(m):
     @m.no_grad()
     async def work():
