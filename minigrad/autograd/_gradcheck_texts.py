@@ -103,3 +103,11 @@ NOTE: [How to write vmap-compatible backward formulas]
 in the codebase for an explanation of how to fix this."""
 BATCHED_RAISES = f"While computing batched gradients, got: {{}}\n\n{BATCHED}"
 BATCHED_DIFFERS = f"For output {{}} and input {{}}:\n\n{BATCHED}\n\nGot:\n{{}}\n\nExpected:\n{{}}"
+
+# of what is deprecated
+DEPRECATED = (
+    "`get_{0}_jacobian` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it "
+    "will be removed in a future version of PyTorch. If you have a specific use for this or feature request for this "
+    "to be a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new"
+)
+NOT_ONE = "Expected grad_out to be 1.0. get_{0}_jacobian no longer supports values of grad_out != 1.0."

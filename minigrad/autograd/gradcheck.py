@@ -24,7 +24,8 @@ from minigrad.backends import random as draws
 from minigrad.ops.create import zeros_like
 from minigrad.ops.join import stack
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",
+           "get_numerical_jacobian_wrt_specific_input", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
@@ -119,6 +120,37 @@ def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad
                      masked=masked)
 
 
+def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3,
+                           grad_out: float = 1.0) -> tuple[Tensor, ...]:
+    """The Jacobians of the first output of `fn(inputs)` by differences, by each of `target` (None: of `inputs`).
+
+    Deprecated in PyTorch, like the next one; `numerical` is what both this and `gradcheck` use.
+    """
+    _deprecated("numerical", grad_out)
+    given = as_tuple(inputs)
+    first = as_tuple(fn(given))[0]
+    return tuple([numerical(lambda *args: fn(args), given, x, {0: first}, eps)[0]
+                  for x in _wanted(given if target is None else as_tuple(target))])
+
+
+def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0,
+                            grad_out: float = 1.0) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """The Jacobians of `output` by backward passes; whether a second time gives the same; that sizes and types fit."""
+    _deprecated("analytical", grad_out)
+    first, second = [analytical(output, _wanted(as_tuple(inputs)), unit_vectors(output)) for _ in range(2)]
+    return tuple(first), _alike(first, second, nondet_tol), True, True
+
+
+def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx: int, inputs: Sequence[Any],
+                                              outputs: Sequence[Tensor], eps: float,
+                                              input: Tensor | None = None) -> tuple[Tensor, ...]:
+    """The Jacobians of all floating point outputs of `fn(*inputs)` by one input, by differences."""
+    x = inputs[input_idx] if input is None else input
+    if not x.requires_grad:
+        raise AssertionError("Expected input to have requires_grad=True")
+    return tuple(numerical(fn, inputs, x, _floating(outputs), eps))
+
+
 class Check(NamedTuple):
     """The checks of one call: `found` is what `func` gave for `inputs`."""
 
@@ -142,7 +174,7 @@ class Check(NamedTuple):
 
     def slow(self) -> None:
         """Compare whole Jacobians. Where no output requires grad, differences have to be zero."""
-        outputs = self.outputs or {i: o for i, o in enumerate(self.found) if o.is_floating_point()}
+        outputs = self.outputs or _floating(self.found)
         by_input = [numerical(self.func, self.inputs, x, outputs, self.eps) for x in self.wanted]
         if not self.outputs:
             if any(n.array.any() for row in by_input for n in row):
@@ -183,9 +215,8 @@ class Check(NamedTuple):
     def twice(self, output: Tensor, vectors: Sequence[Tensor]) -> list[Tensor]:
         """`analytical`, which has to give the same a second time."""
         first, second = [analytical(output, self.wanted, vectors) for _ in range(2)]
-        for a, b in zip(first, second, strict=True):
-            if a.numel() and abs(a.array - b.array).max() > self.nondet_tol:
-                raise GradcheckError(texts.NOT_REENTRANT.format(self.nondet_tol))
+        if not _alike(first, second, self.nondet_tol):
+            raise GradcheckError(texts.NOT_REENTRANT.format(self.nondet_tol))
         return first
 
     def batched(self) -> None:
@@ -262,6 +293,20 @@ def _wanted(inputs: Sequence[Any]) -> tuple[Tensor, ...]:
 
 def _differentiable(found: Any) -> tuple[Tensor, ...]:
     return tuple([o for o in as_tuple(found) if o.requires_grad])
+
+
+def _floating(outputs: Sequence[Tensor]) -> dict[int, Tensor]:
+    return {i: o for i, o in enumerate(outputs) if o.is_floating_point()}
+
+
+def _alike(first: Sequence[Tensor], second: Sequence[Tensor], tolerance: float) -> bool:
+    return not any(a.numel() and abs(a.array - b.array).max() > tolerance for a, b in zip(first, second, strict=True))
+
+
+def _deprecated(kind: str, grad_out: float) -> None:
+    warnings.warn(texts.DEPRECATED.format(kind), FutureWarning, stacklevel=3)
+    if grad_out != 1.0:
+        raise ValueError(texts.NOT_ONE.format(kind))
 
 
 def _pulled_zeros(outputs: Sequence[Tensor], inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:

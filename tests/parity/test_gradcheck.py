@@ -259,7 +259,45 @@ def test_where_it_is(torch):
     assert ours.GradcheckError.__mro__[1:] == theirs.GradcheckError.__mro__[1:]
     for m in (minigrad, torch):
         assert callable(m.autograd.gradcheck) and not hasattr(m.autograd, "GradcheckError")
-    assert set(ours.__all__) < set(theirs.__all__)
+    assert set(ours.__all__) == set(theirs.__all__)
+
+
+def two_outputs(a, b):
+    """Of floats and of integers, by a and b."""
+    return a.exp() * b, (a * 0).long(), b * 3
+
+
+JACOBIANS = {
+    "numerical": lambda m, g: g.get_numerical_jacobian(lambda args: two_outputs(*args), (data(m, 2), data(m, 2))),
+    "numerical of one": lambda m, g: g.get_numerical_jacobian(lambda args: args[0] ** 2, data(m, 2, 2), eps=1e-6),
+    "numerical of a target": lambda m, g: (lambda t: g.get_numerical_jacobian(lambda args: args[0] * t, (data(m, 2),),
+                                                                              target=(t,)))(data(m, 2)),
+    "numerical, grad_out": lambda m, g: g.get_numerical_jacobian(lambda args: args[0], (data(m, 2),), grad_out=2.0),
+    "analytical": lambda m, g: (lambda x: g.get_analytical_jacobian((x,), x.exp() * x.sum()))(data(m, 2)),
+    "analytical, not reentrant": lambda m, g: (lambda x: g.get_analytical_jacobian(
+        (x,), function(m, drifting())(x)))(data(m, 2)),
+    "analytical, tolerant": lambda m, g: (lambda x: g.get_analytical_jacobian(
+        (x,), function(m, drifting())(x), nondet_tol=100.0))(data(m, 2)),
+    "analytical, grad_out": lambda m, g: (lambda x: g.get_analytical_jacobian((x,), x * 2, grad_out=0.5))(data(m, 2)),
+    "specific": lambda m, g: (lambda x: g.get_numerical_jacobian_wrt_specific_input(
+        lambda a: (a * 2, a.sum()), 0, (x,), (x * 2, x.sum()), 1e-6))(data(m, 2)),
+    "specific, without grad": lambda m, g: g.get_numerical_jacobian_wrt_specific_input(
+        lambda a: a, 0, (data(m, 2, grad=False),), (), 1e-6),
+}
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_what_is_deprecated(torch, name):
+    sides = []
+    for m in (minigrad, torch):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                found = str(JACOBIANS[name](m, sys.modules[f"{m.__name__}.autograd.gradcheck"]))
+            except (AssertionError, ValueError) as error:
+                found = f"{type(error).__name__}: {error}"
+        sides.append((rounded(found), [(w.category, str(w.message)) for w in heard]))
+    assert sides[0] == sides[1]
 
 
 def test_long_texts(torch):
