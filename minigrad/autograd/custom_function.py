@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import sum_to
-from minigrad.autograd.grad_mode import LOCAL, no_grad, set_grad_enabled
-from minigrad.autograd.graph import Node, NodeExtras, next_sequence_nr
+from minigrad.autograd.extras import NodeExtras
+from minigrad.autograd.grad_mode import LOCAL, no_grad, switch
+from minigrad.autograd.graph import Node, next_sequence_nr
 from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.saved import counter_of, tensors, versions_of
 from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
@@ -147,11 +148,13 @@ class FunctionBase(Node, number=None):
             pack_all(self, made)
 
     def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
-        """Run the user's backward: always on tensors, with grad mode as in the pass."""
+        """Run the user's backward: always on tensors. Grad mode is that of the pass, and is so again afterwards."""
         given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
                  for g, info in zip(grads, self._output_info, strict=True)]
-        with set_grad_enabled(not task.first_order):
-            found = self.apply_boxed(given) if self._forward_cls.boxed_grads_call else self.apply(*given)
+        mode = LOCAL.grad_enabled
+        found = self.apply_boxed(given) if self._forward_cls.boxed_grads_call else self.apply(*given)
+        if LOCAL.grad_enabled is not mode:
+            switch(mode)
         results = self._variables(found if isinstance(found, tuple) else (found,))
         return tuple([task.unwrapped(g) if g is None or edge is None else fitted(self, i, g, task)
                       for i, (edge, g) in enumerate(zip(self.next, results, strict=True))])
@@ -230,7 +233,8 @@ def among(tensor: Any, others: Sequence[Any] | None) -> bool:
 def check_names(ctx: FunctionBase) -> None:
     """An error for an attribute of ctx that the user set, and that the node needs for itself: it would get lost."""
     if not (type(ctx.next) is type(ctx.output_nrs) is type(ctx.saved) is tuple and ctx.versions is None
-            and type(ctx.outputs) is type(ctx.sequence_nr) is int and type(ctx.rare) is NodeExtras):
+            and type(ctx.outputs) is type(ctx.sequence_nr) is int and type(ctx.rare) is NodeExtras
+            and not ctx.saved and ctx.outputs == 1):
         raise AttributeError("this attribute of ctx is taken: next, output_nrs, outputs, rare, saved, sequence_nr and "
                              "versions are the node's, which ctx is; use another name")
 

@@ -165,6 +165,13 @@ PASSES = {
     "once, nobody asks": lambda m: last(x := leaf(m, 2), once := function(
         m, backward=module(m).once_differentiable(lambda ctx, g: g * 2)).apply, m.autograd.grad(
             once(x).sum(), x, create_graph=True)),
+    "once, the graph": lambda m: last(x := leaf(m, 2), y := leaf(m, 2), o := applied(
+        m, lambda ctx, x, k, y: x * y, module(m).once_differentiable(lambda ctx, g: (g, None, g)), [x, 2, y]), g :=
+        m.autograd.grad(o.sum(), x, m.tensor(1.0, requires_grad=True), create_graph=True)[0], g.grad_fn),
+    "which output a saved tensor was": lambda m: last(found := [], ys := applied(
+        m, lambda ctx, x: (x[:1], x[1:]), lambda ctx, *g: m.cat(g), [x := leaf(m, 2)]), applied(
+            m, lambda ctx, y: last(ctx.save_for_backward(y), y * 2), lambda ctx, g: last(found.append(
+                ctx.saved_tensors[0].output_nr), g), [ys[1]]).sum().backward(), (found, x.grad)),
     # passes inside of passes
     "a pass in backward": lambda m: last(x := leaf(m, 2), inner(m, lambda t: t * t)(x).sum().backward(), x.grad),
     "a deep pass": lambda m: last(x := leaf(m, 2), f := lambda t: t * t, f := inner(m, f), g := inner(m, f),

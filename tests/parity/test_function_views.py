@@ -230,3 +230,55 @@ def fails(call):
 @pytest.mark.parametrize("name", VIEWS)
 def test_views(torch, name):
     agree(torch, VIEWS[name])
+
+
+def one(ctx, a, b, view):
+    """One output: a view of an input, or a copy."""
+    return a[:2] if view else a.clone()
+
+
+def two(ctx, a, b, view):
+    """Two of them."""
+    return (a[:2], a[:2] + b[:2]) if view else (a.clone(), a + b)
+
+
+def temporary(ctx, a, b, view):
+    """A view of what only forward knows."""
+    return (a[:2] if view else a).clone()[0]
+
+
+WRITES = {
+    "output": lambda m, a, out: out.add_(1),
+    "input": lambda m, a, out: a.add_(1),
+    "part of the output": lambda m, a, out: out[:1].mul_(2),
+    "input, then output": lambda m, a, out: (a.add_(1), out.mul_(2)),
+    "output inside no_grad": lambda m, a, out: m.no_grad()(lambda: out.mul_(2))(),
+    "nothing": lambda m, a, out: None,
+}
+
+
+def write(m, forward, view, needs, how):
+    """Apply a Function, write to what it took or gave, run backward; all that is to be seen of it."""
+    calls = []
+
+    def backward(ctx, *grads):
+        calls.append(len(grads))
+        return m.ones(4, 2), m.ones(4, 2), None
+
+    leaves = [m.ones(4, 2).requires_grad_(need) for need in needs]
+    a, b = [x * 1 for x in leaves]
+    out = function(m, forward, backward).apply(a, b, view)
+    out = out[0] if isinstance(out, tuple) else out
+    WRITES[how](m, a, out)
+    seen = out, out._is_view(), a, out.grad_fn
+    if out.requires_grad:
+        out.sum().backward()
+    return seen, calls, [x.grad for x in leaves]
+
+
+@pytest.mark.parametrize("how", WRITES)
+@pytest.mark.parametrize("needs", [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("view", [True, False])
+@pytest.mark.parametrize("forward", [one, two, temporary])
+def test_writing_to_what_a_function_took_or_gave(torch, forward, view, needs, how):
+    agree(torch, lambda m: write(m, forward, view, needs, how))
