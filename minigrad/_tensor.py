@@ -22,11 +22,12 @@ from minigrad._tensor_errors import DETACH_IT, DETACH_VIEW, NON_LEAF_GRAD, NOT_A
 from minigrad._tensor_str import tensor_repr
 from minigrad._warnings import warn_once
 from minigrad.autograd import _api
+from minigrad.autograd.extras import extras_of
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node, accumulator_of, extras_of, next_sequence_nr
+from minigrad.autograd.graph import Node, accumulator_of, next_sequence_nr
 from minigrad.autograd.hooks import HookDict, RemovableHandle
 from minigrad.autograd.saved import REGISTRY, VersionCounter, counter_of
-from minigrad.autograd.views import edge_of, grad_fn_of, require_grad
+from minigrad.autograd.views import edge_of, grad_fn_now, grad_fn_of, require_grad
 
 __all__ = ["Tensor", "blank", "owned", "plain"]
 
@@ -87,7 +88,7 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """True unless this tensor is the result of a recorded op."""
-        return self._grad_fn is None and grad_fn_of(self) is None
+        return grad_fn_now(self) is None
 
     @property
     def grad(self) -> Tensor | None:

@@ -3,19 +3,23 @@
 A graph is nodes and edges. A `Node` is one recorded op; `next_functions` are its edges, one per input, each a pair of
 a node and an integer: *which output of that node* the input was. A walk along them ends in an `AccumulateGrad`, one
 per leaf tensor. Lesson 3 walks a graph by hand.
+
+This module is also the one that users know as `torch.autograd.graph`. The contexts that it offers are in
+saved_hooks.py, the hook on several tensors is in multi_grad.py.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.autograd import saved as _saved
 from minigrad.autograd.anomaly_mode import ANOMALY, note
+from minigrad.autograd.extras import NodeExtras, extras_of
 from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
 from minigrad.autograd.multi_grad import register_multi_grad_hook
 from minigrad.autograd.saved import REGISTRY, counter_of, is_tensor, value_of
@@ -32,61 +36,6 @@ __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_s
 
 next_sequence_nr = itertools.count().__next__
 FIRST_OF_ALL = (1 << 64) - 1  # an AccumulateGrad's sequence number: the engine takes the highest first
-
-
-class GradientEdge(NamedTuple):
-    """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
-
-    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch one of Python does not.
-    """
-
-    node: Any
-    output_nr: int
-    ownership_token: Any = None
-
-
-class NodeExtras:
-    """What few nodes have: hooks, metadata, handles on saved values (`_raw_saved_self`), the version counters of their
-    results (NOTE 2), and the node of the view that their result was written into."""
-
-    __slots__ = ("handles", "hooks", "metadata", "watch", "written")
-
-    def __init__(self) -> None:
-        self.handles: Any = None
-        self.hooks: NodeHooks | None = None
-        self.metadata: dict[Any, Any] | None = None
-        self.watch: dict[int, Any] | None = None
-        self.written: weakref.ref[Node] | None = None
-
-    def watched(self) -> dict[int, Any]:
-        """`watch`, made now if there was none."""
-        if self.watch is None:
-            self.watch = {}
-        return self.watch
-
-
-class TensorExtras:
-    """What few tensors have.
-
-    `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
-    were hung on one and when (`kept_hooks`, `hooked_at`); `view`: what a view knows of itself, its node included
-    (views.py); `detached_at`: the sequence number at which `detach_()` took it out of its graph, `retained` if it had
-    asked for `retain_grad()` before; `inference`.
-    """
-
-    __slots__ = ("accumulator", "detached_at", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
-                 "retained", "view")
-
-    def __init__(self) -> None:
-        self.hooks: Any = None
-        self.post_accumulate: Any = None
-        self.accumulator: weakref.ref[AccumulateGrad] | None = None
-        self.kept_hooks: NodeHooks | None = None
-        self.hooked_at = 0
-        self.view: Any = None
-        self.detached_at = 0
-        self.retained = False
-        self.inference = False
 
 
 class Node:
@@ -113,6 +62,8 @@ class Node:
     sequence_nr: int
     rare: NodeExtras | None
 
+    op: ClassVar[str] = ""  # the name without its end, `Mul`
+    requires_grad: ClassVar[bool] = True  # of every node that there is
     outputs: int = 1  # how many gradients come in; ops of several outputs set their own
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
@@ -130,15 +81,12 @@ class Node:
             kinds = {name == "result" for name in cls.saves}
             cls.arrays = (_saved.arrays_of_results if kinds == {True} else
                           _saved.arrays_of_inputs if len(cls.saves) == 2 and kinds == {False} else _saved.arrays)
-        for index, name in enumerate(cls.__dict__.get("saves", ())):
-            setattr(cls, f"_saved_{name}", property(functools.partial(value_of, index=index)))
-            setattr(cls, f"_raw_saved_{name}", property(functools.partial(saved_tensor, index=index)))
-        for index, name in enumerate(cls.__dict__.get("constants", ())):
+        for index, name in enumerate(cls.saves):
+            setattr(cls, f"_saved_{name}", property(partial(value_of, index=index)))
+            setattr(cls, f"_raw_saved_{name}", property(partial(saved_tensor, index=index)))
+        for index, name in enumerate(cls.constants):
             if name:
-                setattr(cls, f"_saved_{name}", property(functools.partial(constant_of, index=index)))
-
-    op: ClassVar[str] = ""
-    requires_grad: ClassVar[bool] = True  # of every node that there is
+                setattr(cls, f"_saved_{name}", property(partial(constant_of, index=index)))
 
     def name(self) -> str:
         """The node's name, for instance `MulBackward0`."""
@@ -294,14 +242,6 @@ def hooks_at(leaf: Any, nodes: Iterable[Any]) -> NodeHooks | None:
     return extras.kept_hooks if older else None
 
 
-def extras_of(tensor: Any) -> TensorExtras:
-    """The rarely needed part of a tensor, made now if it was not there."""
-    if tensor._rare is None:
-        tensor._rare = TensorExtras()
-    extras: TensorExtras = tensor._rare
-    return extras
-
-
 class ManyOutputs(Node, number=None):
     """A node with several outputs: its formula takes a list of gradients, zeros where none arrived."""
 
@@ -316,6 +256,17 @@ class ManyOutputs(Node, number=None):
         full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
         saved = self.arrays() if task.first_order else _saved.tensors(self)
         return (self.backward(task.xp, full, *saved, *self.const),)
+
+
+class GradientEdge(NamedTuple):
+    """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
+
+    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch one of Python does not.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:

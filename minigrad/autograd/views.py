@@ -15,8 +15,9 @@ from weakref import WeakSet
 import numpy as np
 
 from minigrad.autograd.anomaly_mode import ANOMALY, note
+from minigrad.autograd.extras import extras_of
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node, extras_of, next_sequence_nr
+from minigrad.autograd.graph import Node, next_sequence_nr
 from minigrad.autograd.saved import counter_of, op_of
 
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "edge_of", "grad_fn_of",

@@ -1,0 +1,66 @@
+"""What few nodes and few tensors have: one slot of each, `rare`, holds it, and most leave it empty.
+
+PyTorch keeps the same behind pointers that are null until needed: `AutogradMeta` of a tensor, `PyNode` and hook lists
+of a node. For the engine an empty slot means that nothing unusual can happen here.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from minigrad.autograd.hooks import NodeHooks
+
+__all__ = ["NodeExtras", "TensorExtras", "extras_of"]
+
+
+class NodeExtras:
+    """Of a node: its hooks and metadata; `handles` on saved values (`_raw_saved_self`); `watch`, by output number the
+    version counters of its results (NOTE 2); `written`, the node of the view that its result was written into."""
+
+    __slots__ = ("handles", "hooks", "metadata", "watch", "written")
+
+    def __init__(self) -> None:
+        self.handles: weakref.WeakValueDictionary[int, Any] | None = None
+        self.hooks: NodeHooks | None = None
+        self.metadata: dict[Any, Any] | None = None
+        self.watch: dict[int, Any] | None = None
+        self.written: weakref.ref[Any] | None = None
+
+    def watched(self) -> dict[int, Any]:
+        """`watch`, made now if there was none."""
+        if self.watch is None:
+            self.watch = {}
+        return self.watch
+
+
+class TensorExtras:
+    """Of a tensor.
+
+    `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
+    were hung on one and when (`kept_hooks`, `hooked_at`); `view`: what a view knows of itself, its node included
+    (views.py); `detached_at`: the sequence number at which `detach_()` took it out of its graph, `retained` if it had
+    asked for `retain_grad()` before; `inference`.
+    """
+
+    __slots__ = ("accumulator", "detached_at", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
+                 "retained", "view")
+
+    def __init__(self) -> None:
+        self.hooks: Any = None
+        self.post_accumulate: Any = None
+        self.accumulator: weakref.ref[Any] | None = None
+        self.kept_hooks: NodeHooks | None = None
+        self.hooked_at = 0
+        self.view: Any = None
+        self.detached_at = 0
+        self.retained = False
+        self.inference = False
+
+
+def extras_of(tensor: Any) -> TensorExtras:
+    """The rarely needed part of a tensor, made now if it was not there."""
+    if tensor._rare is None:
+        tensor._rare = TensorExtras()
+    extras: TensorExtras = tensor._rare
+    return extras
