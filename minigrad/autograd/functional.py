@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad.autograd import _functional_texts as texts
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.ops.create import zeros_like
@@ -24,43 +25,6 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
 Found = Sequence[Tensor | None]  # what a pass found: None for a tensor that has no part in it
-
-OUTPUTS = "outputs of the user-provided function"
-NO_VECTOR = "The vector v can only be None if the {} a single Tensor with a single element."
-ONE_INPUT = NO_VECTOR.format("input to the user-provided function is")
-ONE_OUTPUT = NO_VECTOR.format("user-provided function returns")
-
-# What strict mode refuses. {} is the number of an input or output.
-INDEPENDENT = ("The output of the user-provided function is independent of input {}. This is not allowed in strict "
-               "mode.")
-OUTPUT_CONSTANT = ("Output {} of the user-provided function does not require gradients. The outputs must be computed "
-                   "in a differentiable manner from the input when running in strict mode.")
-GRADIENT_CONSTANT = ("The gradient with respect to input {} is independent of the inputs of the user-provided function."
-                     " This is not allowed in strict mode.")
-JACOBIAN_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect "
-                     "to input {} is independent of the input. This is not allowed in strict mode. You should ensure "
-                     "that your function is twice differentiable and that the jacobian depends on the inputs (this "
-                     "would be violated by a linear function for example).")
-ENTRY = "Output {} of the user-provided function is independent of input {}. This is not allowed in strict mode."
-NOT_IN_JACOBIAN = ("The jacobian of the user-provided function is independent of input {}. This is not allowed in "
-                   "strict mode.")
-NOT_IN_GRADIENT = ("The gradient with respect to the input is independent of entry {} in the grad_outputs when using "
-                   "the double backward trick to compute forward mode gradients. This is not allowed in strict mode.")
-NOT_IN_HESSIAN = ("The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is "
-                  "not allowed in strict mode as it prevents from using the double backward trick to replace forward "
-                  "mode AD.")
-NO_GRAPH = ("The {} of the user-provided function is independent of input {}. This is not allowed in strict mode when "
-            "create_graph=True.")
-
-STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode".'
-STRATEGY_HINT = (' Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. '
-                 'Otherwise, prefer to use "reverse-mode".')
-NOT_FORWARD = ("torch.autograd.functional.jacobian: `{0}=True` and `strategy=\"forward-mode\"` are not supported "
-               'together (yet). Please either set `{0}=False` or `strategy="reverse-mode"`.')
-FORWARD_LOOP = ("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
-                "`vectorize=True`.")
-STRICT_VECTORIZED = ("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
-                     "together. Please either set `strict=False` or `vectorize=False`.")
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
@@ -78,9 +42,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "vjp", create_graph)
         many_outputs, outputs = called(func, inputs, "vjp", strict)
-        v = vector(v, outputs, many_outputs, "vjp", create_graph, ONE_OUTPUT)
+        v = vector(v, outputs, many_outputs, "vjp", create_graph, texts.ONE_OUTPUT)
     found = pull(outputs, inputs, v, create_graph)
-    product = filled(found, inputs, strict, create_graph, INDEPENDENT, "jacobian")
+    product = filled(found, inputs, strict, create_graph, texts.INDEPENDENT, "jacobian")
     return finished(outputs, many_outputs, create_graph), finished(product, many_inputs, create_graph)
 
 
@@ -92,12 +56,12 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "jvp", create_graph)
-        v = vector(v, inputs, many_inputs, "jvp", create_graph, ONE_INPUT)
+        v = vector(v, inputs, many_inputs, "jvp", create_graph, texts.ONE_INPUT)
         many_outputs, outputs = called(func, inputs, "jvp", strict)
         zeros, pulled = linear(outputs, inputs, outputs)
-        check(pulled, strict, GRADIENT_CONSTANT)
+        check(pulled, strict, texts.GRADIENT_CONSTANT)
     found = pull(pulled, zeros, v, create_graph)
-    product = filled(found, outputs, strict, create_graph, NOT_IN_GRADIENT, "jacobian")
+    product = filled(found, outputs, strict, create_graph, texts.NOT_IN_GRADIENT, "jacobian")
     return finished(outputs, many_outputs, create_graph), finished(product, many_outputs, create_graph)
 
 
@@ -110,7 +74,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         many, inputs, v, outputs, jac = gradient_of(func, inputs, v, "vhp", create_graph, strict)
     found = pull(jac, inputs, v, create_graph)
-    product = filled(found, inputs, strict, create_graph, NOT_IN_JACOBIAN, "hessian")
+    product = filled(found, inputs, strict, create_graph, texts.NOT_IN_JACOBIAN, "hessian")
     return finished(outputs, False, create_graph), finished(product, many, create_graph)
 
 
@@ -124,7 +88,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         many, inputs, v, outputs, jac = gradient_of(func, inputs, v, "hvp", create_graph, strict)
         zeros, pulled = linear(jac, inputs, inputs)
     found = pull(pulled, zeros, v, create_graph)
-    product = filled(found, inputs, strict, create_graph, NOT_IN_HESSIAN, "hessian")
+    product = filled(found, inputs, strict, create_graph, texts.NOT_IN_HESSIAN, "hessian")
     return finished(outputs, False, create_graph), finished(product, many, create_graph)
 
 
@@ -144,18 +108,18 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
         AssertionError: for another `strategy`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(STRATEGY + STRATEGY_HINT)
+        raise AssertionError(texts.STRATEGY + texts.STRATEGY_HINT)
     if strategy == "forward-mode":
         if create_graph:
-            raise NotImplementedError(NOT_FORWARD.format("create_graph"))
+            raise NotImplementedError(texts.NOT_FORWARD.format("create_graph"))
         if strict:
-            raise RuntimeError(NOT_FORWARD.format("strict"))
+            raise RuntimeError(texts.NOT_FORWARD.format("strict"))
         return by_columns(func, inputs, vectorize)
     with enable_grad():
         many_inputs, inputs = fresh(inputs, "inputs", "jacobian", create_graph)
         many_outputs, outputs = called(func, inputs, "jacobian", strict)
         if vectorize and strict:
-            raise RuntimeError(STRICT_VECTORIZED)
+            raise RuntimeError(texts.STRICT_VECTORIZED)
         if vectorize:
             blocks = by_rows_of_all(outputs, inputs, create_graph)
         else:
@@ -172,12 +136,12 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     """
     many, inputs = tensors_of(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(STRATEGY)
+        raise AssertionError(texts.STRATEGY)
 
     def gradient(*inputs: Tensor) -> Any:
         found = jacobian(lambda *inputs: scalar(func(*inputs), "hessian", strict)[0].squeeze(), inputs,
                          create_graph=True)
-        check(found, strict, JACOBIAN_CONSTANT)
+        check(found, strict, texts.JACOBIAN_CONSTANT)
         return found
 
     return nested(jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy), many, many)
@@ -210,9 +174,9 @@ def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph:
         found = pull((flat[k],), inputs, None, create_graph, retain_graph=True)
         for j, g in enumerate(found):
             if strict and g is None:
-                raise RuntimeError(ENTRY.format(i, j))
+                raise RuntimeError(texts.ENTRY.format(i, j))
             if strict and create_graph and g is not None and not g.requires_grad:
-                raise RuntimeError(NO_GRAPH.format("jacobian", i))
+                raise RuntimeError(texts.NO_GRAPH.format("jacobian", i))
         rows.append([zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)])
     return tuple([stack([row[j] for row in rows]).view(*output.shape, *x.shape) for j, x in enumerate(inputs)])
 
@@ -230,7 +194,7 @@ def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
     """The Jacobian: two backward passes, then one per element of the inputs. Its blocks are in lists, as PyTorch's."""
     many_inputs, inputs = tensors_of(inputs, "inputs", "jacobian")
     if not vectorize:
-        raise NotImplementedError(FORWARD_LOOP)
+        raise NotImplementedError(texts.FORWARD_LOOP)
     with enable_grad():
         _, inputs = fresh(inputs, "inputs", None, create_graph=False)
         many_outputs, outputs = tensors_of(func(*inputs), "outputs", None)
@@ -296,15 +260,15 @@ def vector(v: Any, like: Tensors, many: bool, where: str, create_graph: bool, un
 
 def called(func: Callable[..., Any], inputs: Tensors, where: str, strict: bool) -> tuple[bool, Tensors]:
     """What `func` gives for these inputs."""
-    many, outputs = tensors_of(func(*inputs), OUTPUTS, where)
-    check(outputs, strict, OUTPUT_CONSTANT)
+    many, outputs = tensors_of(func(*inputs), texts.OUTPUTS, where)
+    check(outputs, strict, texts.OUTPUT_CONSTANT)
     return many, outputs
 
 
 def scalar(output: Any, where: str, strict: bool) -> Tensors:
     """The one tensor of one element that `func` had to give."""
-    many, outputs = tensors_of(output, OUTPUTS, where)
-    check(outputs, strict, OUTPUT_CONSTANT)
+    many, outputs = tensors_of(output, texts.OUTPUTS, where)
+    check(outputs, strict, texts.OUTPUT_CONSTANT)
     if many:
         raise RuntimeError(f"The function given to {where} should return a single Tensor")
     if outputs[0].numel() != 1:
@@ -316,10 +280,10 @@ def gradient_of(func: Callable[..., Any], inputs: Any, v: Any, where: str, creat
                 strict: bool) -> tuple[bool, Tensors, Tensors | None, Tensors, Found]:
     """What `vhp` and `hvp` begin with: inputs, vector, output, and the gradient, with its graph."""
     many, inputs = fresh(inputs, "inputs", where, create_graph)
-    v = vector(v, inputs, many, where, create_graph, ONE_INPUT)
+    v = vector(v, inputs, many, where, create_graph, texts.ONE_INPUT)
     outputs = scalar(func(*inputs), where, strict)
     jac = pull(outputs, inputs, None, create_graph=True)
-    check(jac, strict, JACOBIAN_CONSTANT)
+    check(jac, strict, texts.JACOBIAN_CONSTANT)
     return many, inputs, v, outputs, jac
 
 
@@ -327,7 +291,7 @@ def check(tensors: Found, strict: bool, constant: str) -> None:
     """In strict mode all of them must be there, and require grad."""
     for i, tensor in enumerate(tensors if strict else ()):
         if tensor is None or not tensor.requires_grad:
-            raise RuntimeError((INDEPENDENT if tensor is None else constant).format(i))
+            raise RuntimeError((texts.INDEPENDENT if tensor is None else constant).format(i))
 
 
 def filled(found: Found, like: Tensors, strict: bool = False, create_graph: bool = False, missing: str = "",
@@ -337,7 +301,7 @@ def filled(found: Found, like: Tensors, strict: bool = False, create_graph: bool
         if g is None:
             raise RuntimeError(missing.format(i))
         if create_graph and not g.requires_grad:
-            raise RuntimeError(NO_GRAPH.format(what, i))
+            raise RuntimeError(texts.NO_GRAPH.format(what, i))
     return tuple([zeros_like(t) if g is None else g for g, t in zip(found, like, strict=True)])
 
 
