@@ -103,7 +103,7 @@ def address(array: Any) -> int:
 
 def repeats(array: Any) -> bool:
     """Whether an array of the kind that `expand` makes names one place in memory more than once."""
-    return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
+    return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int]) -> Any:

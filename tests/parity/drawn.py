@@ -239,6 +239,12 @@ LINES = {
     "relu_": (lambda m, a: m.nn.functional.relu_(a.clone()) * a, one),
     "sigmoid_": (lambda m, a: a.clone().sigmoid_(), one),
     "tanh_": (lambda m, a: a.clone().tanh_(), one),
+    "sin_": (lambda m, a: a.clone().sin_(), one),
+    "cos_": (lambda m, a: a.clone().cos_(), one),
+    "log_": (lambda m, a: a.clone().log_(), log_one),
+    "sign_": (lambda m, a: a.clone().sign_() * a, one),
+    "square_": (lambda m, a: a.clone().square_(), one),
+    "reciprocal_": (lambda m, a: a.clone().reciprocal_(), one),
     "view in place": (lambda m, a, index: inside(a * 1, index), indexed()),
 }
 
