@@ -142,9 +142,9 @@ class _DecoratorContextManager:
     def _around_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
         """A generator that holds the mode while it runs, and not while it waits at a `yield`."""
 
-        def resumed(step: Callable[..., Any], *given: Any) -> Any:
+        def resumed(step: Callable[..., Any], *sent: Any) -> Any:
             with self.clone():
-                return step(*given)
+                return step(*sent)
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -158,7 +158,8 @@ class _DecoratorContextManager:
                         resumed(generator.close)
                         raise
                     except BaseException as error:  # noqa: BLE001 (handed on to the generator, whatever it is)
-                        value = resumed(generator.throw, error)
+                        with self.clone():  # not by `resumed`: the error would know its frame, and the frame the error
+                            value = generator.throw(error)
                     else:
                         value = resumed(generator.send, sent)
             except StopIteration as stop:

@@ -111,6 +111,16 @@ INFERENCE.update({
     "Parameter": lambda m: facts(made(m, lambda m: m.nn.Parameter(m.ones(2)))),
     "Parameter outside": lambda m: m.nn.Parameter(made(m)),
     "Parameter outside, frozen": lambda m: m.nn.Parameter(made(m), requires_grad=False).is_inference(),
+    "view inside, base in place outside": lambda m: ((x := leaf(m) * 1), (v := inside(m, lambda x: x[0], x)), x.add_(1),
+                                                     v.grad_fn),
+    "view inside, data in place outside": lambda m: ((x := m.ones(2)), (v := inside(m, lambda x: x[0], x)), x.add_(1),
+                                                     facts(v))[3],
+    "view of a view inside": lambda m: facts(inside(m, lambda x: x.view(-1).view(2, 2), leaf(m) * 1)),
+    "view of a view inside, in place inside": lambda m: (
+        (x := m.ones(2, 2)), inside(m, lambda x: x.view(-1)[0].add_(1), x), facts(x))[2],
+    "view_as of made": lambda m: facts(made(m).view_as(leaf(m))),
+    "view_as made": lambda m: facts(leaf(m).view_as(made(m))),
+    "gradient of a leaf of it": lambda m: ((c := made(m, leaf)), (c + leaf(m)).sum().backward(), facts(c.grad)[:6])[2],
     # saved for backward
     "saved": lambda m: leaf(m) * made(m),
     "saved, other side": lambda m: made(m) * leaf(m),

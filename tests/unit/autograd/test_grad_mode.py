@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -83,6 +86,71 @@ def test_a_decorated_generator_holds_the_mode_inside_only(m):
     assert generator.send("sent") == ("sent", False)
     assert m.is_grad_enabled()
     generator.close()
+
+
+def test_a_generator_that_is_dropped_ends_inside_of_its_mode(m):
+    seen = []
+
+    @m.no_grad()
+    def numbers():
+        try:
+            yield 1
+        finally:
+            seen.append(m.is_grad_enabled())
+
+    generator = numbers()
+    next(generator)
+    del generator
+    assert seen == [False]
+    assert m.is_grad_enabled()
+
+
+def test_an_error_in_a_generator_keeps_nothing_alive(m):
+    class Held:
+        """Something that can be watched."""
+
+    @m.no_grad()
+    def numbers(held):
+        yield 1
+        raise ZeroDivisionError
+
+    gc.collect()
+    gc.disable()
+    try:
+        held = Held()
+        watch = weakref.ref(held)
+        generator = numbers(held)
+        next(generator)
+        with contextlib.suppress(KeyError):
+            generator.throw(KeyError())
+        del held, generator
+        assert watch() is None
+    finally:
+        gc.enable()
+
+
+def test_each_call_of_a_decorated_function_has_its_own_context(m):
+    @m.no_grad()
+    def work(n):
+        first = m.is_grad_enabled()
+        with m.enable_grad():
+            return [first, *(work(n - 1) if n else []), m.is_grad_enabled()]
+
+    assert work(2) == [False] * 3 + [True] * 3
+    assert m.is_grad_enabled()
+
+
+def test_a_class_may_be_made_and_only_its_making_is_under_the_mode(m):
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+        @m.no_grad()
+        class Model:
+            def __init__(self):
+                self.made = m.is_grad_enabled()
+
+            def used(self):
+                return m.is_grad_enabled()
+
+    assert (Model().made, Model().used()) == (False, True)
 
 
 def test_no_grad_records_nothing(m):
@@ -178,6 +246,21 @@ def test_what_a_thread_switched_is_forgotten_when_it_ends():
         thread.start()
         thread.join(10)
     assert UNUSUAL.count == before  # else every op of the process stays on the slow path
+
+
+def test_every_mode_is_counted_and_taken_off_again():
+    before = UNUSUAL.count
+    with minigrad.no_grad():
+        assert UNUSUAL.count == before + 1
+        with minigrad.inference_mode():
+            assert UNUSUAL.count == before + 2
+            with minigrad.enable_grad():
+                assert UNUSUAL.count == before + 1
+            with minigrad.inference_mode(False):
+                assert UNUSUAL.count == before
+        with contextlib.suppress(KeyError), minigrad.no_grad():
+            raise KeyError
+    assert UNUSUAL.count == before
 
 
 def test_backward_in_threads(m):
