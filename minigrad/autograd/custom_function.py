@@ -57,11 +57,11 @@ class FunctionBase(Node, number=None):
 
     `_recorded`: this call is: grad mode is on, and an input requires grad.
     `to_save`, `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until
-    its outputs are wrapped. `_is_tensor`: of each argument; there is one edge, and one of `_input_info` (shape and
-    dtype), per tensor. `_output_info`: of each output, None for what is no tensor.
+    its outputs are wrapped. `_input_info`, `_output_info`: shape and dtype of each argument and of each output, None
+    for what is no tensor. There is one edge per argument that is a tensor.
     """
 
-    __slots__ = ("__dict__", "_cleared", "_input_info", "_is_tensor", "_materialize_non_diff_grads", "_output_info",
+    __slots__ = ("__dict__", "_cleared", "_input_info", "_materialize_non_diff_grads", "_output_info",
                  "_recorded", "_saved_nrs", "dirty_tensors", "materialize_grads", "needs_input_grad",
                  "non_differentiable", "outputs", "saved_for_forward", "to_save")
     special = True
@@ -76,20 +76,19 @@ class FunctionBase(Node, number=None):
     non_differentiable: Any
     materialize_grads: bool
     _materialize_non_diff_grads: bool
+    _input_info: list[tuple[tuple[int, ...], Any] | None]
     _output_info: list[tuple[tuple[int, ...], Any] | None]
     _saved_nrs: tuple[int, ...]
 
     def __init__(self, args: tuple[Any, ...]) -> None:
         self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
         self.materialize_grads, self._materialize_non_diff_grads, self._cleared = True, True, False
-        self._is_tensor = [isinstance(a, Tensor) for a in args]
-        self.needs_input_grad = tuple([is_tensor and a._requires_grad
-                                       for a, is_tensor in zip(args, self._is_tensor, strict=True)])
+        self.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
         self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
         inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
         self.next = tuple([edge_of(t) if t._requires_grad else None for t in inputs])
         self.output_nrs = tuple([t._output_nr if t._requires_grad else 0 for t in inputs])
-        self._input_info = [(t.array.shape, t.array.dtype) for t in inputs]
+        self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
         self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, NodeExtras()
         self.outputs, self._output_info, self._saved_nrs = 1, [], ()
         self.sequence_nr = next_sequence_nr()
@@ -137,7 +136,7 @@ class FunctionBase(Node, number=None):
         """Turn what forward wanted to save into saved values: inputs as tensors, outputs as bare data (NOTE 2)."""
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
         self._saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
-        self.saved = tuple([t.array if id(t) in numbers else t for t in saved])
+        self.saved = tuple([owned(t) if id(t) in numbers else t for t in saved])
         self.versions = versions_of(self.saved)
         for t, nr in zip(saved, self._saved_nrs, strict=True):  # a result that was written to has a counter already
             if t is not None and t._version_counter is not None and id(t) in numbers:
@@ -155,25 +154,30 @@ class FunctionBase(Node, number=None):
         found = self.apply_boxed(given) if self._forward_cls.boxed_grads_call else self.apply(*given)
         if LOCAL.grad_enabled is not mode:
             switch(mode)
-        results = self._variables(found if isinstance(found, tuple) else (found,))
-        return tuple([task.unwrapped(g) if g is None or edge is None else fitted(self, i, g, task)
-                      for i, (edge, g) in enumerate(zip(self.next, results, strict=True))])
+        results = self._checked(found if isinstance(found, tuple) else (found,))
+        edges, index, fit = iter(self.next), -1, []
+        for g, info in zip(results, self._input_info, strict=True):
+            if info is not None:
+                index += 1
+                wanted = next(edges) is not None and g is not None
+                fit.append(fitted(self, index, g, info, task) if wanted else task.unwrapped(g))
+        return tuple(fit)
 
-    def _variables(self, results: tuple[Any, ...]) -> list[Any]:
-        """The gradients that backward returned for tensors: one per argument, a tensor or None."""
-        name, count = type(self).__name__, len(self._is_tensor)
+    def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What backward returned: one gradient per argument, for a tensor a tensor or None, else None."""
+        name, count = type(self).__name__, len(self._input_info)
         if len(results) > count and all(g is None for g in results[count:]):
             results = results[:count]
         if len(results) != count:
             raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got "
                                f"{len(results)})")
-        for i, (g, is_tensor) in enumerate(zip(results, self._is_tensor, strict=True)):
-            if g is not None and not is_tensor:
+        for i, (g, info) in enumerate(zip(results, self._input_info, strict=True)):
+            if g is not None and info is None:
                 raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but "
                                    "the corresponding forward input was not a Variable")
             if g is not None and not isinstance(g, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type_name(g)})")
-        return [g for g, is_tensor in zip(results, self._is_tensor, strict=True) if is_tensor]
+        return results
 
 
 def type_name(value: Any) -> str:
@@ -183,9 +187,8 @@ def type_name(value: Any) -> str:
     return f"{kind.__module__}.{kind.__name__}" if in_c else kind.__name__
 
 
-def fitted(node: FunctionBase, index: int, grad: Tensor, task: Any) -> Any:
+def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[tuple[int, ...], Any], task: Any) -> Any:
     """A gradient in its input's shape and dtype, if it can be summed to it; PyTorch's error else."""
-    info = node._input_info[index]
     shape, got = info[0], grad.array.shape
     lead = len(got) - len(shape)
     if lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape)):
