@@ -5,14 +5,18 @@ from minigrad.autograd import observer as _observer  # noqa: F401 -- it register
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
-from minigrad.autograd.grad_mode import (  # noqa: F401 -- the last one is there, and not for everybody
+from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first one is there, and not for everybody
     _unsafe_preserve_version_counter,
     enable_grad,
     inference_mode,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
+from minigrad.autograd.variable import Variable
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck",
-           "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+           "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad", "set_detect_anomaly",
+           "set_grad_enabled", "set_multithreading_enabled"]

@@ -65,6 +65,7 @@ class FunctionBase(Node, number=None):
                  "_recorded", "_saved_nrs", "dirty_tensors", "materialize_grads", "needs_input_grad",
                  "non_differentiable", "outputs", "saved_for_forward", "to_save")
     special = True
+    prunes = False
     requires_grad = True
     _forward_cls: ClassVar[Any]
     apply: Any  # calls the user's backward,

@@ -18,7 +18,9 @@ are given, never return a saved value, and never return one new array twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from heapq import heappop, heappush, heappushpop
 from typing import Any
 
@@ -28,13 +30,15 @@ from minigrad.autograd.anomaly_mode import ANOMALY, watched
 from minigrad.autograd.evaluate import accumulate, differentiate, evaluate, evaluate_leaf
 from minigrad.autograd.grad_mode import LOCAL, switch
 from minigrad.autograd.graph import Node, accumulator_of
-from minigrad.autograd.graph_task import GraphRoot, GraphTask, captures_of, count, reaching
+from minigrad.autograd.graph_task import Edge, GraphRoot, GraphTask, count, select
 
-__all__ = ["execute"]
+__all__ = ["execute", "queue_callback"]
+
+MAX_DEPTH = 32  # so many passes, each started inside of the one before, run in one thread
 
 
-def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_graph: bool, keep: bool,
-            inputs: Sequence[Any] | None = None, accumulate: bool = True) -> list[Any]:
+def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, keep: bool, inputs: Sequence[Any] = (),
+            accumulate: bool = True) -> list[Any]:
     """Run a backward pass from `edges` (node or leaf, output number) with the tensors `grads`.
 
     With `inputs` (tensors or GradientEdges) only what leads to them runs. `accumulate=False` returns their gradients,
@@ -42,35 +46,61 @@ def execute(edges: Sequence[tuple[Any, int]], grads: Sequence[Any], *, create_gr
     """
     task = GraphTask(create_graph, keep)
     root = GraphRoot(edges)
-    if inputs is not None:
-        task.captures = captures = captures_of(inputs)
-        task.runs = reaching(root, captures)
-        task.inputs = () if accumulate else inputs
-        task.captured = [None] * len(task.inputs)
+    if inputs or not accumulate:
+        select(task, root, inputs, accumulate)
     count(task, root)
-    before, outer = LOCAL.grad_enabled, LOCAL.graph_task
-    switch(create_graph)
-    LOCAL.graph_task = task
-    try:
-        if task.observer is not None:
-            task.observer.backward_start([(n, nr, g.array) for (n, nr), g in zip(edges, grads, strict=True)],
-                                         _counts(task), create_graph, keep, inputs)
-        run(task, root, tuple([task.unwrapped(g) for g in grads]))
-        if task.observer is not None:
-            task.observer.backward_end()
-    except BaseException as error:
-        if task.observer is not None:
-            task.observer.error(error)
-        raise
-    finally:
-        switch(before)
-        LOCAL.graph_task = outer
+    if task.depth and task.depth % MAX_DEPTH == 0:
+        in_another_thread(task, root, grads)
+    else:
+        process(task, root, grads)
     return [task.wrapped(g) for g in task.captured]
 
 
-def _counts(task: GraphTask) -> dict[Any, int]:
-    """The dependency counts as an observer wants them."""
-    return {target: abs(n) for target, n in task.needs.items() if n}
+def in_another_thread(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
+    """Run a pass in a thread of its own, with the modes of this one, which waits: NOTE 5."""
+    state = {name: value for name, value in vars(LOCAL).items() if name != "share"}
+
+    def work() -> None:
+        vars(LOCAL).update(state)
+        process(task, root, grads)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(copy_context().run, work).result()
+
+
+def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
+    """Run a pass with grad mode as it asks for, then what was queued for its end."""
+    before, observer = LOCAL.grad_enabled, task.observer
+    try:
+        switch(not task.first_order)
+        LOCAL.graph_task = task
+        if observer is not None:
+            observer.backward_start([(n, nr, g.array) for n, nr, g in zip(root.next, root.output_nrs or (), grads)],
+                                    {target: abs(n) for target, n in task.needs.items() if n}, not task.first_order,
+                                    task.keep, task.inputs)
+        run(task, root, tuple([task.unwrapped(g) for g in grads]))
+        for callback in task.callbacks:  # a callback may queue more
+            callback()
+        if observer is not None:
+            observer.backward_end()
+    except BaseException as error:
+        if observer is not None:
+            observer.error(error)
+        raise
+    finally:
+        LOCAL.graph_task = task.outer
+        switch(before)
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call this at the end of the pass that is running in this thread, the innermost one, if it ends without an error.
+
+    Raises:
+        RuntimeError: outside of a backward pass.
+    """
+    if LOCAL.graph_task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    LOCAL.graph_task.callbacks.append(callback)
 
 
 def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
@@ -78,7 +108,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     needs, pending, due = task.needs, task.pending, task.due
     ready: list[tuple[int, Node, Any]] = []
     xp, first_order, keep = task.xp, task.first_order, task.keep
-    straight = task.observer is None and task.captures is None and not ANOMALY.enabled
+    straight = task.straight
     mine, grad = False, None
     while True:
         ahead, index = None, -1
@@ -121,13 +151,12 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
 
     A leaf that has all its gradients goes into `task.due`.
     """
-    left = task.needs[target]
-    if left is None:
-        return False
-    edge = target
+    edge, left = target, task.needs[target]
     if left == 0:
         target = target.variable
-        left = task.needs[target] or 0
+        left = task.needs[target]
+    if left is None:
+        return False
     output_nr = node.output_nrs[index] if node.output_nrs is not None else 0
     task.total = total = pile(task, target, given, output_nr, new)
     pending, owned = task.pending, task.owned
@@ -173,7 +202,7 @@ def flush(task: GraphTask) -> None:
     due = task.due[:]
     task.due.clear()
     for leaf, total, own in due:
-        if leaf._rare is None and task.observer is None and task.captures is None:
+        if task.straight and leaf._rare is None:
             accumulate(leaf, total, own, task.first_order)
         elif ANOMALY.enabled:
             watched(accumulator_of(leaf), evaluate_leaf, task, leaf, total, own)

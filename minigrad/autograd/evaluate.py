@@ -69,37 +69,36 @@ def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
     return grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
 
 
-def derivatives(task: GraphTask, node: Node, grads: list[Any], fit: bool = True) -> tuple[Any, ...]:
-    """The gradients of a node's inputs, as user code sees them: None where the input has no edge."""
+def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = True) -> tuple[Any, ...]:
+    """The gradients of a node's inputs, as user code sees them: None where the input has no edge, or where this pass
+    leaves out what the edge leads to. User code has the last word about its own."""
     if node.special:
-        return node.in_pass(grads, task)  # type: ignore[no-any-return]  # several classes of nodes have it
-    found = by_formula(node, grads[0], task.xp, task.first_order)
-    if fit and node.fit is not None:
-        found = fitted(node, found, task.xp)
+        found = node.in_pass(grads, task)
+        if task.runs is None or not node.prunes:
+            return found  # type: ignore[no-any-return]  # several classes of nodes have `in_pass`
+    else:
+        found = by_formula(node, grads[0], task.xp, task.first_order)
+        if fit and node.fit is not None:
+            found = fitted(node, found, task.xp)
     parts = found if type(found) is tuple else (found,)
-    return tuple([None if edge is None else g for edge, g in zip(node.next, parts, strict=True)])
+    needs = task.needs if node.prunes and task.runs is not None else {}
+    return tuple([None if edge is None or needs.get(edge, 0) is None else g
+                  for edge, g in zip(node.next, parts, strict=True)])
 
 
 def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
     """A node with all that can happen at one: captures, hooks, several outputs, user code, an observer."""
     grads = list(grad) if node.outputs != 1 else [grad]
-    hooks = None if node.rare is None else node.rare.hooks
+    hooks = None if node.rare is None else node.node_hooks() if node.special else node.rare.hooks
     if task.observer is not None:
         task.observer.run(node, grads)
-    runs = task.runs is None or node in task.runs
-    if hooks is not None and not runs:
-        grads = call_tensor_hooks(task, node, hooks, grads)
-    capture(task, node, grads)
-    if not runs:
+    if task.runs is not None and node not in task.runs:
+        if hooks is not None:
+            grads = [task.unwrapped(g) for g in call_tensor_hooks(task, node, hooks, grads)]
+        capture(task, node, grads)
         return ()
-    if hooks is not None:
-        grads = call_tensor_hooks(task, node, hooks, grads)
-        grads = call_pre_hooks(task, node, hooks, grads)
-    found = derivatives(task, node, grads)
-    if node.special and node.rare is not None:
-        hooks = node.rare.hooks  # the user's code may have hung one now
-    if hooks is not None and hooks.post:
-        found = call_post_hooks(task, node, hooks, found, grads)
+    capture(task, node, grads)
+    found = derivatives(task, node, grads) if hooks is None else with_hooks(task, node, hooks, grads)
     if not task.keep:
         held = node.saved
         node.release()
@@ -108,40 +107,53 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
     return found
 
 
+def with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
+    """A node between its hooks: all of them get the same tensors."""
+    received = call_pre_hooks(task, node, hooks, tuple(call_tensor_hooks(task, node, hooks, grads)))
+    found = derivatives(task, node, [task.unwrapped(g) for g in received])
+    if not hooks.post:
+        return found
+    made = call_post_hooks(task, node, hooks, tuple([task.wrapped(g) for g in found]), received)
+    return tuple([task.unwrapped(g) for g in made])
+
+
 def capture(task: GraphTask, target: Any, grads: Sequence[Any]) -> None:
     """Keep the gradients of those inputs of `autograd.grad` that are found at this node or leaf."""
-    if not task.captured or task.captures is None:
-        return
     for output_nr, index in task.captures.get(target, ()):
         task.captured[index] = grads[output_nr]
-        if task.observer is not None and saved.is_tensor(task.inputs[index]):
+        if task.observer is not None and task.inputs is not None and saved.is_tensor(task.inputs[index]):
             task.observer.capture(task.inputs[index], grads[output_nr])
 
 
 def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
     """A leaf with all that can happen at one: hooks, captures, an observer."""
     rare, observer = leaf._rare, task.observer
-    accumulator = None if rare is None else hooks_at(leaf, task.needs)
     if observer is not None:
         observer.run(leaf, [grad])
     if rare is not None and rare.hooks:
-        grad, own = run_tensor_hooks(task, leaf, rare.hooks, grad), False
-    if task.captured:
+        grad, own = task.unwrapped(run_tensor_hooks(task, leaf, rare.hooks, task.wrapped(grad))), False
+    if task.runs is not None and leaf not in task.runs:
         capture(task, leaf, [grad])
         return
-    if accumulator is not None:
-        (grad,), own = call_pre_hooks(task, leaf, accumulator, [grad]), False
-    if grad is not None:
-        accumulate(leaf, grad, own, task.first_order)
-        if observer is not None and leaf._requires_grad:
-            observer.accumulate(leaf, grad)
-    if rare is not None and rare.post_accumulate:
-        for hook in list(rare.post_accumulate.values()):
+    hooks = None if rare is None else hooks_at(leaf, task.needs)
+    if hooks is None:
+        accumulate_grad(task, leaf, grad, own)
+        return
+    received = call_pre_hooks(task, leaf, hooks, (task.wrapped(grad),))
+    accumulate_grad(task, leaf, task.unwrapped(received[0]), False)
+    call_post_hooks(task, leaf, hooks, (), received)
+
+
+def accumulate_grad(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
+    """What a leaf's AccumulateGrad does, between its hooks: add to `.grad`, then call the post-accumulate hooks."""
+    accumulate(leaf, grad, own, task.first_order)
+    if task.observer is not None and grad is not None and leaf._requires_grad:
+        task.observer.accumulate(leaf, grad)
+    if leaf._rare is not None and leaf._rare.post_accumulate:
+        for hook in list(leaf._rare.post_accumulate.values()):
             call_post_accumulate(hook, leaf)
-            if observer is not None:
-                observer.hook(leaf, "post_accumulate", hook, [grad], leaf)
-    if accumulator is not None and accumulator.post:
-        call_post_hooks(task, leaf, accumulator, (), [grad])
+            if task.observer is not None:
+                task.observer.hook(leaf, "post_accumulate", hook, [grad], leaf)
 
 
 def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
@@ -149,6 +161,8 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
 
     A leaf that has ceased to require grad gets none.
     """
+    if leaf._grad_fn is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
     if grad is None or not leaf._requires_grad:
         return
     with ACCUMULATING:
@@ -171,49 +185,52 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             counter.value += 1
 
 
+def retain(tensor: Any, grad: Any) -> None:
+    """Add a gradient, a tensor, to the `.grad` of a non-leaf: always a new tensor, whatever kind of pass this is."""
+    with ACCUMULATING:
+        tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
+
+
 def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:
     """The hooks of one tensor; each may put another gradient in the place of what it is given."""
-    given = task.wrapped(grad)
     for hook in list(hooks.values()):
-        given = checked(hook(given), given, hook)
+        grad = checked(hook(grad), grad, hook)
         if task.observer is not None:
-            task.observer.hook(target, "tensor", hook, [given])
-    return task.unwrapped(given)
+            task.observer.hook(target, "tensor", hook, [grad])
+    return grad
 
 
-def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: list[Any]) -> list[Any]:
-    """The hooks of the tensors that a node made, then retain_grad."""
+def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> list[Any]:
+    """The hooks of the tensors that a node made, then retain_grad; gives the gradients as tensors."""
+    given = [task.wrapped(g) for g in grads]
     for output_nr, fns in list(hooks.tensor.items()):
-        grads[output_nr] = run_tensor_hooks(task, node, fns, grads[output_nr])
+        given[output_nr] = run_tensor_hooks(task, node, fns, given[output_nr])
     for output_nr, reference in list(hooks.retains.items()):
-        tensor, grad = reference(), grads[output_nr]
+        tensor, grad = reference(), given[output_nr]
         if tensor is not None and grad is not None:
-            accumulate(tensor, grad, False, task.first_order)
+            retain(tensor, grad)
             if task.observer is not None:
                 task.observer.hook(node, "retain_grad", None, [grad], tensor)
+    return given
+
+
+def call_pre_hooks(task: GraphTask, target: Any, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The pre-hooks of a node; each may return a tuple in the place of the gradients."""
+    for hook in list(hooks.pre.values()):
+        grads = checked_tuple(hook(grads), grads, hook)
+        if task.observer is not None:
+            task.observer.hook(target, "pre", hook, grads)
     return grads
 
 
-def call_pre_hooks(task: GraphTask, target: Any, hooks: NodeHooks, grads: Sequence[Any]) -> list[Any]:
-    """The pre-hooks of a node; each may return a tuple in the place of the gradients."""
-    given = tuple([task.wrapped(g) for g in grads])
-    for hook in list(hooks.pre.values()):
-        given = checked_tuple(hook(given), given, hook)
-        if task.observer is not None:
-            task.observer.hook(target, "pre", hook, given)
-    return [task.unwrapped(g) for g in given]
-
-
-def call_post_hooks(task: GraphTask, target: Any, hooks: NodeHooks, found: Sequence[Any],
-                    grads: Sequence[Any]) -> tuple[Any, ...]:
-    """The hooks of a node, with what it computed and what it had received."""
-    given = tuple([task.wrapped(g) for g in found])
-    received = tuple([task.wrapped(g) for g in grads])
+def call_post_hooks(task: GraphTask, target: Any, hooks: NodeHooks, found: tuple[Any, ...],
+                    received: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The hooks of a node, with what it computed and what it had received; each may replace what it computed."""
     for hook in list(hooks.post.values()):
-        given = checked_tuple(hook(given, received), given, hook)
+        found = checked_tuple(hook(found, received), found, hook)
         if task.observer is not None:
-            task.observer.hook(target, "post", hook, given)
-    return tuple([task.unwrapped(g) for g in given])
+            task.observer.hook(target, "post", hook, found)
+    return found
 
 
 def call(node: Node, given: tuple[Any, ...]) -> Any:
@@ -227,17 +244,16 @@ def call(node: Node, given: tuple[Any, ...]) -> Any:
         if g is not None and not saved.is_tensor(g):
             raise TypeError(f"argument {i} is not a Variable")
     task = GraphTask(LOCAL.grad_enabled, keep=True)
+    observer, task.observer = task.observer, None
     grads = [task.unwrapped(g) for g in given]
     if isinstance(node, AccumulateGrad):
-        accumulate(node.variable, grads[0], False, task.first_order)
-        for hook in list((node.variable._rare.post_accumulate or {}).values()):
-            call_post_accumulate(hook, node.variable)
-        if task.observer is not None:
-            task.observer.call(node.variable, grads, ())
+        accumulate_grad(task, node.variable, grads[0], False)
+        if observer is not None:
+            observer.call(node.variable, grads, ())
         return ()
     results = derivatives(task, node, grads, fit=False)  # the engine sums what was broadcast, the node does not
-    if task.observer is not None:
-        task.observer.call(node, grads, results)
+    if observer is not None:
+        observer.call(node, grads, results)
     wrapped = tuple([task.wrapped(g) for g in results])
     return wrapped[0] if len(wrapped) == 1 else wrapped
 

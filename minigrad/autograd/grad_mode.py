@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-           "set_grad_enabled"]
+           "set_grad_enabled", "set_multithreading_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,7 +65,7 @@ class ThreadState(threading.local):
     `grad_enabled` is what a user asks for and reads; `recording` is what an op goes by: off in inference mode too,
     where PyTorch records nothing even inside of `enable_grad`. `saved_tensors_hooks`: those that are on, the last one
     counts; `saved_tensors_hooks_disabled`: what to say where none is allowed. `graph_task`: the backward pass that is
-    running. `observer`: who is told of every step.
+    running, the innermost one. `observer`: who is told of every step.
     """
 
     grad_enabled: bool = True
@@ -75,6 +75,7 @@ class ThreadState(threading.local):
     saved_tensors_hooks_disabled: str | None = None
     graph_task: Any = None
     observer: Any = None
+    multithreading: bool = True
 
     def __init__(self) -> None:
         self.share = Share()  # each thread comes through here when it first looks
@@ -273,3 +274,31 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
         for tensor, version in zip(self.tensors, self.prev_versions, strict=True):
             if tensor._version_counter is not None:  # else it was never written to
                 tensor._version_counter.value = version
+
+
+class set_multithreading_enabled(_DecoratorContextManager):
+    """Switches a flag of this thread that code for PyTorch sets and reads; minigrad's engine goes by it in nothing.
+
+    It is a function and a context. As in PyTorch, decorating with it leaves the flag switched.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError("set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type(mode).__name__}")
+        self.prev, LOCAL.multithreading = LOCAL.multithreading, mode
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        LOCAL.multithreading = self.prev
+
+    def clone(self) -> set_multithreading_enabled:
+        return self.__class__(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` has set in this thread."""
+    return LOCAL.multithreading

@@ -68,6 +68,7 @@ class Node:
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     special: ClassVar[bool] = False  # several outputs, or user code: such a node always has `rare`
+    prunes: ClassVar[bool] = True  # computes no gradient that a pass leaves out (user code, ops on a list: all)
     arrays: ClassVar[Any] = _saved.arrays  # takes out what was saved, by the way that fits its kinds (saved.py)
     backward: Any
     in_pass: Any  # of a special node: all of its gradients at once, in a pass
@@ -277,7 +278,24 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(*tensor.gradient_edge())
+    edge = GradientEdge(*tensor.gradient_edge())
+    if not isinstance(edge.node, AccumulateGrad):
+        edge.node.extras().output_info[edge.output_nr] = tensor.array.shape, tensor.array.dtype
+    return edge
+
+
+def metadata_of(edge: GradientEdge) -> tuple[tuple[int, ...], Any]:
+    """Shape and NumPy dtype of the output of a node that an edge stands for.
+
+    Raises:
+        RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
+    """
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node.variable.array.shape, edge.node.variable.array.dtype
+    info: tuple[tuple[int, ...], Any] | None = edge.node.extras().output_info.get(edge.output_nr)
+    if info is None:
+        raise RuntimeError("minigrad does not know the shape of this edge.\n\nMake it by get_gradient_edge(tensor).")
+    return info
 
 
 def increment_version(tensor: Any) -> None:

@@ -5,16 +5,19 @@ A pass begins by counting: how many gradients is each node going to receive? Les
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
+from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import GradientEdge, Node
+from minigrad.autograd.graph import AccumulateGrad, GradientEdge, Node
 from minigrad.autograd.saved import REGISTRY
 from minigrad.autograd.views import grad_fn_of
 from minigrad.backends.numpy import WORDS
 
-__all__ = ["GraphRoot", "GraphTask", "captures_of", "count", "destination", "reaching"]
+__all__ = ["GraphRoot", "GraphTask", "count", "destination", "select"]
+
+Edge = tuple[Any, int]  # a node or a leaf, and which output of the node
 
 
 class GraphRoot(Node, number=None):
@@ -22,9 +25,20 @@ class GraphRoot(Node, number=None):
 
     __slots__ = ()
 
-    def __init__(self, edges: Iterable[tuple[Any, int]]) -> None:
-        self.next, self.output_nrs = zip(*edges, strict=True)
+    def __init__(self, edges: Iterable[Edge]) -> None:
+        self.next = tuple([node for node, _ in edges])
+        self.output_nrs = tuple([output_nr for _, output_nr in edges])
         self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, None
+
+
+class Needs(dict[Any, int | None]):
+    """How many gradients each target is still going to receive (`GraphTask.needs`)."""
+
+    __slots__ = ()
+
+    def __missing__(self, target: Any) -> int:
+        """An AccumulateGrad that took the place of its leaf in an edge after the count: a hook looked at the graph."""
+        return 0
 
 
 class GraphTask:
@@ -32,29 +46,34 @@ class GraphTask:
 
     `needs`: gradients still to come, above zero for nodes, below for leaves, 0 for an AccumulateGrad (its leaf is
     counted), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
-    place (NOTE 3); `captures`: for a node or leaf the (output_nr, index) of those `inputs` whose gradients are found
-    there, and go into `captured`; `runs`: the nodes that have a captured one below them, None for all; `node`: where
-    the pass is, which is known in anomaly mode only.
+    place (NOTE 3); `runs`: the nodes and leaves that run, None for all; `captures`: for a node or leaf the
+    (output_nr, index) of those `inputs` whose gradients are found there, and go into `captured`; `callbacks`: what to
+    call at the end; `outer`: the pass inside of which this one was started, `depth` of them in all; `node`: where the
+    pass is, which is known in anomaly mode only; `straight`: nothing that is unusual for a whole pass is on.
     """
 
-    __slots__ = ("__weakref__", "captured", "captures", "due", "first_order", "inputs", "keep", "needs", "node",
-                 "observer", "owned", "pending", "runs", "total", "xp")
+    __slots__ = ("__weakref__", "callbacks", "captured", "captures", "depth", "due", "first_order", "inputs", "keep",
+                 "needs", "node", "observer", "outer", "owned", "pending", "runs", "straight", "total", "xp")
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
         self.first_order = not create_graph
         self.xp = REGISTRY.words if create_graph else WORDS
         self.keep = keep
         self.observer = LOCAL.observer
-        self.needs: dict[Any, int | None] = {}
+        self.outer: GraphTask | None = LOCAL.graph_task
+        self.depth = 0 if self.outer is None else self.outer.depth + 1
+        self.needs = Needs()
         self.pending: dict[Any, Any] = {}
         self.owned: set[Any] = set()
         self.due: list[tuple[Any, Any, bool]] = []
-        self.captures: Mapping[Any, Sequence[tuple[int, int]]] | None = None
-        self.inputs: Sequence[Any] = ()
-        self.captured: list[Any] = []
         self.runs: set[Any] | None = None
+        self.captures: dict[Any, list[tuple[int, int]]] = {}
+        self.inputs: Sequence[Any] | None = None
+        self.captured: list[Any] = []
+        self.callbacks: list[Callable[[], Any]] = []
         self.total: Any = None
         self.node: Node | None = None
+        self.straight = self.observer is None and not ANOMALY.enabled
 
     def wrapped(self, grad: Any) -> Any:
         """A gradient as a tensor, for user code and for `.grad`."""
@@ -66,40 +85,56 @@ class GraphTask:
 
     def will_run(self, node: Node | None) -> bool:
         """Whether a node is among those that this pass runs."""
-        target = getattr(node, "variable", node)
-        if self.captured and target is not node and target in (self.captures or ()):
+        target = leaf_of(node)
+        if self.captured and target is not node and target in self.captures:
             raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
                                "autograd.grad(). This is currently not supported.")
         return self.needs.get(target) is not None
 
 
-def destination(tensor: Any) -> tuple[Any, int]:
+def leaf_of(target: Any) -> Any:
+    """The leaf that an AccumulateGrad stands for; every other node or leaf itself."""
+    return target.variable if isinstance(target, AccumulateGrad) else target
+
+
+def destination(tensor: Any) -> Edge:
     """The node (or leaf) and output number at which the gradient of a tensor or GradientEdge is found."""
     if isinstance(tensor, GradientEdge):
-        return getattr(tensor.node, "variable", tensor.node), tensor.output_nr
+        return leaf_of(tensor.node), tensor.output_nr
     node = grad_fn_of(tensor)
     return (tensor, 0) if node is None else (node, tensor._output_nr)
 
 
-def captures_of(inputs: Sequence[Any]) -> dict[Any, list[tuple[int, int]]]:
-    """Where the gradients of the inputs are found: by node or leaf, (output number, index of the input)."""
-    captures: dict[Any, list[tuple[int, int]]] = {}
-    for index, tensor in enumerate(inputs):
-        node, output_nr = destination(tensor)
-        captures.setdefault(node, []).append((output_nr, index))
-    return captures
+def select(task: GraphTask, root: GraphRoot, inputs: Sequence[Any], accumulate: bool) -> None:
+    """Say what a pass with `inputs` runs: the inputs if they are to accumulate, and all that is above one of them.
+
+    As in PyTorch a node that is the only root is looked at even if nothing below it is wanted: its tensor's hooks run.
+    """
+    task.straight = False
+    wanted = [destination(each) for each in inputs]
+    targets = {target for target, _ in wanted}
+    task.runs = reaching(root, targets)
+    task.inputs = inputs
+    if accumulate:
+        task.runs |= targets
+    else:
+        task.captured = [None] * len(inputs)
+        for index, (target, output_nr) in enumerate(wanted):
+            task.captures.setdefault(target, []).append((output_nr, index))
+    if len(root.next) == 1:
+        task.captures.setdefault(leaf_of(root.next[0]), [])
 
 
-def reaching(root: Node, captures: Mapping[Any, Any]) -> set[Any]:
-    """The nodes with a captured node or leaf below them, found without recursion: a node is looked at twice, once to
-    go down and once, when all below it is known, to decide."""
+def reaching(root: Node, targets: Container[Any]) -> set[Any]:
+    """The nodes with one of the targets below them, found without recursion: a node is looked at twice, once to go
+    down and once, when all below it is known, to decide."""
     found: set[Any] = set()
     seen: set[Any] = set()
     stack: list[tuple[Any, bool]] = [(root, False)]
     while stack:
         node, known = stack.pop()
         if known:
-            if any(n in captures or n in found or getattr(n, "variable", None) in captures for n in node.next):
+            if any(n in found or leaf_of(n) in targets for n in node.next):
                 found.add(node)
         elif node not in seen:
             seen.add(node)
@@ -117,13 +152,14 @@ def count(task: GraphTask, root: Node) -> None:
                 continue
             n = needs.get(target, False)
             if n is False:
-                leaf = target if not isinstance(target, Node) else getattr(target, "variable", None)
-                if runs is not None and target not in runs and captures is not None \
-                        and target not in captures and leaf not in captures:
+                leaf = target.variable if type(target) is AccumulateGrad else target
+                if runs is not None and leaf not in runs and leaf not in captures:
                     needs[target] = None
-                elif leaf is not None:
+                elif leaf is not target:
                     needs[target] = 0
                     needs[leaf] = (needs.get(leaf) or 0) - 1
+                elif not isinstance(target, Node):
+                    needs[target] = -1
                 else:
                     needs[target] = 1
                     if runs is None or target in runs:
@@ -135,5 +171,5 @@ def count(task: GraphTask, root: Node) -> None:
             elif n > 0:
                 needs[target] = n + 1
             else:
-                leaf = target if n else target.variable
+                leaf = leaf_of(target)
                 needs[leaf] = (needs[leaf] or 0) - 1

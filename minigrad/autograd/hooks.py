@@ -1,35 +1,51 @@
-"""Hooks: mirrors `torch/utils/hooks.py` and the hook lists of PyTorch's nodes.
+"""Hooks: mirrors `torch/utils/hooks.py` and PyTorch's `python_hook.cpp`.
 
-Where the functions are kept that a user hangs on a tensor or a node, and how they are called. In which order the
+Where the functions are kept that a user hangs on a tensor or a node, and what they may return. In which order the
 engine calls them is NOTE 1 in engine.py; lesson 6 shows it.
 """
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["NodeHooks", "RemovableHandle"]
+from minigrad.autograd.saved import is_tensor
+
+__all__ = ["HookDict", "NodeHooks", "RemovableHandle", "call_post_accumulate", "checked", "checked_tuple"]
 
 Hook = Callable[..., Any]
 
 
 class RemovableHandle:
-    """What a `register_…` call returns: `remove()` takes the hook off; it is also a context manager."""
+    """What a `register_…` call returns: `remove()` takes the hook off; it is also a context manager.
 
-    next_id = itertools.count()
+    `extra_dict`: a dict, or a list of dicts, with more about hooks by their ids, that forgets a hook with it. A handle
+    can be pickled if its hooks can.
+    """
 
-    def __init__(self, hooks: HookDict) -> None:
-        self.id = next(RemovableHandle.next_id)
-        self.hooks_ref = weakref.ref(hooks)
+    id: int
+    next_id: int = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        extras = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
+        self.__setstate__((hooks_dict, RemovableHandle.next_id, extras))
 
     def remove(self) -> None:
         """Take the hook off; nothing happens the second time."""
-        hooks = self.hooks_ref()
-        if hooks is not None:
-            hooks.pop(self.id, None)
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.hooks_dict_ref(), self.id, tuple([reference() for reference in self.extra_dict_ref])
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        hooks, self.id, extras = state
+        self.hooks_dict_ref = weakref.ref(HookDict() if hooks is None else hooks)  # if it had gone, so has this one
+        self.extra_dict_ref = tuple([weakref.ref(each) for each in extras])
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -69,17 +85,18 @@ class NodeHooks:
 
 def name_of(hook: Hook) -> str:
     """What PyTorch calls a hook in its errors."""
-    return getattr(hook, "__name__", "<unknown>")
+    name = getattr(hook, "__name__", None)
+    return name if isinstance(name, str) else "<unknown>"
 
 
 def checked(given: Any, grad: Any, hook: Hook) -> Any:
     """What a hook gave in place of `grad` (None: `grad` stays), or PyTorch's error about it."""
-    if given is None:
+    if given is None or given is grad:
         return grad
-    if not hasattr(given, "_version_counter"):
-        raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
     if grad is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not is_tensor(given):
+        raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
     if given.array.dtype != grad.array.dtype:
         raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {grad.type()} got "
                            f"{given.type()})")
@@ -90,7 +107,7 @@ def checked(given: Any, grad: Any, hook: Hook) -> Any:
 
 def checked_tuple(given: Any, grads: tuple[Any, ...], hook: Hook) -> tuple[Any, ...]:
     """What a node's hook gave in place of `grads` (None: they stay), or PyTorch's error about it."""
-    if given is None:
+    if given is None or given is grads:
         return grads
     if not isinstance(given, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
@@ -101,8 +118,6 @@ def checked_tuple(given: Any, grads: tuple[Any, ...], hook: Hook) -> tuple[Any, 
 
 
 def call_post_accumulate(hook: Hook, leaf: Any) -> None:
-    """Call a post-accumulate hook, which returns nothing: PyTorch's error else."""
-    given = hook(leaf)
-    if given is not None:
-        checked(given, leaf, hook)
+    """Call a post-accumulate hook, which returns nothing, or the leaf: PyTorch's error else."""
+    if checked(hook(leaf), leaf, hook) is not leaf:
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")

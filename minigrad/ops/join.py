@@ -69,6 +69,7 @@ def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
 class Stack(Node):
     __slots__ = ()
     constants = ("dim",)
+    prunes = False
 
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
@@ -84,6 +85,7 @@ class Stack(Node):
 class Cat(Node):
     __slots__ = ()
     constants = ("dim",)
+    prunes = False
 
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
