@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from tests.parity.functions import agree, applied, function, last, leaf, module, ran, seen
+from tests.parity.functions import agree, applied, double, doubled, function, last, leaf, module, ran, seen
 
 pytestmark = pytest.mark.torch
 
@@ -33,6 +33,18 @@ def inside(m, look, inputs=None):
 
 
 VALUES = {
+    # classes
+    "no staticmethod": lambda m: last(x := leaf(m, 2), plain(m, forward=double, backward=doubled).apply(x).sum(
+        ).backward(), x.grad),
+    "no staticmethod, setup": lambda m: last(x := leaf(m, 2), found := [], plain(
+        m, forward=lambda x: x * 2, setup_context=lambda ctx, inputs, output: found.append((inputs, output)),
+        backward=doubled).apply(x).sum().backward(), (x.grad, found)),
+    "classmethods": lambda m: last(x := leaf(m, 2), plain(
+        m, forward=classmethod(lambda cls, ctx, x: x * 2), backward=classmethod(lambda cls, ctx, g: g * 3)
+    ).apply(x).sum().backward(), x.grad),
+    "forward of a base class": lambda m: last(base := function(m), function(
+        m, lambda ctx, x: base.forward(ctx, x) * 3, base=base).apply(leaf(m, 2))),
+    "apply of an instance": lambda m: function(m)().apply(leaf(m, 2)),
     # arguments and results
     "one": lambda m: applied(m),
     "grad": lambda m: ran(m),
@@ -207,6 +219,11 @@ VALUES = {
     "apply of a node, anything": lambda m: applied(m, backward=lambda ctx, *g: g).grad_fn.apply(1, "a", None),
     "vjp": lambda m: ran(m, backward=None, vjp=lambda ctx, g: g * 5),
 }
+
+
+def plain(m, **body):
+    """A Function class with these as they are."""
+    return type("Mine", (m.autograd.Function,), body)
 
 
 def seen_setup(m, look):

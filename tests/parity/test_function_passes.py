@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
+import warnings
 import weakref
 
 import pytest
@@ -96,6 +99,24 @@ def packed(m, f, pack=lambda t: t, unpack=lambda t: t, inputs=None):
         y = f(m)(x)
     y.sum().backward()
     return found, x.grad
+
+
+def nothing(m, x):
+    """A Function whose derivative is None."""
+    return function(m, backward=lambda ctx, g: None).apply(x)
+
+
+def anomaly(m, backward):
+    """Run a backward that fails in anomaly mode; what the node noted, and the error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with m.autograd.detect_anomaly():
+            y = applied(m, backward=backward)
+            noted = sorted(y.grad_fn.metadata)
+            try:
+                y.sum().backward()
+            except (RuntimeError, ZeroDivisionError) as error:
+                return noted, str(error)
 
 
 PASSES = {
@@ -195,6 +216,31 @@ PASSES = {
                              (x.grad, w.grad)),
     "an error keeps .grad": lambda m: last(x := leaf(m, 2), y := applied(m, backward=lambda ctx, g: 1 // 0, inputs=[
         x * 1]), fails(lambda: (y + x).sum().backward()), x.grad),
+    # what None does further on
+    "None and the hooks of a node": lambda m: last(f := [], h := (x := leaf(m, 2)) * 2, h.register_hook(f.append),
+                                                  h.grad_fn.register_hook(seeing(f, "post")), h.retain_grad(),
+                                                  nothing(m, h).sum().backward(), (f, h.grad, x.grad)),
+    "None and the hooks of a leaf": lambda m: last(f := [], x := leaf(m, 2), x.register_hook(f.append), (
+        x.register_post_accumulate_grad_hook(lambda t: f.append("post"))), nothing(m, x).sum().backward(), (f, x.grad)),
+    "None beside another": lambda m: last(x := leaf(m, 2), (nothing(m, x) + x * 3).sum().backward(), x.grad),
+    # where else Functions are run
+    "batched": lambda m: last(x := leaf(m, 2), m.autograd.grad(square(m)(x), x, m.eye(2), is_grads_batched=True)),
+    "batched, two outputs": lambda m: last(x := leaf(m, 2), ys := applied(
+        m, lambda ctx, x: (x * 1, x * 2), lambda ctx, g, h: g + h, [x]), m.autograd.grad(
+            ys[0], x, m.eye(2), is_grads_batched=True)),
+    "gradcheck": lambda m: (m.autograd.gradcheck(square(m), leaf(m, 2, dtype="float64")),
+                            m.autograd.gradgradcheck(square(m), leaf(m, 2, dtype="float64"))),
+    "gradcheck of a wrong one": lambda m: m.autograd.gradcheck(function(m, backward=lambda ctx, g: g * 5).apply,
+                                                               leaf(m, 2, dtype="float64")),
+    "functional.vjp": lambda m: m.autograd.functional.vjp(square(m), m.ones(2), m.ones(2)),
+    "functional.hessian": lambda m: m.autograd.functional.hessian(lambda x: square(m)(x).sum(), m.ones(2)),
+    "a hook on all outputs": lambda m: last(f := [], ys := applied(m, lambda ctx, x: (x * 1, x * 2), lambda ctx, g, h: g
+                                            ), m.autograd.graph.register_multi_grad_hook(ys, f.append),
+                                            (ys[0] * ys[1]).sum().backward(), f),
+    "a node cannot be pickled": lambda m: pickle.dumps(applied(m).grad_fn),
+    "a result cannot be copied": lambda m: copy.deepcopy(applied(m)),
+    "anomaly: nan": lambda m: anomaly(m, lambda ctx, g: g * float("nan")),
+    "anomaly: error": lambda m: anomaly(m, lambda ctx, g: 1 // 0),
     # saved-tensor hooks
     "packed input": lambda m: packed(m, square),
     "packed result": lambda m: packed(m, exponential),
