@@ -79,9 +79,10 @@ class Node:
             cls.op = name or cls.__name__
             cls.__name__ = cls.__qualname__ = f"{cls.op}Backward{number}"
         if "arrays" not in cls.__dict__:
-            kinds = {name == "result" for name in cls.saves}
-            cls.arrays = (_saved.arrays_of_results if kinds == {True} else
-                          _saved.arrays_of_inputs if len(cls.saves) == 2 and kinds == {False} else _saved.arrays)
+            kinds = [name == "result" for name in cls.saves]
+            cls.arrays = (_saved.arrays_of_results if kinds == [True] else
+                          _saved.arrays_of_input if kinds == [False] else
+                          _saved.arrays_of_inputs if kinds == [False, False] else _saved.arrays)
         for index, name in enumerate(cls.saves):
             setattr(cls, f"_saved_{name}", property(partial(value_of, index=index)))
             setattr(cls, f"_raw_saved_{name}", property(partial(saved_tensor, index=index)))

@@ -178,6 +178,14 @@ def arrays(node: Any) -> tuple[Any, ...]:
     return tuple([s.array if is_tensor(s) else s for s in kept])
 
 
+def arrays_of_input(node: Any) -> tuple[Any, ...]:
+    """`arrays` for a node that saves one input, straight where it has no version yet."""
+    if node.saved is None or node.rare is not None or node.versions is not None:
+        return arrays(node)
+    (a,) = node.saved
+    return (a.array,) if a._version_counter is None else arrays(node)
+
+
 def arrays_of_inputs(node: Any) -> tuple[Any, ...]:
     """`arrays` for a node that saves two inputs, straight where neither has a version yet."""
     if node.saved is None or node.rare is not None or node.versions is not None:
