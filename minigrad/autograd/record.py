@@ -118,6 +118,7 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     if LOCAL.recording and any(x._requires_grad for x in inputs):
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
         if LOCAL.saved_tensors_hooks and saved:
+            node.fit = tuple([(x.array.shape, x.array.dtype) for x in inputs])  # a hook may unpack another dtype
             pack_all(node, (t,))
     if LOCAL.observer is not None:
         LOCAL.observer.forward(cls.op, node, inputs, (t,))

@@ -261,6 +261,25 @@ def inference(m):
     return lines
 
 
+def inner(m):
+    """The gradient of a small graph: 2."""
+    with m.enable_grad():
+        w = leaf(m, 1)
+        return m.autograd.grad(w ** 2, w)[0]
+
+
+def in_function(m):
+    """When the tensors of a Function are packed: after forward, if it is recorded."""
+    lines = []
+    apply = scaled(m, lambda x, y, w: (lines.append("forward"), (x, x))[1])
+    with m.autograd.graph.saved_tensors_hooks(lambda t: lines.append(tuple(t.shape)), lambda n: m.ones(2)):
+        apply(leaf(m, 2), leaf(m, 2))
+        with m.no_grad():
+            apply(leaf(m, 2), leaf(m, 2))
+        apply(leaf(m, 2).detach(), leaf(m, 2).detach())
+    return lines
+
+
 PROGRAMS = {
     # order, and what hooks get
     "two inputs": lambda m: logged(m, lambda m, x, y: x * y, (2,), (2,)),
@@ -284,6 +303,7 @@ PROGRAMS = {
     "function: result": lambda m: logged(m, lambda m, x, w: scaled(m, lambda x, y, w: (y,))(x, w), (2,), (2,)),
     "function: None, another": lambda m: logged(
         m, lambda m, x, w: scaled(m, lambda x, y, w: (w, None, m.ones(1), y))(x, w), (2,), (2,)),
+    "function: when": in_function,
     "identities": identities,
     "nested": nested,
     "read": read,
@@ -312,6 +332,10 @@ PROGRAMS = {
     "unpack None": lambda m: hooked(m, unpack=lambda t: None),
     "unpack a list": lambda m: hooked(m, unpack=lambda t: [t]),
     "unpack one element": lambda m: hooked(m, unpack=lambda t: m.ones(1)),
+    "unpack another dtype": lambda m: hooked(m, unpack=lambda t: t.double()),
+    "unpack more elements": lambda m: hooked(m, unpack=lambda t: m.ones(2, 2), op=lambda x: x.log()),
+    "a pass inside of unpack": lambda m: hooked(m, unpack=lambda t: t * inner(m)),
+    "ops inside of pack": lambda m: hooked(m, lambda t: t * 2, lambda t: t / 2, op=lambda x: x.sqrt() * x),
     "unpack what requires grad": lambda m: hooked(m, unpack=lambda t: t.requires_grad_()),
     "pack writes to a leaf": lambda m: hooked(m, lambda t: t.add_(1), op=lambda x: x.log()),
     "pack writes to an input": lambda m: hooked(m, lambda t: t.add_(1), op=lambda x: (x * 1).log()),
