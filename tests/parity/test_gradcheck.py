@@ -177,9 +177,10 @@ CASES = {  # the function and its inputs
     "jitter": lambda m: (m.manual_seed(1), (jittered(m, 1e-9), data(m, 2)))[1],
     "forward of a Function": lambda m: (function(m, lambda g, x: g * x.cos(), lambda x: x.sin()), data(m, 2, 2)),
 }
-OPTIONS = (
-    {}, {"raise_exception": False}, {"check_undefined_grad": False}, {"check_batched_grad": True}, {"masked": True},
-    {"nondet_tol": 10.0}, {"eps": 1e-3, "atol": 0.1}, {"rtol": 1.0, "atol": 1.0}, {"check_grad_dtypes": True},
+OPTIONS = (  # every third in fast mode too
+    {}, {"raise_exception": False}, {"check_batched_grad": True, "rtol": 1.0, "atol": 1.0},
+    {"nondet_tol": 10.0}, {"masked": True}, {"check_undefined_grad": False, "check_grad_dtypes": True},
+    {"eps": 1e-3, "atol": 0.1},
 )
 # Of these PyTorch's `gradgradcheck` calls the function without its inputs, ours says that no output requires grad.
 NO_OUTPUT = {"constant", "not constant", "only integers out", "integers that change", "bools out", "no output"}
@@ -206,7 +207,7 @@ def rounded(text):
 @pytest.mark.parametrize("fast", [False, True], ids=["slow", "fast"])
 @pytest.mark.parametrize("case", CASES)
 def test_gradcheck(torch, case, fast):
-    for options in OPTIONS:
+    for options in OPTIONS[::3] if fast else OPTIONS:
         assert outcome(minigrad, "gradcheck", case, fast_mode=fast, **options) == outcome(
             torch, "gradcheck", case, fast_mode=fast, **options), options
 
@@ -215,8 +216,7 @@ def test_gradcheck(torch, case, fast):
 @pytest.mark.parametrize("case", [name for name in CASES if name not in NO_OUTPUT])
 def test_gradgradcheck(torch, case, fast):
     """Random `grad_outputs` too are the same under the same seed."""
-    for options in ({}, {"gen_non_contig_grad_outputs": True}, {"raise_exception": False},
-                    {"check_undefined_grad": False}):
+    for options in ({}, {"gen_non_contig_grad_outputs": True}):
         sides = []
         for m in (minigrad, torch):
             m.manual_seed(7)

@@ -110,10 +110,9 @@ def test_every_op(name):
     call, specs = CASES[name]
     leaves = leaves_of(minigrad, specs, arrays_of(specs, "float64", seed=3))
     found = [t for t in floats(call)(*leaves) if t.requires_grad]
-    for fast_mode in (False, True):
-        assert gradcheck(floats(call), leaves, fast_mode=fast_mode) is True
-        if found:
-            assert gradgradcheck(floats(call), leaves, fast_mode=fast_mode) is True
+    assert gradcheck(floats(call), leaves) and gradcheck(floats(call), leaves, fast_mode=True)
+    if found:
+        assert gradgradcheck(floats(call), leaves)
 
 
 def test_the_second_derivative_is_checked(m):
