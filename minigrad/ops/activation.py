@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,30 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import WORDS
 from minigrad.ops.pointwise import floating
+
+
+@functools.lru_cache(maxsize=32)
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros to compare with, kept for the shapes used last; nobody may write into them."""
+    made = np.zeros(shape, dtype)
+    made.flags.writeable = False
+    return made[()]
+
+
+def above_zero(x: Any) -> Any:
+    """max(0, x); NaN stays NaN and, because the 0 comes first or ties, -0.0 stays -0.0 in float32 and float64.
+
+    NumPy 2.4 has fast code for the maximum of two arrays, but not of a number and an array, which takes twice as long
+    at 64 × 64 and three times as long at 1024 × 1024. On NumPy's scalars Python's own is faster still.
+    """
+    if not x.shape:
+        return max(x[()], zeros((), x.dtype))
+    if not x.flags.c_contiguous:
+        return np.maximum(zeros((), x.dtype), x)  # lies in memory as `x` does
+    if x.size <= 1 << 15:
+        return np.maximum(zeros(x.shape, x.dtype), x)
+    out = np.zeros(x.shape, x.dtype)
+    return np.maximum(out, x, out=out)
 
 
 class Relu(Node):
@@ -24,7 +49,7 @@ class Relu(Node):
         x = a.array
         if x.dtype.kind == "b":
             raise RuntimeError("Boolean inputs not supported for relu")
-        y = np.maximum(x, x.dtype.type(0))
+        y = above_zero(x)
         return record1(Relu, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:

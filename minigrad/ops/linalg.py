@@ -29,7 +29,8 @@ class Mm(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
-        return record2(Mm, a.array.dot(b.array), a, b, wanted(a, b))
+        saved = a if b._requires_grad else None, b if a._requires_grad else None
+        return record2(Mm, a.array.dot(b.array), a, b, saved)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
@@ -130,6 +131,14 @@ def check_inner(a: Tensor, b: Tensor) -> None:
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, shapes (n, m) and (m, p)."""
+    x, y = input.array, mat2.array
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype.kind == "b":
+        check_matrices(input, mat2)
+    return Mm.forward(input, mat2)
+
+
+def check_matrices(input: Tensor, mat2: Tensor) -> None:
+    """PyTorch's error for what `mm` does not multiply."""
     for name, v in (("self", input), ("mat2", mat2)):
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -137,7 +146,6 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     same_dtype(input, mat2, "mm")
     if input.array.dtype.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    return Mm.forward(input, mat2)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:

@@ -164,6 +164,19 @@ def test_at_the_edges(torch, name):
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+@pytest.mark.parametrize("size", [(), (1,), (2, 3), (200, 200)])  # relu and sum have ways of their own for some sizes
+@pytest.mark.parametrize("value", EDGES)
+def test_the_edges_at_every_size(torch, size, value):
+    sides = []
+    for lib in (minigrad, torch):
+        x = lib.full(size, value)
+        turned = lib.full((*size, 2, 3), value).transpose(-1, -2).relu()
+        results = [numbers(x.relu()), numbers(turned), numbers(x.sum())]
+        sides.append([*results, *[np.where(np.isnan(a), 0, np.signbit(a)) for a in results], turned.stride()[-2:]])
+    for a, b in zip(*sides, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
 @given(shape=st.lists(st.integers(0, 4), max_size=3), dims=st.sets(st.integers(0, 2)), keep=st.booleans())
 def test_sums_over_any_dimensions(torch, shape, dims, keep):
     dims = tuple(sorted(d for d in dims if d < len(shape)))
