@@ -37,6 +37,8 @@ OPERATORS: dict[str, Any] = {
     "__ipow__": inplace.pow_,
     "__eq__": compare.equals, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
     "__ge__": compare.ge, "__and__": compare.bitwise_and, "__or__": compare.bitwise_or,
+    "__xor__": compare.bitwise_xor, "__rand__": compare.bitwise_and, "__ror__": compare.bitwise_or,
+    "__rxor__": compare.bitwise_xor,
     "__invert__": compare.bitwise_not,
     "__getitem__": index.getitem, "__setitem__": index.setitem, "__contains__": properties.contains,
     "__new__": create.construct, "__array__": memory.as_array, "__array_wrap__": memory.wrapped,

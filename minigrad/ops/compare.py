@@ -16,6 +16,7 @@ __all__ = ["allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf"
            "logical_not", "logical_or", "lt", "ne"]
 
 Operand = Any
+INT64 = np.dtype("int64")
 
 
 def _compare(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
@@ -77,14 +78,28 @@ def logical_not(input: Tensor) -> Tensor:
     return plain(np.logical_not(input.array))
 
 
+def _bitwise(op: np.ufunc, a: Tensor, b: Operand) -> Tensor:
+    numbers = [v.array if isinstance(v, Tensor) else v for v in (a, b)]
+    if any(isinstance(v, float) or getattr(v, "dtype", INT64).kind == "f" for v in numbers):
+        kind = next((v for v in (a, b) if isinstance(v, Tensor) and v.is_floating_point()), None)
+        raise NotImplementedError(f"\"{op.__name__}_cpu\" not implemented for "
+                                  f"'{'Float' if kind is None else kind.dtype.type_name}'")
+    return _compare(op, a, b)
+
+
 def bitwise_and(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input & other` of bool or integer tensors."""
-    return _compare(np.bitwise_and, input, other)
+    return _bitwise(np.bitwise_and, input, other)
 
 
 def bitwise_or(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input | other` of bool or integer tensors."""
-    return _compare(np.bitwise_or, input, other)
+    return _bitwise(np.bitwise_or, input, other)
+
+
+def bitwise_xor(input: Tensor, other: Operand) -> Tensor:
+    """Elementwise `input ^ other` of bool or integer tensors."""
+    return _bitwise(np.bitwise_xor, input, other)
 
 
 def bitwise_not(input: Tensor) -> Tensor:
@@ -136,11 +151,15 @@ def truth(array: Any, input: Tensor) -> Tensor:
     return plain(array.astype(np.uint8) if input.array.dtype == np.uint8 else array)
 
 
-def any_(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is not zero."""
+def any_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
+         keepdims: bool = False) -> Tensor:
+    """Whether any element is not zero; `axis` and `keepdims` as in `sum`."""
+    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     return truth(np.any(input.array, axis=axes_of(dim, input.array.ndim), keepdims=keepdim), input)
 
 
-def all_(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are not zero."""
+def all_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
+         keepdims: bool = False) -> Tensor:
+    """Whether all elements are not zero; `axis` and `keepdims` as in `sum`."""
+    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     return truth(np.all(input.array, axis=axes_of(dim, input.array.ndim), keepdims=keepdim), input)

@@ -90,14 +90,17 @@ class Cat(Node):
     @staticmethod
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
         arrays = [v.array for v in tensors]
-        ends = tuple(np.cumsum([x.shape[dim] for x in arrays]).tolist())
         dtype, fit = joined(arrays)
-        out = np.concatenate(arrays, dim, dtype=dtype, casting="unsafe")
-        return record_n(Cat, out, tuple(tensors), (), (dim, ends), fit)
+        nothing = [x.shape == (0,) for x in arrays]
+        ends = tuple(np.cumsum([0 if gone else x.shape[dim] for x, gone in zip(arrays, nothing, strict=True)]).tolist())
+        out = np.concatenate([x for x, gone in zip(arrays, nothing, strict=True) if not gone] or arrays, dim,
+                             dtype=dtype, casting="unsafe")
+        return record_n(Cat, out, tuple(tensors), (), (dim, ends, tuple(nothing)), fit)
 
-    def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...]) -> tuple[Any, ...]:
+    def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...], nothing: tuple[bool, ...]) -> tuple[Any, ...]:
         front = (slice(None),) * dim
-        return tuple([xp.getitem(g, (*front, slice(start, end))) for start, end in zip((0, *ends), ends, strict=False)])
+        return tuple([xp.zeros((0,), xp.dtype(g)) if gone else xp.getitem(g, (*front, slice(start, end)))
+                      for start, end, gone in zip((0, *ends), ends, nothing, strict=False)])
 
 
 def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
@@ -121,14 +124,20 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     length = tensor.array.shape[axis]
     if not isinstance(split_size_or_sections, int):
         sizes = list(split_size_or_sections)
+        if any(size < 0 for size in sizes):
+            raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
+                               f"split_sizes={sizes}")
         if sum(sizes) != length:
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
                                f"at dimension {dim}), but got split_sizes={sizes}")
         return SplitWithSizes.forward(tensor, sizes, axis)
     size = split_size_or_sections
-    if size <= 0:
+    if size == 0 and length:
+        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
+                           f"{length}")
+    if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    sizes = [min(size, length - start) for start in range(0, length, size)] or [0]
+    sizes = [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
     return Split.forward(tensor, sizes, axis)
 
 
@@ -142,9 +151,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-length // chunks)), dim)
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new dimension."""
-    tensors = list(tensors)
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Tensors of one shape along a new dimension; `axis` is NumPy's name of `dim`."""
+    tensors, dim = list(tensors), dim if axis is None else axis
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0].array.shape
@@ -155,20 +164,26 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return Stack.forward(tensors, dim_of(dim, len(first) + 1))
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors along an existing dimension; their other sizes must agree."""
-    tensors = list(tensors)
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Tensors along an existing dimension; their other sizes must agree. `axis` is NumPy's name of `dim`.
+
+    A tensor of shape (0,) goes with any other, as in early PyTorch.
+    """
+    tensors, dim = list(tensors), dim if axis is None else axis
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    axis, first = dim_of(dim, tensors[0].array.ndim), tensors[0].array.shape
+    first = next((v.array.shape for v in tensors if v.array.shape != (0,)), (0,))
+    along = dim_of(dim, len(first))
     for i, v in enumerate(tensors):
+        if v.array.shape == (0,):
+            continue
         if v.array.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
         other = v.array.shape
-        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != axis and other[d] != first[d]]
+        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != along and other[d] != first[d]]
         if len(other) != len(first):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(other)}")
         if wrong:
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {axis}. Expected size "
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size "
                                f"{first[wrong[0]]} but got size {other[wrong[0]]} for tensor number {i} in the list.")
-    return Cat.forward(tensors, axis)
+    return Cat.forward(tensors, along)

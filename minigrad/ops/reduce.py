@@ -87,6 +87,13 @@ class SumDim(Node, name="Sum", number=1):
         return xp.broadcast_to(xp.reshape(g, kept), shape)
 
 
+def shared(xp: Any, g: Any, count: int) -> Any:
+    """`g / count`; of float16 in float32, since float16 does not hold every count."""
+    if count > 2048 and xp.dtype(g) == FLOAT16:
+        return xp.cast(xp.cast(g, FLOAT32) / count, FLOAT16)
+    return g / count
+
+
 class Mean(Node):
     """Over all dimensions."""
 
@@ -99,7 +106,7 @@ class Mean(Node):
         return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
-        return xp.broadcast_to(g / count, shape)
+        return xp.broadcast_to(shared(xp, g, count), shape)
 
 
 class MeanDim(Node, name="Mean", number=1):
@@ -118,7 +125,7 @@ class MeanDim(Node, name="Mean", number=1):
         return record1(MeanDim, y, a, (), (x.shape, kept, count))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
-        return xp.broadcast_to(xp.reshape(g, kept), shape) / count
+        return xp.broadcast_to(shared(xp, xp.reshape(g, kept), count), shape)
 
 
 class LinalgVectorNorm(Node):
@@ -153,24 +160,32 @@ class LinalgVectorNorm(Node):
         return slope * xp.masked(y != 0, g / xp.power(y, p - 1))
 
 
-def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
+         axis: Dims = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
+
+    `axis` and `keepdims` are NumPy's names of `dim` and `keepdim`.
 
     Raises:
         IndexError: if `dim` is out of range.
     """
+    if axis is not None or keepdims:
+        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     wanted = None if dtype is None and input.array.dtype.kind == "f" else INT64 if dtype is None else dtype.numpy
     if dim is None and not keepdim:
         return Sum.forward(input, wanted)
     return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
 
 
-def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
-    """The mean of the elements, over all dimensions or over `dim`.
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
+         axis: Dims = None, keepdims: bool = False) -> Tensor:
+    """The mean of the elements, over all dimensions or over `dim`; `axis` and `keepdims` as in `sum`.
 
     Raises:
         RuntimeError: for a tensor of integers or bools.
     """
+    if axis is not None or keepdims:
+        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     if dtype is not None:
         input = input.to(dtype)
     if input.array.dtype.kind != "f":

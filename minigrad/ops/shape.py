@@ -41,9 +41,15 @@ def dim_of(dim: int, ndim: int) -> int:
 def full_shape(shape: Shape, size: int) -> Shape:
     """A shape with its -1 filled in; PyTorch's error where the elements do not fit."""
     known = math.prod([n for n in shape if n != -1])
+    for index, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {index} of shape {list(shape)}")
     fits = known == size if -1 not in shape else known != 0 and size % known == 0
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
+    if known == 0 and size == 0 and -1 in shape:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+                           "dimension size -1 can be any value and is ambiguous")
     if not fits:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
     return tuple([size // known if n == -1 else n for n in shape])
