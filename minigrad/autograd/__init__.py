@@ -15,8 +15,9 @@ from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first one is ther
     set_multithreading_enabled,
 )
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
+from minigrad.autograd.saved_hooks import SavedTensor
 from minigrad.autograd.variable import Variable
 
-__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
-           "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
+           "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad",
+           "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]

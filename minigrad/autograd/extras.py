@@ -22,7 +22,7 @@ class NodeExtras:
     __slots__ = ("handles", "hooks", "metadata", "output_info", "watch", "written")
 
     def __init__(self) -> None:
-        self.handles: weakref.WeakValueDictionary[int, Any] | None = None
+        self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None
         self.hooks: NodeHooks | None = None
         self.metadata: dict[Any, Any] | None = None
         self.watch: dict[int, Any] | None = None

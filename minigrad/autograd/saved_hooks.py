@@ -142,26 +142,23 @@ def pack_all(node: Any, outputs: Sequence[Any]) -> None:
 
     Numbers and what is None stay as they are.
     """
-    kept = list(node.saved)
+    kept, hooks = list(node.saved), LOCAL.saved_tensors_hooks[-1]
     for i in saving_order(node):
-        value = kept[i]
+        value, output_nr = kept[i], node.saved_output_nr(i)
         if is_tensor(value):
-            kept[i] = packed(node, i, value, *LOCAL.saved_tensors_hooks[-1])
+            kept[i] = packed(value, output_nr, value, *hooks)
         elif is_array(value):
-            kept[i] = packed(node, i, outputs[node.saved_output_nr(i)], *LOCAL.saved_tensors_hooks[-1])
+            kept[i] = packed(value, output_nr, outputs[output_nr], *hooks)
     node.saved = tuple(kept)
     node.extras()  # off the straight path: what was saved has to be unpacked
 
 
-def packed(node: Any, index: int, handed: Any, pack_hook: PackHook, unpack_hook: UnpackHook) -> Packed:
-    """One saved value, `handed` to the pack hook as a tensor."""
-    kept, made = node.saved[index], Packed()
+def packed(kept: Any, output_nr: int, handed: Any, pack_hook: PackHook, unpack_hook: UnpackHook) -> Packed:
+    """What is kept of a saved value, which is `handed` to the pack hook as a tensor; `output_nr`: of a result."""
+    made = Packed()
     made.unpack_hook = unpack_hook
     made.is_result, made.is_number = is_array(kept), not is_array(kept) and not is_tensor(kept)
-    if is_tensor(kept):
-        made.source, made.output_nr = kept.gradient_edge()
-    else:
-        made.source, made.output_nr = None, node.saved_output_nr(index)
+    made.source, made.output_nr = kept.gradient_edge() if is_tensor(kept) else (None, output_nr)
     version = handed._version
     with no_grad():
         made.value = pack_hook(handed)
@@ -176,7 +173,7 @@ class SavedTensor:
 
     __slots__ = ("__weakref__", "index", "node")
 
-    index: int
+    index: int | None  # None: of nothing that is saved
     node: Any
 
     def __init__(self) -> None:
@@ -186,7 +183,7 @@ class SavedTensor:
         return f"<torch._C._autograd.SavedTensor object at {id(self):#x}>"
 
     def _kept(self) -> Any:
-        return None if self.node.saved is None else self.node.saved[self.index]
+        return None if self.node.saved is None or self.index is None else self.node.saved[self.index]
 
     @property
     def data(self) -> Any:
@@ -217,7 +214,7 @@ class SavedTensor:
         if is_array(kept) or (type(kept) is Packed and kept.is_result):
             raise RuntimeError(f"{DETACHED}\n\nThis is PyTorch's sentence for the result of the node itself. Read it "
                                "by `_saved_result`, or by `saved_tensors` of a custom Function.")
-        return value_of(self.node, self.index)
+        return None if self.index is None else value_of(self.node, self.index)
 
     def register_hooks(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
         """Keep `pack_hook(tensor)` from now on, and call `unpack_hook` on it when the tensor is needed.
@@ -234,15 +231,15 @@ class SavedTensor:
             raise RuntimeError(HOOKED)
         if node.saved is None:
             raise RuntimeError(HOOKED_LATE)
-        if kept is None:
+        if kept is None or self.index is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         handed = kept.detach() if is_tensor(kept) else self._handed(kept)
-        made = packed(node, self.index, handed, pack_hook, unpack_hook)
-        node.saved = (*node.saved[:self.index], made, *node.saved[self.index + 1:])
+        made = packed(kept, node.saved_output_nr(self.index), handed, pack_hook, unpack_hook)
+        node.saved = tuple([made if i == self.index else value for i, value in enumerate(node.saved)])
         node.extras()  # off the straight path, as in `pack_all`
 
 
-def saved_tensor(node: Any, index: int) -> SavedTensor:
+def saved_tensor(node: Any, index: int | None) -> SavedTensor:
     """The handle on one saved value of a node; the same one as long as anybody holds it."""
     extras = node.extras()
     if extras.handles is None:

@@ -12,6 +12,8 @@ from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import NUMBER, record1, record_n, record_view
+from minigrad.autograd.saved import tensors
+from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
 from minigrad.ops.copy import Copy
 from minigrad.ops.inplace import FillTensor
 from minigrad.ops.shape import Unsqueeze, View, expand
@@ -68,6 +70,7 @@ class Index(Node):
     """By lists, tensors of indices or masks: a copy."""
 
     __slots__ = ()
+    constants = ("", "self_sym_sizes")
 
     @staticmethod
     def forward(a: Tensor, index: Any, indices: Indices = ()) -> Tensor:
@@ -77,6 +80,24 @@ class Index(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, shape = saved[-2:]  # the indices before them are saved so that a change of one is noticed
         return xp.scatter(g, index, shape)
+
+    @property
+    def _saved_indices(self) -> tuple[Tensor | None, ...]:
+        """The indices, one per entry of the index: None for a full slice, unless it is at the end."""
+        kept = iter(tensors(self))
+        return tuple([next(kept) if is_index else None for is_index in self._entries()])
+
+    @property
+    def _raw_saved_indices(self) -> tuple[SavedTensor, ...]:
+        """Handles on them; one on nothing for None."""
+        kept = iter(saved_tensor_handles(self))
+        return tuple([next(kept) if is_index else saved_tensor(self, None) for is_index in self._entries()])
+
+    def _entries(self) -> list[bool]:
+        """For each entry of the index up to the last that is saved: whether it is one."""
+        index = self.const[0] if isinstance(self.const[0], tuple) else (self.const[0],)
+        saved = [not isinstance(part, slice) for part in index]
+        return saved[:len(saved) - saved[::-1].index(True)]
 
 
 class Scatter(Node):

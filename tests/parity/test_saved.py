@@ -135,6 +135,13 @@ def after_the_pass(m, retain=False):
     return saved.data, attempt(saved.unpack), attempt(saved.register_hooks, print, print), saved.unpack_hook
 
 
+def of_indices(m):
+    """What an op saved that takes elements by indices: None stands for a full slice."""
+    i, x = m.tensor([0, 1]), leaf(m, 2, 2)
+    return [(alive(y).grad_fn._saved_indices, [s.data for s in y.grad_fn._raw_saved_indices])
+            for y in (x[:, i], x[[0, 1]], x[i, :], x[None, :, i], x[x > 1], x[[0, 1], [1, 0]])]
+
+
 HANDLES = {
     "of a result": lambda m: shown(m, leaf(m, 2).sqrt()),
     "of an input": lambda m: shown(m, (leaf(m, 2) * 1).log(), "self"),
@@ -143,6 +150,12 @@ HANDLES = {
     "of a number": lambda m: shown(m, leaf(m, 2) * 2.5, "other"),
     "of a Function": lambda m: [(s.data, s.unpack_hook, attempt(s.unpack))
                                 for s in alive(root(m, leaf(m, 2))).grad_fn._raw_saved_tensors],
+    "of indices": of_indices,
+    "of indices, freed": lambda m: (y := leaf(m, 2)[m.tensor([1])], y.sum().backward(), y.grad_fn._saved_indices),
+    "of indices, freed, handles": lambda m: (y := leaf(m, 2)[m.tensor([1])], y.sum().backward(),
+                                             y.grad_fn._raw_saved_indices),
+    "hooks on indices": lambda m: [attempt(s.register_hooks, id, id) for s in alive(
+        leaf(m, 2, 2)[:, m.tensor([1, 0])]).grad_fn._raw_saved_indices],
     "of hooks by block": lambda m: (
         h := m.autograd.graph.saved_tensors_hooks(lambda t: ("kept", t.detach()), lambda kept: kept[1]), h.__enter__(),
         y := (leaf(m, 2) * 1).log(), h.__exit__(), shown(m, y, "self")[::2],

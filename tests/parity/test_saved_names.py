@@ -20,7 +20,6 @@ pytestmark = pytest.mark.torch
 MISSING = {
     "AddmmBackward0": {"mat1_sym_sizes", "mat1_sym_strides", "mat2_sym_sizes", "mat2_sym_strides"},
     "ExpandBackward0": {"self_sym_sizes"},
-    "IndexBackward0": {"indices", "self_sym_sizes"},
     "LinalgVectorNormBackward0": {"dim", "keepdim"},
     "MeanBackward1": {"dim", "keepdim", "self_sym_numel"},
     "MmBackward0": {"mat2_sym_sizes", "mat2_sym_strides", "self_sym_sizes", "self_sym_strides"},
@@ -59,6 +58,8 @@ def told(lib, value):
     """A value without its library; a dimension that counts from the end is a very large number in PyTorch."""
     if isinstance(value, lib.Tensor):
         return "tensor", tuple(value.shape), str(value.dtype).split(".")[-1], value.requires_grad
+    if isinstance(value, tuple):
+        return tuple([told(lib, each) for each in value])
     return "from the end" if isinstance(value, int) and value > 2**63 else value
 
 
