@@ -14,6 +14,12 @@ NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its 
 in place, both without a copy: but only if the formula made it new (it is not the gradient that came in, and it is no
 view of another array) and no user code has seen it. Formulas keep their part of this: they never write into what they
 are given, never return a saved value, and never return one new array twice.
+
+NOTE 5 (passes inside of passes). A hook or a custom Function may start another pass, and that one a third. Each of them
+takes a dozen frames of Python's stack, which has room for a thousand. So every 32nd pass of such a tower runs in a
+thread of its own, with a fresh stack and with the modes of the thread that waits for it (PyTorch does the same, at 60).
+An error ends all of them where they are: leaves that were reached keep what they got, nodes that ran have let go of
+what they saved, all others are as they were, and nothing that was queued for the end is called.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ from minigrad.autograd.graph_task import Edge, GraphRoot, GraphTask, count, sele
 
 __all__ = ["execute", "queue_callback"]
 
-MAX_DEPTH = 32  # so many passes, each started inside of the one before, run in one thread
+MAX_DEPTH = 32  # so many passes, each started inside of the one before, run in one thread (NOTE 5)
 
 
 def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, keep: bool, inputs: Sequence[Any] = (),
@@ -57,7 +63,7 @@ def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, 
 
 
 def in_another_thread(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
-    """Run a pass in a thread of its own, with the modes of this one, which waits: NOTE 5."""
+    """Run a pass in a thread of its own, with the modes of this one, which waits (NOTE 5)."""
     state = {name: value for name, value in vars(LOCAL).items() if name != "share"}
 
     def work() -> None:
