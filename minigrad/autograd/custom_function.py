@@ -18,7 +18,7 @@ from minigrad.autograd.extras import NodeExtras
 from minigrad.autograd.grad_mode import LOCAL, no_grad, switch
 from minigrad.autograd.graph import Node, next_sequence_nr
 from minigrad.autograd.inplace import check_inplace, rebase_history
-from minigrad.autograd.saved import counter_of, tensors, versions_of
+from minigrad.autograd.saved import counter_of, refuse_outside, tensors, versions_of
 from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.autograd.views import FUNCTION, MANY, edge_of, grad_fn_now, set_history, share
 from minigrad.backends.numpy import WORDS
@@ -208,6 +208,7 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
     check_marks(ctx)
     dirty, ctx.outputs, wanted, made = ctx.dirty_tensors or (), len(outputs), 0, []
     for t in dirty:
+        refuse_outside(t)
         counter_of(t).value += 1
     for nr, output in enumerate(outputs):
         info = None
@@ -334,6 +335,8 @@ class Error(Node, number=None):
         self.next = tuple([None if t is None else edge_of(t) for t in inputs])
         self.output_nrs, self.saved, self.versions, self.fit, self.rare = None, (), None, None, NodeExtras()
         self.const, self.outputs, self.sequence_nr = (message,), len(inputs), next_sequence_nr()
+        if ANOMALY.enabled:
+            note(self)
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

@@ -246,6 +246,9 @@ PASSES = {
     "packed result": lambda m: packed(m, exponential),
     "packed, other values": lambda m: packed(m, square, unpack=lambda t: t * 10),
     "packed, both": lambda m: packed(m, lambda m: lambda x: product(m)(x, exponential(m)(x))),
+    "0-d result saved, its data changed": lambda m: last(y := exponential(m)(x := leaf(m)), y.data.add_(5),
+                                                         y.backward(), x.grad),
+    "0-d result saved, changed": lambda m: last(y := exponential(m)(leaf(m)), y.add_(5), y.backward()),
     "raw": lambda m: last(x := leaf(m, 2), y := square(m)(x), y.grad_fn._raw_saved_tensors[0].register_hooks(
         lambda t: t * 3, lambda t: t), y.sum().backward(), x.grad),
     "raw, how many": lambda m: len(product(m)(leaf(m, 2), leaf(m, 2)).grad_fn._raw_saved_tensors),

@@ -38,6 +38,11 @@ def grad(m, x, y):
     return m.autograd.grad((y * y).sum(), x, allow_unused=True)
 
 
+def inference(m, call=None):
+    """What a call gives in inference mode; ones."""
+    return m.inference_mode()(call or (lambda: m.ones(2)))()
+
+
 def base(m, t):
     """What is to be known of a view."""
     return t, t._is_view(), t._base, t._version
@@ -213,6 +218,28 @@ VIEWS = {
         y := x.view(2, 1), ctx.mark_dirty(y), y)),
     "marked view of many and more": lambda m: last(b := result(m, 2, 2), written(
         m, b.unbind()[0], forward=lambda ctx, x: last(ctx.mark_dirty(x), (x, x * 2)))),
+    # inference mode
+    "marked, of inference mode": lambda m: written(m, inference(m), forward=lambda ctx, x: last(ctx.mark_dirty(x), x)),
+    "marked inside of inference mode": lambda m: last(x := inference(m), y := inference(m, lambda: written(m, x)), (
+        x is y, y.is_inference(), y)),
+    "result marked inside of inference mode": lambda m: last(x := result(m), y := inference(m, lambda: written(m, x)), (
+        x is y, y.is_inference(), y, y._version)),
+    "data marked inside of inference mode": lambda m: last(x := m.ones(2), y := inference(m, lambda: written(m, x)), (
+        x is y, y.is_inference(), y, y._version)),
+    "input back inside of inference mode": lambda m: last(x := leaf(m, 2), y := inference(m, lambda: back(m, x)), (
+        x is y, y.is_inference(), y, y._is_view())),
+    "data back inside of inference mode": lambda m: last(x := m.ones(2), y := inference(m, lambda: back(m, x)), (
+        x is y, y.is_inference(), y, y._is_view())),
+    "back from inference mode": lambda m: last(x := inference(m), y := back(m, x), (
+        x is y, y.is_inference(), y, y._is_view())),
+    "back from inference mode, with a leaf": lambda m: last(x := inference(m), y := applied(
+        m, lambda ctx, x, w: x, lambda ctx, g: (g, g), [x, leaf(m, 2)]), (x is y, y.is_inference(), y, y._is_view())),
+    "enable_grad inside of inference mode": lambda m: inference(m, lambda: m.enable_grad()(lambda: last(
+        y := applied(m), (y, y.is_inference())))()),
+    "normal mode inside of inference mode": lambda m: inference(m, lambda: last(
+        y := m.inference_mode(False)(applied)(m), (y, y.is_inference()))),
+    "made in inference mode by forward": lambda m: last(y := applied(m, lambda ctx, x: inference(m, lambda: x * 2)), (
+        y, y.is_inference())),
     # once differentiable, and views
     "once, of a view": lambda m: last(x := leaf(m, 2), y := applied(m, backward=module(m).once_differentiable(
         lambda ctx, g: g.view(2)), inputs=[x]), m.autograd.grad(y.sum(), x, m.tensor(1.0, requires_grad=True),
