@@ -172,7 +172,8 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
         elif old is None:
             leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
         else:
-            saved.refuse_outside(old)
+            if old._rare is not None:
+                saved.refuse_outside(old)
             counter = saved.counter_of(old)
             if counter.before_write is not None:
                 counter.before_write()
