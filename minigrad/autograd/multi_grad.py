@@ -1,11 +1,15 @@
-"""One hook on several tensors: mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`."""
+"""One hook on several tensors: mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`.
+
+It is a hook on each of them. What these find out in a pass they keep by that pass, for as long as it lives: passes in
+other threads, and one that begins inside of a hook, do not disturb it, and one that fails leaves nothing behind.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.hooks import RemovableHandle
@@ -27,13 +31,21 @@ class _MultiHandle(RemovableHandle):
             handle.remove()
 
 
-class _Gathering:
-    """The gradients of several tensors in one pass: `fn` is called with all of them when the last has come."""
+class _Gathered:
+    """What one pass has brought so far: the gradients, and how many are still to come."""
+
+    def __init__(self, count: int, left: int) -> None:
+        self.grads: list[Any] = [None] * count
+        self.left = left
+
+
+class _All:
+    """`fn` is called with the gradients of all tensors when the last of those that a pass computes has come."""
 
     def __init__(self, tensors: Sequence[Any], fn: Callable[[Sequence[Any]], None]) -> None:
         self.nodes = [node_of(t) for t in tensors]
         self.fn = fn
-        self.passes: WeakKeyDictionary[Any, tuple[list[Any], list[int]]] = WeakKeyDictionary()
+        self.passes: WeakKeyDictionary[Any, _Gathered] = WeakKeyDictionary()
         self.lock = threading.Lock()
 
     def hook(self, index: int) -> Callable[[Any], None]:
@@ -42,33 +54,33 @@ class _Gathering:
         def inner_hook(grad: Any) -> None:
             task = current_task()
             with self.lock:
-                grads, left = self.passes.get(task) or ([None] * len(self.nodes), [])
-                if not left:
-                    left.append(sum(task.will_run(node) for node in self.nodes))
-                self.passes[task] = grads, left
-                left[0] -= 1
-            grads[index] = grad
-            if left[0] == 0:
+                found = self.passes.get(task)
+                if found is None:
+                    found = _Gathered(len(self.nodes), sum(task.will_run(node) for node in self.nodes))
+                    self.passes[task] = found
+                found.grads[index] = grad
+                found.left -= 1
+            if found.left == 0:
                 del self.passes[task]
-                self.fn(grads)
+                self.fn(found.grads)
 
         return inner_hook
 
 
-class _First:
+class _Any:
     """`fn` is called with the first gradient of a pass, whichever it is."""
 
     def __init__(self, fn: Callable[[Any], None]) -> None:
         self.fn = fn
-        self.passes: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+        self.passes: WeakSet[Any] = WeakSet()
         self.lock = threading.Lock()
 
     def hook(self, grad: Any) -> None:
         """The hook of each of the tensors."""
         task = current_task()
         with self.lock:
-            seen = self.passes.get(task, False)
-            self.passes[task] = True
+            seen = task in self.passes
+            self.passes.add(task)
         if not seen:
             self.fn(grad)
 
@@ -101,7 +113,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
     if mode not in MODES:
         raise ValueError(f"Expects mode to be one of {MODES} but got {mode}")
     if mode == "any":
-        first = _First(fn)
-        return _MultiHandle(tuple([t.register_hook(first.hook) for t in tensors if t.requires_grad]))
-    gathering = _Gathering(tensors, fn)
-    return _MultiHandle(tuple([t.register_hook(gathering.hook(i)) for i, t in enumerate(tensors)]))
+        once = _Any(fn)
+        return _MultiHandle(tuple([t.register_hook(once.hook) for t in tensors if t.requires_grad]))
+    all_of_them = _All(tensors, fn)
+    return _MultiHandle(tuple([t.register_hook(all_of_them.hook(i)) for i, t in enumerate(tensors)]))
