@@ -192,7 +192,7 @@ def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[tuple[int, 
     """A gradient in its input's shape and dtype, if it can be summed to it; PyTorch's error else."""
     shape, got = info[0], grad.array.shape
     lead = len(got) - len(shape)
-    if lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape)):
+    if got != shape and (lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape))):
         raise RuntimeError(f"Function {type(node).__name__} returned an invalid gradient at index {index} - got "
                            f"{list(got)} but expected shape compatible with {list(shape)}")
     return sum_to(grad.array, info, WORDS) if task.first_order else sum_to(grad, info, task.xp)
@@ -232,7 +232,10 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
 
 def among(tensor: Any, others: Sequence[Any] | None) -> bool:
     """Whether it is one of these, itself and not an equal one."""
-    return others is not None and any(tensor is other for other in others)
+    for other in others or ():
+        if tensor is other:
+            return True
+    return False
 
 
 def check_names(ctx: FunctionBase) -> None:
@@ -246,10 +249,9 @@ def check_names(ctx: FunctionBase) -> None:
 
 def check_marks(ctx: FunctionBase) -> None:
     """PyTorch's errors for what forward marked, word for word: some end before they name what they got."""
-    if ctx.to_save is ctx.non_differentiable is ctx.dirty_tensors is None:
-        return
-    for name in ("to_save", "non_differentiable", "dirty_tensors"):
-        if not isinstance(getattr(ctx, name) or (), tuple):
+    marks = {"to_save": ctx.to_save, "non_differentiable": ctx.non_differentiable, "dirty_tensors": ctx.dirty_tensors}
+    for name, mark in marks.items():
+        if mark is not None and not isinstance(mark, tuple):
             raise RuntimeError(f"autograd internal error: {name} attribute is expected to be a tuple but is ")
     for i, t in enumerate(ctx.to_save or ()):
         if ctx._recorded and t is not None and not isinstance(t, Tensor):
