@@ -28,8 +28,10 @@ def above_zero(x: Any) -> Any:
     NumPy 2.4 has fast code for the maximum of two arrays, but not of a number and an array, which takes twice as long
     at 64 × 64 and three times as long at 1024 × 1024. On NumPy's scalars Python's own is faster still.
     """
-    if not x.shape:
-        return max(x[()], zeros((), x.dtype))
+    if type(x) is not np.ndarray:
+        return max(x, zeros((), x.dtype))
+    if x.ndim == 0:
+        return above_zero(x[()])
     if not x.flags.c_contiguous:
         return np.maximum(zeros((), x.dtype), x)  # lies in memory as `x` does
     if x.size <= 1 << 15:
