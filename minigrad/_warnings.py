@@ -13,7 +13,7 @@ ALWAYS = [False]
 def set_warn_always(b: bool, /) -> None:
     """Whether warnings that come once per program come every time; for tests."""
     if not isinstance(b, bool):
-        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     ALWAYS[0] = b
 
 

@@ -103,16 +103,16 @@ def rand(*size: Any, dtype: DType | None = None, device: str | Device | None = N
          generator: Generator | None = None) -> Tensor:
     """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
     on_cpu(device)
-    array = draws.uniform(stream_of(generator), sizes("rand", size), numpy_dtype(dtype))
-    return made(array, requires_grad)
+    array = draws.uniform(stream_of(generator), sizes("rand", size), numpy_dtype(dtype, what="rand"))
+    return made(array, requires_grad, "rand")
 
 
 def randn(*size: Any, dtype: DType | None = None, device: str | Device | None = None, requires_grad: bool = False,
           generator: Generator | None = None) -> Tensor:
     """Numbers of the standard normal distribution."""
     on_cpu(device)
-    array = draws.normal(stream_of(generator), sizes("randn", size), numpy_dtype(dtype))
-    return made(array, requires_grad)
+    array = draws.normal(stream_of(generator), sizes("randn", size), numpy_dtype(dtype, what="randn"))
+    return made(array, requires_grad, "randn")
 
 
 def randint(*bounds: Any, low: int = 0, high: int | None = None, size: Sequence[int] | None = None,
@@ -132,8 +132,8 @@ def randint(*bounds: Any, low: int = 0, high: int | None = None, size: Sequence[
         raise TypeError(f"randint() received an invalid combination of arguments - got ({got})\n\n"
                         "Give an upper end and a size: randint(10, (2, 3)) or randint(0, 10, (2, 3)).")
     array = draws.randint(stream_of(generator), int(low), int(high), sizes("randint", (size,)),
-                          numpy_dtype(dtype, np.int64))
-    return made(array, requires_grad)
+                          numpy_dtype(dtype, np.int64, "randint"))
+    return made(array, requires_grad, "randint")
 
 
 def randperm(n: int, *, dtype: DType | None = None, device: str | Device | None = None, requires_grad: bool = False,
@@ -141,24 +141,28 @@ def randperm(n: int, *, dtype: DType | None = None, device: str | Device | None 
     """The numbers 0 to n - 1 in random order."""
     on_cpu(device)
     sizes("randperm", (n,))
-    return made(draws.randperm(stream_of(generator), n).astype(numpy_dtype(dtype, np.int64)), requires_grad)
+    array = draws.randperm(stream_of(generator), n).astype(numpy_dtype(dtype, np.int64, "randperm"))
+    return made(array, requires_grad, "randperm")
 
 
-def rand_like(input: Tensor, *, dtype: DType | None = None, requires_grad: bool = False,
-              generator: Generator | None = None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: DType | None = None, device: str | Device | None = None,
+              requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
     """`rand` of the shape and dtype of `input`."""
+    on_cpu(device)
     return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, generator=generator)
 
 
-def randn_like(input: Tensor, *, dtype: DType | None = None, requires_grad: bool = False,
-               generator: Generator | None = None) -> Tensor:
+def randn_like(input: Tensor, *, dtype: DType | None = None, device: str | Device | None = None,
+               requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
     """`randn` of the shape and dtype of `input`."""
+    on_cpu(device)
     return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, generator=generator)
 
 
-def randint_like(input: Tensor, *bounds: int, dtype: DType | None = None,
+def randint_like(input: Tensor, *bounds: int, dtype: DType | None = None, device: str | Device | None = None,
                  requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
+    on_cpu(device)
     return randint(*bounds, input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, generator=generator)
 
 

@@ -28,7 +28,8 @@ Dtype = dtype_type | None
 
 def made(array: Any, requires_grad: bool = False, what: str = "tensor") -> Tensor:
     """A leaf around a new array; PyTorch's errors for a `requires_grad` that it cannot have."""
-    if not isinstance(requires_grad, bool) and requires_grad is not None:
+    strict = what in ("tensor", "new_tensor")  # the others read None as False
+    if not isinstance(requires_grad, bool) and (strict or requires_grad is not None):
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
