@@ -133,6 +133,11 @@ class FunctionBase(Node, number=None):
         """Let go of what was saved; to ask for it again raises, even if it was nothing."""
         self.saved = None
 
+    def maybe_clear_saved_tensors(self) -> None:
+        """Let go of what was saved, in backward, unless the pass keeps its graph."""
+        if LOCAL.graph_task is not None and not LOCAL.graph_task.keep:
+            self.release()
+
     def _keep(self, saved: tuple[Any, ...], made: Sequence[Any]) -> None:
         """Turn what forward wanted to save into saved values: inputs as tensors, outputs as bare data (NOTE 2)."""
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}

@@ -24,8 +24,8 @@ __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "o
 class FunctionCtx:
     """What `forward` and `backward` share: save tensors here, mark outputs, and ask what is needed.
 
-    Any other attribute can be set on it too. A tensor that is one (`ctx.x = x`) is kept alive, is not checked for
-    in-place changes, and if it is an output it makes a reference cycle: rather save it.
+    Other attributes can be set on it too, save `next`, `outputs`, `saved`, `versions` and the like, which are the
+    node's. A tensor that is one is kept alive, unchecked, and in a cycle if it is an output: rather save it.
     """
 
     to_save: Any

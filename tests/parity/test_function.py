@@ -157,6 +157,10 @@ VALUES = {
                           clear_saved_tensors_on_access=True),
     "boxed": lambda m: ran(m, backward=lambda ctx, grads: last(grads.append(1), grads.pop(), grads.pop() * 2),
                            boxed_grads_call=True),
+    "cleared by hand": lambda m: last(n := applied(m, saving("x")).grad_fn, n.maybe_clear_saved_tensors(),
+                                      n.saved_tensors),
+    "cleared by hand in backward": lambda m: cleared(m, False),
+    "cleared by hand in backward that keeps": lambda m: cleared(m, True),
     "boxed, by hand": lambda m: applied(m, backward=lambda ctx, grads: grads, boxed_grads_call=True
                                         ).grad_fn.apply(1, 2),
     "boxed, freed": lambda m: last(found := [], ys := applied(
@@ -231,6 +235,22 @@ def seen_setup(m, look):
     found = []
     y = applied(m, lambda x: x * 2, lambda ctx, g: last(found.append(look(ctx, g)), g), setup_context=setup)
     y.sum().backward()
+    return found
+
+
+def cleared(m, retain_graph):
+    """What is left of saved tensors where backward lets go of them."""
+    found = []
+
+    def backward(ctx, g):
+        ctx.maybe_clear_saved_tensors()
+        try:
+            found.append(len(ctx.saved_tensors))
+        except RuntimeError as error:
+            found.append(str(error))
+        return g
+
+    applied(m, saving("x"), backward).sum().backward(retain_graph=retain_graph)
     return found
 
 
