@@ -265,7 +265,8 @@ def maker_of(node: Any) -> Any:
 def check_versions(node: Any, only: int | None = None) -> None:
     """Raise PyTorch's error if a saved tensor (`only` one of them, if given) was changed in place since it was saved.
 
-    An input that was then taken out of its graph by `detach_()` is an error too: its history is gone.
+    An input that was then taken out of its graph by `detach_()` is an error too: its history is gone. (PyTorch lets it
+    pass in a custom Function.)
     """
     watch = None if node.rare is None else node.rare.watch
     then = node.versions or (0,) * len(node.saved)
@@ -275,7 +276,7 @@ def check_versions(node: Any, only: int | None = None) -> None:
         saved, expected = node.saved[index], then[index]
         counter = getattr(saved, "_version_counter", None)
         if counter is not None:
-            if saved._rare is not None and saved._rare.detached_at > node.sequence_nr:
+            if saved._rare is not None and saved._rare.detached_at > node.sequence_nr and not node.special:
                 raise RuntimeError(DETACHED)
             if counter.value != expected:
                 changed(saved.array, saved.grad_fn, saved._output_nr, counter.value, expected)
