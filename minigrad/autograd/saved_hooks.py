@@ -58,12 +58,13 @@ OUTSIDE = (
 )
 
 
-def check_hooks(signature: str, pack_hook: Any, unpack_hook: Any) -> None:
-    """PyTorch's error for hooks that cannot be called."""
-    if not callable(pack_hook) or not callable(unpack_hook):
-        raise TypeError(f"{signature.split('(')[0]}(): incompatible function arguments. The following argument types "
-                        f"are supported:\n    1. ({signature.split('(')[1]} -> None\n\nInvoked with: {pack_hook!r}, "
-                        f"{unpack_hook!r}")
+BOTH = "arg0: collections.abc.Callable, arg1: collections.abc.Callable"
+
+
+def refused(function: str, arguments: str, *given: Any) -> TypeError:
+    """PyTorch's error for arguments of a wrong type."""
+    return TypeError(f"{function}(): incompatible function arguments. The following argument types are supported:\n"
+                     f"    1. ({arguments}) -> None\n\nInvoked with: {', '.join(map(repr, given))}")
 
 
 class saved_tensors_hooks:
@@ -84,8 +85,8 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        check_hooks("_push_saved_tensors_default_hooks(arg0: collections.abc.Callable, arg1: collections.abc.Callable)",
-                    self.pack_hook, self.unpack_hook)
+        if not all(map(callable, (self.pack_hook, self.unpack_hook))):
+            raise refused("_push_saved_tensors_default_hooks", BOTH, self.pack_hook, self.unpack_hook)
         if LOCAL.saved_tensors_hooks_disabled is not None:
             raise RuntimeError(LOCAL.saved_tensors_hooks_disabled)
         LOCAL.saved_tensors_hooks = (*LOCAL.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
@@ -124,9 +125,8 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         RuntimeError: with this message, where hooks are on already, and on entering a block of hooks inside.
     """
     if not isinstance(error_message, str):
-        raise TypeError("_saved_tensors_hooks_disable(): incompatible function arguments. The following argument types "
-                        "are supported:\n    1. (error_message: str, fail_if_non_empty: bool = True) -> None\n\n"
-                        f"Invoked with: {error_message!r}")
+        raise refused("_saved_tensors_hooks_disable", "error_message: str, fail_if_non_empty: bool = True",
+                      error_message)
     if LOCAL.saved_tensors_hooks:
         raise RuntimeError(error_message)
     before = LOCAL.saved_tensors_hooks_disabled
@@ -224,8 +224,9 @@ class SavedTensor:
             RuntimeError: if there are hooks already, or there is nothing that is kept, or the pack hook writes to its
                 input.
         """
-        check_hooks("register_hooks(self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
-                    "collections.abc.Callable)", pack_hook, unpack_hook)
+        if not all(map(callable, (pack_hook, unpack_hook))):
+            raise refused("register_hooks", f"self: torch._C._autograd.SavedTensor, {BOTH}", self, pack_hook,
+                          unpack_hook)
         node, kept = self.node, self._kept()
         if type(kept) is Packed:
             raise RuntimeError(HOOKED)
