@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any, overload
 
 import numpy as np
@@ -95,11 +96,12 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
     Raises:
         RuntimeError: if a root or an input is no tensor or does not require grad, or an input was not reached.
     """
+    keep_graph, create_graph = bool(index(keep_graph)), bool(index(create_graph))
     if len(tensors) != len(grad_tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
-    for index, root in enumerate(tensors):
+    for i, root in enumerate(tensors):
         if is_tensor(root) and (not root._requires_grad or edge_of(root) is None):
-            raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     for each in inputs:
         _check_input(each, accumulate_grad)
     if accumulate_grad:
@@ -110,10 +112,10 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
             _warn_of_cycle()
     found = execute([destination(root) for root in tensors], grad_tensors, create_graph=create_graph, keep=keep_graph,
                     inputs=inputs, accumulate=accumulate_grad)
-    for index, got in enumerate(found):
+    for i, got in enumerate(found):
         if got is None and not allow_unreachable:
-            raise RuntimeError(f"The differentiated Tensor at index {index} appears to not have been used in the "
-                               "graph. Set allow_unused=True if this is the desired behavior.")
+            raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                               "Set allow_unused=True if this is the desired behavior.")
     return tuple(found)
 
 
@@ -146,14 +148,14 @@ def _check_input(given: Any, accumulate: bool) -> None:
 def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> list[Any]:
     """The gradients to start from: of the shapes and dtypes of their roots, and ones where they were left out."""
     made = []
-    for index, (root, given) in enumerate(zip(roots, vectors)):
+    for i, (root, given) in enumerate(zip(roots, vectors)):
         if not (is_tensor(root) or isinstance(root, GradientEdge)):
             raise AssertionError("Expected output to be a torch.Tensor")
         shape, dtype = (root.array.shape, root.array.dtype) if is_tensor(root) else metadata_of(root)
         if given is not None and not is_tensor(given):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
         if given is not None:
-            _check_shape(index, root, shape, given, batched)
+            _check_shape(i, root, shape, given, batched)
             if given.array.dtype != dtype:
                 given = REGISTRY.words.cast(given, dtype)
         elif isinstance(root, GradientEdge) or root._requires_grad:
@@ -164,7 +166,7 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
     return made
 
 
-def _check_shape(index: int, root: Any, shape: tuple[int, ...], given: Any, batched: bool) -> None:
+def _check_shape(i: int, root: Any, shape: tuple[int, ...], given: Any, batched: bool) -> None:
     got = given[0].array.shape if batched else given.array.shape
     if got == shape:
         return
@@ -174,10 +176,10 @@ def _check_shape(index: int, root: Any, shape: tuple[int, ...], given: Any, batc
         raise RuntimeError(
             "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
             "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-            f"mismatch was detected: grad_output[{index}] has a shape of {Size(got[1:])} and output[{index}] has a "
+            f"mismatch was detected: grad_output[{i}] has a shape of {Size(got[1:])} and output[{i}] has a "
             f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be considered batched, "
             "consider using vmap.")
-    raise RuntimeError(f"Mismatch in shape: grad_output[{index}] has a shape of {Size(got)} and output[{index}] has a "
+    raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {Size(got)} and output[{i}] has a "
                        f"shape of {Size(shape)}.")
 
 

@@ -111,7 +111,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
-    needs, pending, due = task.needs, task.pending, task.due
+    left, pending, due = task.needs.get, task.pending, task.due
     ready: list[tuple[int, Node, Any]] = []
     xp, first_order, keep = task.xp, task.first_order, task.keep
     straight = task.straight
@@ -122,7 +122,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
             index += 1
             if target is None:
                 continue
-            if not straight or needs[target] != 1 or target in pending:
+            if not straight or left(target, 0) != 1 or target in pending:
                 if not deliver(task, node, index, target, given, mine and given is not grad):
                     continue
                 given = task.total
@@ -157,7 +157,7 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
 
     A leaf that has all its gradients goes into `task.due`.
     """
-    edge, left = target, task.needs[target]
+    edge, left = target, task.needs.get(target, 0)
     if left == 0:
         target = target.variable
         left = task.needs[target]

@@ -31,21 +31,12 @@ class GraphRoot(Node, number=None):
         self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, None
 
 
-class Needs(dict[Any, int | None]):
-    """How many gradients each target is still going to receive (`GraphTask.needs`)."""
-
-    __slots__ = ()
-
-    def __missing__(self, target: Any) -> int:
-        """An AccumulateGrad that took the place of its leaf in an edge after the count: a hook looked at the graph."""
-        return 0
-
-
 class GraphTask:
     """One pass: what each node waits for, and what has arrived.
 
     `needs`: gradients still to come, above zero for nodes, below for leaves, 0 for an AccumulateGrad (its leaf is
-    counted), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
+    counted; it may be missing, if it took its leaf's place in an edge only after the count, when somebody looked at
+    the graph), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
     place (NOTE 3); `runs`: the nodes and leaves that run, None for all; `captures`: for a node or leaf the
     (output_nr, index) of those `inputs` whose gradients are found there, and go into `captured`; `callbacks`: what to
     call at the end; `outer`: the pass inside of which this one was started, `depth` of them in all; `node`: where the
@@ -62,7 +53,7 @@ class GraphTask:
         self.observer = LOCAL.observer
         self.outer: GraphTask | None = LOCAL.graph_task
         self.depth = 0 if self.outer is None else self.outer.depth + 1
-        self.needs = Needs()
+        self.needs: dict[Any, int | None] = {}
         self.pending: dict[Any, Any] = {}
         self.owned: set[Any] = set()
         self.due: list[tuple[Any, Any, bool]] = []

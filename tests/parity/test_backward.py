@@ -184,6 +184,30 @@ PROGRAMS = Programs({
     "edge: second output": lambda m: edge(m, lambda x: x.unbind()[1]),
     "edge: batched": lambda m: m.autograd.grad(
         m.autograd.graph.get_gradient_edge((x := leaf(m, 2)) * 2), x, m.ones(3, 4), is_grads_batched=True),
+    # flags
+    "retain_graph: a word": lambda m: passed(m, m.ones(2), retain_graph="a"),
+    "retain_graph: a number": lambda m: passed(m, m.ones(2), retain_graph=3),
+    "create_graph: None": lambda m: passed(m, m.ones(2), create_graph=None),
+    "create_graph: a number": lambda m: grads(m, m.ones(2), create_graph=0),
+    # leaves that are no longer what they were
+    "a leaf that no longer requires grad": lambda m: ((x := leaf(m, 2)), (y := x * 2), x.requires_grad_(False),
+                                                      y.sum().backward(), x.grad)[-1],
+    "a leaf that has become a result": lambda m: ((x := leaf(m, 2)), (y := x * 2), x.requires_grad_(False),
+                                                  x.mul_(leaf(m, 2)), y.sum().backward()),
+    "a leaf whose grad shares memory with itself": lambda m: (
+        (x := leaf(m, 2)), setattr(x, "grad", m.ones(1).expand(2)), x.sum().backward()),
+    # outputs of one node
+    "two outputs": lambda m: m.autograd.grad(
+        (p := (x := leaf(m, 4)).chunk(2))[0].sum() + p[1].sum() * 2, [*p, x, p[0]]),
+    "one of two outputs": lambda m: m.autograd.grad((p := leaf(m, 4).chunk(2))[0].sum(), [*p], allow_unused=True),
+    "into an output that is not used": lambda m: (
+        (p := (x := leaf(m, 4)).chunk(2)), p[0].sum().backward(inputs=[p[1]]), x.grad, p[1].grad)[2:],
+    "nodes of one sequence number": lambda m: (
+        (x := leaf(m, 2)), (a := x * 2), (b := x * 3), a.grad_fn._set_sequence_nr(7), b.grad_fn._set_sequence_nr(7),
+        (a + b).sum().backward(), x.grad)[-1],
+    # modes
+    "without grad mode": lambda m: without(m.no_grad(), m),
+    "in inference mode": lambda m: without(m.inference_mode(), m),
     # is_grads_batched
     "batched": lambda m: grads(m, m.ones(3, 2), is_grads_batched=True),
     "batched, of one": lambda m: grads(m, m.ones(1, 2), is_grads_batched=True),
@@ -218,6 +242,16 @@ PROGRAMS = Programs({
                                                              is_grads_batched=True),
     "batched, a dict": lambda m: m.autograd.grad((x := leaf(m, 2)) ** 3, {"x": x}, m.ones(3, 2), is_grads_batched=True),
 })
+
+
+def without(mode, m):
+    """`.grad` after a pass that starts in another mode."""
+    x = leaf(m, 2)
+    y = x * 2
+    with mode:
+        y.backward(m.ones(2))
+        x.backward(m.ones(2))
+    return x.grad
 
 
 def edge(m, fn, *gradient):
