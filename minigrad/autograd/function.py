@@ -113,7 +113,7 @@ class Function(FunctionCtx):
 
     `clear_saved_tensors_on_access`: `ctx.saved_tensors` can be read once, and lets go of them.
     `boxed_grads_call`: `backward(ctx, grads)` gets a list, which it may empty to free gradients early.
-    `generate_vmap_rule`, `vmap`, `jvp` are for transforms that are not part of minigrad.
+    `vmap` and `jvp` are for transforms that are not part of minigrad; `generate_vmap_rule = True` is refused.
     """
 
     generate_vmap_rule: ClassVar[bool] = False
@@ -173,7 +173,14 @@ class Function(FunctionCtx):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward` and record one node for it."""
+        """Run `forward` and record one node for it.
+
+        Raises:
+            NotImplementedError: for a class that asks for a generated vmap rule.
+        """
+        if cls.generate_vmap_rule:
+            raise NotImplementedError(f"{cls.__name__}.generate_vmap_rule is True, but minigrad has no vmap to make a "
+                                      "rule for.\n\nLeave it False, and call the Function once for each example.")
         own_setup = cls._has_setup()
         if own_setup:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
