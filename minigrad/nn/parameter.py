@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad._tensor import Tensor, alias, plain
+from minigrad._tensor import Tensor, plain
+from minigrad.ops.properties import make_subclass
 from minigrad.ops.rebuild import apart, rebuild
 
 __all__ = ["Parameter"]
@@ -16,13 +17,8 @@ class Parameter(Tensor):
     """A leaf that a Module finds by itself when it is assigned to one; requires grad unless told otherwise."""
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        seen = plain(np.zeros(0, np.float32)) if data is None else data.detach()  # one memory, one version counter
-        if seen.array.dtype.kind != "f" and requires_grad:
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        made = alias(seen, cls)
-        made._version_counter = seen._version_counter
-        made.requires_grad = requires_grad
-        return cast(Parameter, made)
+        data = plain(np.zeros(0, np.float32)) if data is None else data
+        return cast(Parameter, make_subclass(cls, data, requires_grad))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""

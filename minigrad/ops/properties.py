@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._device import strided
 from minigrad._dtype import DTYPES, from_numpy_dtype
 from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor, plain
+from minigrad._tensor import Tensor, alias
 from minigrad._tensor_errors import kind_of
 from minigrad.ops.compare import eq
 from minigrad.ops.copy import cast
@@ -120,11 +120,18 @@ def contains(self: Tensor, element: Any) -> bool:
 
 
 def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
-    """A leaf of a subclass that looks at the data of a tensor (`Tensor._make_subclass`)."""
+    """A leaf of a subclass that looks at the data of a tensor and shares its version (`Tensor._make_subclass`)."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
                         "Make sure your class inherits from Tensor.")
-    made = plain(data.detach().array, cls=cls)
+    if not isinstance(require_grad, bool):
+        raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+                        f"{type(require_grad).__name__}")
+    seen = data.detach()
+    if require_grad and not seen.is_floating_point():
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    made = alias(seen, cls)
+    made._version_counter = seen._version_counter
     made.requires_grad = require_grad
     return made
 
