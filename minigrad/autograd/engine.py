@@ -112,7 +112,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
     left, pending, due = task.needs.get, task.pending, task.due
-    ready: list[tuple[int, Node, Any]] = []
+    ready: list[tuple[int, int, Node, Any]] = []  # the id settles it where a user gave two nodes one number
     xp, first_order, keep = task.xp, task.first_order, task.keep
     straight = task.straight
     mine, grad = False, None
@@ -129,14 +129,14 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
             if ahead is None:
                 ahead, ahead_grad = target, given
             else:
-                heappush(ready, (-target.sequence_nr, target, given))
+                heappush(ready, (-target.sequence_nr, id(target), target, given))
         if due:
             flush(task)
         if ready:
             if ahead is None:
-                _, node, grad = heappop(ready)
+                _, _, node, grad = heappop(ready)
             else:
-                _, node, grad = heappushpop(ready, (-ahead.sequence_nr, ahead, ahead_grad))
+                _, _, node, grad = heappushpop(ready, (-ahead.sequence_nr, id(ahead), ahead, ahead_grad))
         elif ahead is not None:
             node, grad = ahead, ahead_grad
         else:

@@ -119,10 +119,6 @@ class Node:
     def _set_sequence_nr(self, number: int) -> None:
         self.sequence_nr = operator.index(number)
 
-    def __lt__(self, other: Node) -> bool:
-        """Whether the engine must take this node first, of two with one sequence number: it need not."""
-        return False
-
     def extras(self) -> NodeExtras:
         """The rarely needed part of this node, made now if it was not there."""
         if self.rare is None:
