@@ -66,6 +66,11 @@ class ArrayWords:
         return np.where(mask, x, x.dtype.type(0))
 
     @staticmethod
+    def threshold_backward(g: Any, y: Any) -> Any:
+        """`g` where `y` is above 0 or NaN, else 0."""
+        return np.where(~(y <= 0), g, g.dtype.type(0))
+
+    @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
         """The sum over `axes` (None: all)."""
         return total(x, axes, keepdims=keepdims)

@@ -30,6 +30,9 @@ class Words(Protocol):
     def masked(self, mask: Any, x: Any) -> Any:
         """`x` where `mask`, else 0, also where `x` is infinite or NaN."""
 
+    def threshold_backward(self, g: Any, y: Any) -> Any:
+        """`g` where `y` is above 0 or NaN, else 0; `y` is the result of relu."""
+
     def matmul(self, x: Any, y: Any) -> Any: ...
     def swapaxes(self, x: Any, i: int, j: int) -> Any: ...
     def transpose(self, x: Any, axes: Sequence[int]) -> Any: ...

@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import record1
+from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import WORDS
 from minigrad.ops.pointwise import floating
 
@@ -55,7 +55,25 @@ class Relu(Node):
         return record1(Relu, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
-        return xp.masked(~(y <= 0), g)
+        return xp.threshold_backward(g, y)
+
+
+class ThresholdBackward(Node):
+    """What relu's derivative does: the gradient where the result `y` is above 0 or NaN, else 0.
+
+    The word of a recorded pass. As in PyTorch `y` is an input, of gradient zero: what follows is connected to the leaf.
+    """
+
+    __slots__ = ()
+    saves = ("self",)
+    constants = ("threshold",)
+
+    @staticmethod
+    def forward(g: Tensor, y: Tensor) -> Tensor:
+        return record2(ThresholdBackward, WORDS.threshold_backward(g.array, y.array), g, y, (y,), (0,))
+
+    def backward(self, xp: Any, g: Any, y: Any, threshold: int) -> tuple[Any, Any]:
+        return xp.threshold_backward(g, y), xp.zeros(g.shape, xp.dtype(g))
 
 
 class Sigmoid(Node):

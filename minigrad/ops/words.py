@@ -27,6 +27,7 @@ class TensorWords:
     sigmoid = staticmethod(activation.Sigmoid.forward)
     where = staticmethod(pointwise.Where.forward)
     masked = staticmethod(pointwise.Masked.forward)
+    threshold_backward = staticmethod(activation.ThresholdBackward.forward)
     matmul = staticmethod(linalg.matmul)
     stack = staticmethod(join.stack)
     concatenate = staticmethod(join.cat)

@@ -45,6 +45,7 @@ NAMES = {
     "SignBackward0": "x.sign(), torch.sign(x), z.sign_()",
     "WhereBackward0": "torch.where(d > 0, x, y), torch.where(d > 0, x, 0.0), torch.where(d > 0, 0.0, x)",
     "ReluBackward0": "x.relu(), torch.relu(x), F.relu(x), z.relu_(), torch.nn.ReLU()(x)",
+    "ThresholdBackwardBackward0": "torch.autograd.grad(x.relu(), x, y, create_graph=True)[0]",
     "SigmoidBackward0": "x.sigmoid(), torch.sigmoid(x), z.sigmoid_()",
     "TanhBackward0": "x.tanh(), torch.tanh(x), z.tanh_()",
     # reductions

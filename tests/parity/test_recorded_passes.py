@@ -1,0 +1,60 @@
+"""Passes that are themselves recorded: the gradient has the graph that PyTorch's has, whatever its values are."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parity.alike import alike
+
+pytestmark = pytest.mark.torch
+
+
+def kinked(m, relu=lambda x: x.relu()):
+    """x, w, and a recorded gradient through relu: x below 0, above, and at 0, where not even an infinite one passes."""
+    x = m.tensor([-1.0, 2.0, 0.0, -3.0], requires_grad=True)
+    w = m.tensor([1.0, 2.0, 3.0, float("inf")], requires_grad=True)
+    return x, w, m.autograd.grad(relu(x), x, w, create_graph=True)[0]
+
+
+def edges(node):
+    """Where the edges of a node go."""
+    return [(None if n is None else n.name(), i) for n, i in node.next_functions]
+
+
+PROGRAMS = {
+    "relu": lambda m: kinked(m)[2],
+    "torch.relu": lambda m: kinked(m, m.relu)[2],
+    "F.relu": lambda m: kinked(m, m.nn.functional.relu)[2],
+    "relu_": lambda m: kinked(m, lambda x: (x * 1).relu_())[2],
+    "edges of its gradient": lambda m: edges(kinked(m)[2].grad_fn),
+    "what its gradient saved": lambda m: (n := kinked(m)[2].grad_fn, n._saved_self, n._saved_threshold)[1:],
+    "second gradients": lambda m: (t := kinked(m), m.autograd.grad((t[2] ** 2)[:3].sum(), t[:2], create_graph=True))[1],
+    "third": lambda m: (t := kinked(m), s := m.autograd.grad((t[2] ** 2)[:3].sum(), t[1], create_graph=True)[0],
+                        m.autograd.grad(s.sum(), t[:2]))[2],
+    "of one gradient to the other": lambda m: (t := kinked(m), m.autograd.grad(t[2][:3].sum(), t[1]))[1],
+    "of no one": lambda m: (x := m.tensor([-1.0, 2.0], requires_grad=True),
+                            g := m.autograd.grad(x.relu().sum(), x, create_graph=True)[0], g,
+                            m.autograd.grad((g ** 2).sum(), x))[1:],
+    "backward": lambda m: (x := m.tensor([-1.0, 2.0], requires_grad=True), x.relu().sum().backward(create_graph=True),
+                           g := x.grad, (g ** 2).sum().backward(), g, x.grad)[3:],
+    "inside of a network": lambda m: (
+        x := m.tensor([[1.0, -2.0]], requires_grad=True), w := m.tensor([[3.0], [1.0]], requires_grad=True),
+        g := m.autograd.grad(((x @ w).relu() @ w.t()).sum(), x, create_graph=True)[0], g,
+        m.autograd.grad((g ** 2).sum(), (x, w)))[2:],
+    "hessian, strict": lambda m: m.autograd.functional.hessian(
+        lambda a: a.relu().sum(), m.tensor([-1.0, 2.0]), strict=True),
+    "hvp, strict": lambda m: m.autograd.functional.hvp(
+        lambda a: a.relu().sum(), m.tensor([-1.0, 2.0]), m.ones(2), strict=True),
+    "NaN passes": lambda m: (x := m.tensor([float("nan"), -1.0], requires_grad=True),
+                             m.autograd.grad(x.relu().sum(), x, create_graph=True))[1],
+    "changed in between": lambda m: (
+        x := m.tensor([-1.0, 2.0], requires_grad=True), y := x.relu(),
+        g := m.autograd.grad(y.sum(), x, create_graph=True)[0], y.detach().add_(1), g.sum().backward()),
+    "a node by hand": lambda m: (x := m.tensor([-1.0, 2.0], requires_grad=True), x.relu().grad_fn(m.ones(2)))[1],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_graph_of_a_gradient(torch, name):
+    alike(torch, PROGRAMS[name])
