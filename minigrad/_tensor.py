@@ -66,7 +66,7 @@ class Tensor:
     def requires_grad(self, on: bool) -> None:
         if not isinstance(on, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if not self.is_leaf:
+        if grad_fn_now(self) is not None:
             raise RuntimeError(NOT_A_LEAF if on else NOT_A_LEAF + DETACH_IT)
         if on and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
@@ -81,19 +81,19 @@ class Tensor:
                             f"{type(requires_grad).__name__}")
         if requires_grad and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if self.is_leaf or not requires_grad:
+        if grad_fn_now(self) is None or not requires_grad:
             self.requires_grad = requires_grad
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """True unless this tensor is the result of a recorded op."""
-        return grad_fn_now(self) is None
+        """True unless this tensor is the result of a recorded op; asking renews a view's node, as `grad_fn` does."""
+        return grad_fn_of(self) is None
 
     @property
     def grad(self) -> Tensor | None:
         """What backward passes have added up here, or None. Warns on a tensor that will not get one."""
-        if self._grad is None and not self.is_leaf and not self.retains_grad:
+        if self._grad is None and grad_fn_now(self) is not None and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._grad
 
@@ -113,7 +113,7 @@ class Tensor:
     @property
     def retains_grad(self) -> bool:
         """Whether a backward pass will keep the gradient of this non-leaf (`retain_grad`)."""
-        node = grad_fn_of(self)
+        node = grad_fn_now(self)
         if node is None:
             return self._rare is not None and self._rare.retained
         if node.rare is None or node.rare.hooks is None:
@@ -160,12 +160,14 @@ class Tensor:
         _api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf in `.grad`; nothing happens on a leaf."""
+        """Keep the gradient of this non-leaf in `.grad`; nothing happens on a leaf.
+
+        As in PyTorch a view that has no node yet, though its base has been given one, counts as a leaf here.
+        """
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        node = grad_fn_of(self)
-        if node is not None:
-            node.node_hooks().retains[self._output_nr] = weakref.ref(self)
+        if grad_fn_now(self) is not None:
+            grad_fn_of(self).node_hooks().retains[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns takes its place."""

@@ -106,7 +106,7 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
         _check_input(each, accumulate_grad)
     if accumulate_grad:
         for each in inputs:
-            if is_tensor(each) and not each.is_leaf:
+            if is_tensor(each):
                 each.retain_grad()
         if create_graph:
             _warn_of_cycle()

@@ -21,7 +21,7 @@ from minigrad.autograd import saved as _saved
 from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.extras import NodeExtras, extras_of
 from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
-from minigrad.autograd.multi_grad import register_multi_grad_hook
+from minigrad.autograd.multi_grad import register_multi_grad_hook, sure_edge
 from minigrad.autograd.saved import REGISTRY, counter_of, is_tensor, value_of
 from minigrad.autograd.saved_hooks import (
     allow_mutation_on_saved_tensors,
@@ -276,10 +276,11 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
     Raises:
         RuntimeError: if the tensor does not require grad.
+        AssertionError: for a view that requires grad only because its base does: no gradient goes to it.
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    edge = GradientEdge(*tensor.gradient_edge())
+    edge = GradientEdge(*sure_edge(tensor))
     if not isinstance(edge.node, AccumulateGrad):
         edge.node.extras().output_info[edge.output_nr] = tensor.array.shape, tensor.array.dtype
     return edge

@@ -30,6 +30,12 @@ class _MultiHandle(RemovableHandle):
         for handle in self.handles:
             handle.remove()
 
+    def __getstate__(self) -> tuple[RemovableHandle, ...]:
+        return self.handles
+
+    def __setstate__(self, state: tuple[RemovableHandle, ...]) -> None:
+        self.handles = state
+
 
 class _Gathered:
     """What one pass has brought so far: the gradients, and how many are still to come."""
@@ -43,7 +49,7 @@ class _All:
     """`fn` is called with the gradients of all tensors when the last of those that a pass computes has come."""
 
     def __init__(self, tensors: Sequence[Any], fn: Callable[[Sequence[Any]], None]) -> None:
-        self.nodes = [node_of(t) for t in tensors]
+        self.nodes = [sure_edge(t)[0] for t in tensors]
         self.fn = fn
         self.passes: WeakKeyDictionary[Any, _Gathered] = WeakKeyDictionary()
         self.lock = threading.Lock()
@@ -85,11 +91,12 @@ class _Any:
             self.fn(grad)
 
 
-def node_of(tensor: Any) -> Any:
-    """The node to which the gradient of a tensor goes."""
-    if not tensor.requires_grad:
+def sure_edge(tensor: Any) -> tuple[Any, int]:
+    """Where the gradient of a tensor goes, if it goes anywhere."""
+    edge: tuple[Any, int] = tensor.gradient_edge() if tensor.requires_grad else (None, 0)
+    if edge[0] is None:
         raise AssertionError("Expected gradient function to be set")
-    return tensor.gradient_edge()[0]
+    return edge
 
 
 def current_task() -> Any:
@@ -108,7 +115,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
 
     Raises:
         ValueError: for another mode.
-        AssertionError: in mode "all", if a tensor does not require grad.
+        AssertionError: in mode "all", if no gradient goes to a tensor.
     """
     if mode not in MODES:
         raise ValueError(f"Expects mode to be one of {MODES} but got {mode}")
