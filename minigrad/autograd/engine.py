@@ -37,6 +37,7 @@ from minigrad.autograd.evaluate import accumulate, differentiate, evaluate, eval
 from minigrad.autograd.grad_mode import LOCAL, switch
 from minigrad.autograd.graph import Node, accumulator_of
 from minigrad.autograd.graph_task import Edge, GraphRoot, GraphTask, count, select
+from minigrad.backends.numpy import quiet
 
 __all__ = ["execute", "queue_callback"]
 
@@ -84,7 +85,8 @@ def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
             observer.backward_start([(n, nr, g.array) for n, nr, g in zip(root.next, root.output_nrs or (), grads)],
                                     {target: abs(n) for target, n in task.needs.items() if n}, not task.first_order,
                                     task.keep, task.inputs)
-        run(task, root, tuple([task.unwrapped(g) for g in grads]))
+        with quiet():
+            run(task, root, tuple([task.unwrapped(g) for g in grads]))
         for callback in task.callbacks:  # a callback may queue more
             callback()
         if observer is not None:
