@@ -210,7 +210,8 @@ class Tensor:
         if self._grad_fn is not None:
             counter_of(self)  # a node that saved this tensor looks twice at one that has a counter (`check_versions`)
             extras_of(self).detached_at = next_sequence_nr()
-        self._grad_fn, self._requires_grad, self._output_nr = None, False, 0
+        self._grad_fn, self._output_nr = None, 0
+        require_grad(self, False)
         return self
 
     @property

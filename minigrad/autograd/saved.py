@@ -62,8 +62,8 @@ REGISTRY = Registry()
 class VersionCounter:
     """How often a storage was written in place; a tensor and all its views share one.
 
-    `views`: those that were taken while their base did not require grad (views.py), None for none; `before_write`: to
-    be called before the storage is written to (`allow_mutation_on_saved_tensors`), None for nothing.
+    `views`: those that were taken off record (views.py), None for none; `before_write`: to be called before the storage
+    is written to (`allow_mutation_on_saved_tensors`), None for nothing.
     """
 
     __slots__ = ("before_write", "value", "views")

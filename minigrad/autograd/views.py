@@ -214,10 +214,10 @@ def share(tensor: Any, a: Any, creation: str | None = None) -> None:
     tensor._grad_fn = None
     if base._requires_grad:
         tensor._requires_grad = True
-        return
-    if counter.views is None:
-        counter.views = WeakSet()
-    counter.views.add(tensor)
+    if extras.view.grad_fn is None:  # whether it requires grad is up to its base from now on
+        if counter.views is None:
+            counter.views = WeakSet()
+        counter.views.add(tensor)
 
 
 def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:
@@ -232,7 +232,7 @@ def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:
 
 
 def require_grad(base: Any, on: bool = True) -> None:
-    """Set `requires_grad` of a tensor, and of those of its views that were taken while it did not require grad."""
+    """Set `requires_grad` of a tensor, and of those of its views that were taken off record."""
     view = None if base._rare is None else base._rare.view
     base._requires_grad = on or (view is not None and view.base._requires_grad)
     if view is not None:

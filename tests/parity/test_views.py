@@ -42,6 +42,7 @@ VIEWS = {
     "unbound": lambda m, a, b: a.unbind(0)[0],
     "split": lambda m, a, b: a.split(1)[-1] if a.dim() else a,
     "detached": lambda m, a, b: a.detach(),
+    "taken quietly": lambda m, a, b: quietly(m, lambda: a[...]),
 }
 CHANGES = {
     "mul_": lambda m, a, b: a.mul_(b),
@@ -65,6 +66,7 @@ OTHERS = {
     "retain": lambda m, a, b: (a.retain_grad(), a)[1],
     "hook": lambda m, a, b: (a.register_hook(lambda g: g * 2), a)[1] if a.grad_fn or not a._is_view() else a,
     "wanted": lambda m, a, b: a.requires_grad_(),
+    "not wanted": lambda m, a, b: a.requires_grad_(False),
 }
 STEPS = {**VIEWS, **CHANGES, **OTHERS}
 programs = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 20), st.integers(0, 20)), min_size=2,
@@ -170,6 +172,19 @@ programs_by_name = Programs({
         x := m.ones(3), v := x[0:2], x.requires_grad_(), v.requires_grad, v.grad_fn, v.is_leaf, v._is_view()),
     "flags taken back": lambda m: (
         x := m.ones(3), v := x[0:2], x.requires_grad_(), x.requires_grad_(False), v.requires_grad),
+    "a quiet view of a leaf that is wanted no more": lambda m: (
+        x := base_of(m, 3)[0], v := quietly(m, lambda: x[:1]), x.requires_grad_(False), v.requires_grad,
+        x.requires_grad_(), v.requires_grad)[3:],
+    "a quiet view of what is detached in place": lambda m: (
+        x := base_of(m, 3)[1], v := quietly(m, lambda: x[:1]), x.detach_(), v, v.is_leaf)[3:],
+    "a recorded view of what is detached in place": lambda m: (
+        x := base_of(m, 3)[1], v := x[:1], x.detach_(), v, v.is_leaf)[3:],
+    "a quiet view that is wanted itself": lambda m: (
+        x := base_of(m, 3)[0], v := quietly(m, lambda: x[:1]).requires_grad_(), x.requires_grad_(False), v)[3:],
+    "a quiet view of a view": lambda m: (
+        x := base_of(m, 3)[0], v := quietly(m, lambda: x[:2].view(1, 2)), x.requires_grad_(False), v)[3:],
+    "a quiet view of a base that is written to": lambda m: (
+        x := m.ones(3), v := quietly(m, lambda: x[:2]), x.mul_(base_of(m, 3)[0]), v.requires_grad),
     "a view that is a leaf of its own": lambda m: (
         x := m.ones(3), v := x[0:2].requires_grad_(), w := x[1:], (v * 2).sum().backward(), v.grad, w.requires_grad,
         x.requires_grad),
