@@ -123,7 +123,10 @@ class Teller:
         self.parts.nodes[node]["saved"] = [
             [name, tensor, self.parts.tensors[tensor]["value"] if copy is SAME and tensor is not None
              else self.value(copy)] for name, tensor, copy in rows]
+        before = self.holds.pop(node, ())  # known already if a pack hook has replaced it since
         self.holds[node] = [self.ledger.hold(*hold, SAVED) for hold in holds]
+        for storage in before:
+            self.ledger.drop(storage, SAVED)
 
     def let_go(self, node: int) -> None:
         for storage in self.holds.pop(node, ()):
@@ -135,12 +138,12 @@ class Teller:
             self.parts.formulas[name] = source
 
     # events
-    def record(self, at: Place, depth: int, op: str, name: str, sequence_nr: int, targets: Sequence[int | None],
-               output_nrs: Sequence[int] | None, inputs: list[int | None], outputs: list[int],
-               saved: tuple[Any, Any] | None) -> None:
+    def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
+               targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: list[int | None],
+               outputs: list[int], saved: tuple[Any, Any] | None) -> None:
         """An op ran, and made a node."""
-        index = len(self.parts.nodes)
-        self.node(name, sequence_nr, at)
+        if index == len(self.parts.nodes):
+            self.node(name, sequence_nr, at)
         self.link(index, targets, output_nrs)
         self.parts.nodes[index].update(inputs=inputs, outputs=outputs)
         self.emit("forward", at, depth, op=op_name(op), node=index, inputs=inputs, outputs=outputs)
@@ -250,7 +253,10 @@ def formula(cls: Any) -> str | None:
 
 def without_types(source: str) -> str:
     """A function's source as one would write it on a board: without annotations, which only a type checker reads."""
-    function = ast.parse(source).body[0]
+    try:
+        function = ast.parse(source).body[0]
+    except SyntaxError:  # a lambda, with what stands around it on its line
+        return source
     if not isinstance(function, ast.FunctionDef):
         return source
     for argument in (*function.args.args, *function.args.kwonlyargs):

@@ -17,6 +17,7 @@ from minigrad._trace.tell import SAME, Teller
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.autograd.graph import Node
 from minigrad.autograd.observed import CONSTANTS, NOWHERE, Seen, memory
+from minigrad.autograd.saved import is_tensor
 from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "Observer"]
@@ -128,16 +129,19 @@ class Observer:
             for target in node.next:
                 number = None if target is None else numbers.get(id(target))
                 targets.append(seen.node(target) if number is None and target is not None else number)
-            seen.number(node)
+            number = numbers.get(id(node))  # a pack hook has met it if it looked at the result
+            if number is None:
+                number = seen.number(node)
             made = [seen.tensor(t) for t in outputs]
-            self.log.append(("record", at, self.depth + 1, op, seen.name(node), node.sequence_nr, targets,
+            self.log.append(("record", at, self.depth + 1, op, number, seen.name(node), node.sequence_nr, targets,
                              node.output_nrs, given, made, seen.saved(node, outputs) if node.saved else None))
         seen.at = outer
 
     def version(self, tensor: Any) -> None:
-        """An in-place op raised the version of a tensor."""
-        at = self.look()
-        self.log.append(("version", at, self.depth + 1, self.seen.changed(tensor), tensor._version))
+        """An in-place op raised the version of a tensor; one of inference mode has none."""
+        at, number = self.look(), self.seen.changed(tensor)
+        if not tensor.is_inference():
+            self.log.append(("version", at, self.depth + 1, number, tensor._version))
 
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; only what the user's code switched is told, not what the library does inside."""
@@ -161,7 +165,7 @@ class Observer:
             array = getattr(gradient, "array", gradient)
             starts.append((seen.node(target), output_nr, seen.copy(array), memory(array)))
         counts = [[seen.node(target), count] for target, count in needs.items()]
-        wanted = None if inputs is None else [seen.tensor(t) for t in inputs]
+        wanted = None if inputs is None else [seen.tensor(t) for t in inputs if is_tensor(t)]  # others are edges
         self.log.append(("backward_start", seen.at, self.depth, starts, counts, bool(create_graph), bool(retain_graph),
                          wanted))
 

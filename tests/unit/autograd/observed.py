@@ -191,6 +191,20 @@ def program_capture():
     mg.autograd.grad(x * y, [x, y])
 
 
+def program_edges():
+    x = leaf([2.0, 3.0])
+    y = x * 2
+    edge = mg.autograd.graph.get_gradient_edge(y)
+    mg.autograd.grad(y.exp().sum(), [edge, x])
+
+
+def program_saved_hooks():
+    x = leaf([1.0, 2.0])
+    with mg.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+        y = (x * x).exp()
+    y.sum().backward()
+
+
 def program_calls():
     x = leaf(2.0)
     y = (x * x).exp()
@@ -205,4 +219,4 @@ def program_before_the_recording():
 
 PROGRAMS = [program_products, program_module, program_many_outputs, program_second_order, program_hooks,
             program_modes_and_in_place, program_nested_pass, program_function, program_odd_values, program_capture,
-            program_calls]
+            program_calls, program_edges, program_saved_hooks]

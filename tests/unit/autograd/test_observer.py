@@ -19,8 +19,10 @@ from tests.unit.autograd.observed import (
     of_kind,
     program_before_the_recording,
     program_calls,
+    program_edges,
     program_hooks,
     program_nested_pass,
+    program_saved_hooks,
     program_second_order,
 )
 
@@ -79,6 +81,43 @@ def test_the_story_of_one_product():
     assert trace.files[0]["name"] == "test_observer.py"
     assert "c = a * b" in trace.files[0]["lines"][trace.events[0]["line"] - 1] and trace.events[0]["line"] < line
     assert all("c.backward()" in trace.files[0]["lines"][e["line"] - 1] for e in trace.events[2:])
+
+
+def test_a_node_is_told_once_although_a_pack_hook_looked_at_its_result():
+    with record() as trace:
+        program_saved_hooks()
+    assert [n["name"] for n in trace.nodes].count("ExpBackward0") == 1
+    assert trace.events[-1]["kind"] == "backward_end"
+    assert trace.frame(len(trace.events) - 1)["bytes"][2] == 0  # nothing is saved any more
+
+
+def test_a_tensor_of_inference_mode_has_no_version_to_tell():
+    class Write(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.add_(1)
+
+    with record() as trace, mg.inference_mode():
+        Write.apply(mg.ones(2)).mul_(2)
+    check(trace)
+    assert "version" not in kinds(trace)
+
+
+def test_inputs_of_a_pass_are_those_that_are_tensors():
+    with record() as trace:
+        program_edges()
+    (start,) = of_kind(trace, "backward_start")
+    assert [trace.tensors[t]["name"] for t in start["inputs"]] == [None] and len(of_kind(trace, "capture")) == 1
+
+
+def test_a_formula_that_is_a_lambda_is_shown_as_it_stands(monkeypatch):
+    x = leaf(2.0)
+    y = x.sin()
+    monkeypatch.setattr(type(y.grad_fn), "backward", lambda self, xp, g, a: g * xp.cos(a))
+    with record() as trace:
+        y.sin()
+    assert "lambda self" in trace.formulas["SinBackward0"]
 
 
 def test_a_number_is_an_input_without_a_tensor():
