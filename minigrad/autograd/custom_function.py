@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.anomaly_mode import ANOMALY, note
-from minigrad.autograd.evaluate import sum_to
+from minigrad.autograd.evaluate import check_gradient, sum_to
 from minigrad.autograd.extras import NodeExtras
 from minigrad.autograd.grad_mode import LOCAL, no_grad, switch
 from minigrad.autograd.graph import Node, next_sequence_nr
@@ -195,11 +195,7 @@ def type_name(value: Any) -> str:
 
 def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[tuple[int, ...], Any], task: Any) -> Any:
     """A gradient in its input's shape and dtype, if it can be summed to it; PyTorch's error else."""
-    shape, got = info[0], grad.array.shape
-    lead = len(got) - len(shape)
-    if got != shape and (lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape))):
-        raise RuntimeError(f"Function {type(node).__name__} returned an invalid gradient at index {index} - got "
-                           f"{list(got)} but expected shape compatible with {list(shape)}")
+    check_gradient(node, index, grad, info[0])
     return sum_to(grad.array, info, WORDS) if task.first_order else sum_to(grad, info, task.xp)
 
 

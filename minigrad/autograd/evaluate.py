@@ -49,6 +49,29 @@ def by_formula(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
     return node.backward(xp, grad, *values)
 
 
+def by_formula_on_tensors(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
+    """The same where hooks unpack what was saved, and may give anything: the words on Tensors check what they get."""
+    observer, LOCAL.observer = LOCAL.observer, None if task.first_order else LOCAL.observer
+    try:
+        found = by_formula(node, task.wrapped(grad), REGISTRY.words, False)
+    finally:
+        LOCAL.observer = observer
+    parts = found if type(found) is tuple else (found,)
+    for index, (g, like) in enumerate(zip(parts, node.fit or ())):
+        if g is not None and like is not None:
+            check_gradient(node, index, g, like[0])
+    return tuple([task.unwrapped(g) for g in parts])
+
+
+def check_gradient(node: Node, index: int, grad: Any, shape: tuple[int, ...]) -> None:
+    """PyTorch's error for a gradient that cannot be summed to the shape of its input."""
+    got = grad.array.shape
+    lead = len(got) - len(shape)
+    if got != shape and (lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape))):
+        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got "
+                           f"{list(got)} but expected shape compatible with {list(shape)}")
+
+
 def fitted(node: Node, grads: Any, xp: Any) -> tuple[Any, ...]:
     """Gradients in the shapes and dtypes of the inputs (`Node.fit`)."""
     parts = grads if type(grads) is tuple else (grads,)
@@ -77,7 +100,9 @@ def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = T
         if task.runs is None or not node.prunes:
             return found  # type: ignore[no-any-return]  # several classes of nodes have `in_pass`
     else:
-        found = by_formula(node, grads[0], task.xp, task.first_order)
+        hooked = node.rare is not None and any(type(s) is saved.Packed for s in node.saved or ())
+        found = (by_formula_on_tensors(task, node, grads[0]) if hooked else
+                 by_formula(node, grads[0], task.xp, task.first_order))
         if fit and node.fit is not None:
             found = fitted(node, found, task.xp)
     parts = found if type(found) is tuple else (found,)

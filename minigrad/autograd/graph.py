@@ -206,6 +206,8 @@ class AccumulateGrad(Node, number=None):
 
     def result(self, array: Any, output_nr: int = 0) -> Any:
         """A leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
+        if array.dtype.kind not in "fc":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made = REGISTRY.tensor(array)
         made._requires_grad = True
         extras_of(made).accumulator = weakref.ref(self)

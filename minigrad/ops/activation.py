@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import WORDS
+from minigrad.ops._meet import meet
 from minigrad.ops.pointwise import floating
 
 
@@ -70,7 +71,8 @@ class ThresholdBackward(Node):
 
     @staticmethod
     def forward(g: Tensor, y: Tensor) -> Tensor:
-        return record2(ThresholdBackward, WORDS.threshold_backward(g.array, y.array), g, y, (y,), (0,))
+        z, x, fit = meet(y.array, g.array)  # a hook on what relu saved may have unpacked another shape
+        return record2(ThresholdBackward, WORDS.threshold_backward(x, z), g, y, (y,), (0,), fit[::-1])
 
     def backward(self, xp: Any, g: Any, y: Any, threshold: int) -> tuple[Any, Any]:
         return xp.threshold_backward(g, y), xp.zeros(g.shape, xp.dtype(g))

@@ -309,6 +309,7 @@ class Masked(Node):
     @staticmethod
     def forward(mask: Any, a: Tensor) -> Tensor:
         keep = mask.array if isinstance(mask, Tensor) else mask
+        broadcast_shape(keep.shape, a.array.shape)  # a hook may have unpacked another shape
         return record1(Masked, np.where(keep, a.array, a.array.dtype.type(0)), a, (), (keep,))
 
     def backward(self, xp: Any, g: Any, keep: Any) -> Any:
