@@ -211,6 +211,9 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
     for t in dirty:
         refuse_outside(t)
         counter_of(t).value += 1
+    for output in outputs:
+        if among(output, dirty) and ctx._differentiable(output):
+            check_dirty(ctx, output, among(output, args))
     for nr, output in enumerate(outputs):
         info = None
         if isinstance(output, Tensor):
@@ -280,7 +283,7 @@ def wrapped(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool, differen
     if not differentiable:
         t = without_history(ctx, output, is_input, modified)
     elif modified:
-        t = written(ctx, nr, output, is_input)
+        t = written(ctx, nr, output)
     else:
         t = viewed(ctx, output) if is_input else output
         set_history(t, ctx, nr)
@@ -301,18 +304,22 @@ def without_history(ctx: FunctionBase, output: Tensor, is_input: bool, modified:
     return output if output._is_view() else output.detach_()
 
 
-def written(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool) -> Tensor:
-    """An output that forward marked as dirty: an input that it wrote to, and that stays the same tensor."""
+def check_dirty(ctx: FunctionBase, output: Tensor, is_input: bool) -> None:
+    """PyTorch's errors for an output that forward marked as dirty, before any output gets a history."""
     is_view = output._is_view()
     if output._requires_grad and grad_fn_now(output) is None:
         raise RuntimeError(DIRTY_LEAF)
     if not is_input and is_view:
         raise RuntimeError(DIRTY_NO_INPUT)
     if not is_input:
-        warnings.warn(DIRTY_NO_INPUT, UserWarning, stacklevel=5)
+        warnings.warn(DIRTY_NO_INPUT, UserWarning, stacklevel=4)
     if is_view and ctx.outputs > 1:
         raise RuntimeError(DIRTY_VIEW)
     check_inplace(output, True)
+
+
+def written(ctx: FunctionBase, nr: int, output: Tensor) -> Tensor:
+    """An output that forward marked as dirty: an input that it wrote to, and that stays the same tensor."""
     output._grad = None
     rebase_history(output, ctx, nr)
     return output

@@ -270,7 +270,8 @@ def check_versions(node: Any, only: int | None = None) -> None:
     """
     watch = None if node.rare is None else node.rare.watch
     then = node.versions or (0,) * len(node.saved)
-    for index in reversed(range(len(node.saved))):  # as PyTorch does: the first gradient needs the last of them
+    places = range(len(node.saved))
+    for index in places if node.special else reversed(places):  # as PyTorch: the first gradient needs the last of them
         if only is not None and only != index:
             continue
         saved, expected = node.saved[index], then[index]

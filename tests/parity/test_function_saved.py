@@ -109,6 +109,14 @@ SAVED = {
     "data that begins to require grad": lambda m: last(x := m.ones(2), w := leaf(m, 2), y := applied(
         m, lambda ctx, x, w: last(ctx.save_for_backward(x), x * w), lambda ctx, g: (None, by(ctx, g)), [x, w]),
         x.requires_grad_(), m.autograd.grad(y.sum(), w, create_graph=True)),
+    "two changed: the first is named": lambda m: last(
+        c := result(m), v := c[1:], y := applied(m, lambda ctx, a, b: last(
+            ctx.save_for_backward(a, b), a * b), lambda ctx, g: ctx.saved_tensors, [v, c]), v.mul_(2),
+        y.sum().backward()),
+    "two changed, recorded": lambda m: last(
+        c := result(m), v := c[1:], y := applied(m, lambda ctx, a, b: last(
+            ctx.save_for_backward(a, b), a * b), lambda ctx, g: ctx.saved_tensors, [v, c]), v.mul_(2),
+        m.autograd.grad(y.sum(), c, create_graph=True)),
     "nothing": lambda m: saved(m, double),
     "None": lambda m: applied(m, lambda ctx, x: last(ctx.save_for_backward(None, x), x * 2), doubled
                               ).grad_fn.saved_tensors,

@@ -332,3 +332,23 @@ def test_a_generated_vmap_rule_is_refused():
 
     with pytest.raises(NotImplementedError, match="Asks.generate_vmap_rule is True, but minigrad has no vmap"):
         Asks.apply(minigrad.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("view", [True, False])
+def test_a_forward_that_may_not_write_leaves_all_its_inputs_without_the_node(view):
+    """PyTorch gives the first output its node before it looks at the second, and may crash in a pass over it."""
+    def forward(ctx, a, b):
+        ctx.mark_dirty(a, b)
+        return b, a
+
+    def backward(ctx, g, h):
+        raise AssertionError("no pass should get here")
+
+    x = minigrad.ones(2, requires_grad=True)
+    b, a = x * 1.5, minigrad.ones(2)[:] if view else x
+    maker = b.grad_fn
+    with pytest.raises(RuntimeError, match="view of another Tensor" if view else "a leaf Variable that requires grad"):
+        make(minigrad, forward, backward)(a, b)
+    assert (b.grad_fn, b.output_nr, a.grad_fn, b._version) == (maker, 0, None, 1)
+    b.sum().backward()
+    assert x.grad.tolist() == [1.5, 1.5]
