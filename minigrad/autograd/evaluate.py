@@ -125,7 +125,7 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
     capture(task, node, grads)
     found = derivatives(task, node, grads) if hooks is None else with_hooks(task, node, hooks, grads)
     if not task.keep:
-        held = node.saved
+        held = bool(node.saved)  # not the tensors: they go now
         node.release()
         if held and task.observer is not None:
             task.observer.release(node)
@@ -211,10 +211,14 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             counter.value += 1
 
 
-def retain(tensor: Any, grad: Any) -> None:
-    """Add a gradient, a tensor, to the `.grad` of a non-leaf: always a new tensor, whatever kind of pass this is."""
+def retain(tensor: Any, grad: Any, first_order: bool) -> None:
+    """Add a gradient, a tensor, to the `.grad` of a non-leaf: always a new tensor; by an op only in a recorded pass."""
     with ACCUMULATING:
-        tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
+        old = tensor._grad
+        if not first_order:
+            tensor._grad = grad.clone() if old is None else old + grad
+        else:
+            tensor._grad = REGISTRY.tensor(grad.array.copy() if old is None else old.array + grad.array)
 
 
 def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:
@@ -234,7 +238,7 @@ def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequ
     for output_nr, reference in list(hooks.retains.items()):
         tensor, grad = reference(), given[output_nr]
         if tensor is not None and grad is not None:
-            retain(tensor, grad)
+            retain(tensor, grad, task.first_order)
             if task.observer is not None:
                 task.observer.hook(node, "retain_grad", None, [grad], tensor)
     return given
