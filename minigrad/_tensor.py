@@ -20,6 +20,7 @@ from minigrad._device import CPU, device
 from minigrad._dtype import Size, dtype, from_numpy_dtype
 from minigrad._tensor_errors import DETACH_IT, DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, TO_SCALAR, check_data, check_grad
 from minigrad._tensor_str import tensor_repr
+from minigrad._type_name import type_name
 from minigrad._warnings import warn_once
 from minigrad.autograd import _api
 from minigrad.autograd.extras import extras_of
@@ -78,7 +79,7 @@ class Tensor:
         """Set `requires_grad` and return this tensor."""
         if not isinstance(requires_grad, bool):
             raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                            f"{type(requires_grad).__name__}")
+                            f"{type_name(requires_grad)}")
         if requires_grad and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if grad_fn_now(self) is None or not requires_grad:
@@ -102,7 +103,7 @@ class Tensor:
         if new is not None:
             if not isinstance(new, Tensor):
                 raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
-                                f"{type(new).__name__}")
+                                f"{type_name(new)}")
             check_grad(self, new)
         self._grad = new
 
@@ -142,7 +143,10 @@ class Tensor:
 
     @property
     def _backward_hooks(self) -> HookDict | None:
-        return None if self._rare is None else self._rare.hooks
+        node = grad_fn_now(self)
+        if node is None:
+            return None if self._rare is None else self._rare.hooks
+        return None if node.rare is None or node.rare.hooks is None else node.rare.hooks.tensor.get(self._output_nr)
 
     # autograd's verbs
     def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,

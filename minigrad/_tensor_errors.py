@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad._type_name import type_name
+
 __all__ = ["DETACH_IT", "DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad",
-           "kind_of"]
+           "check_tensor"]
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
@@ -35,10 +37,10 @@ IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8"
         "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool"}
 
 
-def kind_of(value: Any) -> str:
-    """The type of something as PyTorch names it in errors."""
-    kind = type(value)
-    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+def check_tensor(value: Any, name: str, argument: str = "input", position: int = 1) -> None:
+    """PyTorch's error for an argument of the function `name` that should be a tensor and is none."""
+    if not hasattr(value, "_version_counter"):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}")
 
 
 def check_data(tensor: Any, new: Any) -> None:
@@ -49,7 +51,7 @@ def check_data(tensor: Any, new: Any) -> None:
         RuntimeError: for integers where gradients are wanted.
     """
     if not hasattr(new, "array"):
-        raise TypeError(f"Variable data has to be a tensor, but got {kind_of(new)}")
+        raise TypeError(f"Variable data has to be a tensor, but got {type_name(new)}")
     if tensor._requires_grad and new.array.dtype.kind != "f":
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
 

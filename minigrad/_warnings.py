@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from minigrad._type_name import type_name
+
 __all__ = ["is_warn_always_enabled", "set_warn_always", "warn_once"]
 
 GIVEN: set[str] = set()
@@ -13,7 +15,7 @@ ALWAYS = [False]
 def set_warn_always(b: bool, /) -> None:
     """Whether warnings that come once per program come every time; for tests."""
     if not isinstance(b, bool):
-        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type_name(b)}")
     ALWAYS[0] = b
 
 

@@ -15,6 +15,7 @@ from minigrad._device import device as Device
 from minigrad._device import on_cpu
 from minigrad._dtype import dtype as DType
 from minigrad._tensor import Tensor, plain
+from minigrad._tensor_errors import check_tensor
 from minigrad.backends import random as draws
 from minigrad.ops.create import made, numpy_dtype
 
@@ -148,6 +149,7 @@ def randperm(n: int, *, dtype: DType | None = None, device: str | Device | None 
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: str | Device | None = None,
               requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
     """`rand` of the shape and dtype of `input`."""
+    check_tensor(input, "rand_like")
     on_cpu(device)
     return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, generator=generator)
 
@@ -155,6 +157,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: str | Device
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: str | Device | None = None,
                requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
     """`randn` of the shape and dtype of `input`."""
+    check_tensor(input, "randn_like")
     on_cpu(device)
     return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, generator=generator)
 
@@ -162,6 +165,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: str | Devic
 def randint_like(input: Tensor, *bounds: int, dtype: DType | None = None, device: str | Device | None = None,
                  requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
+    check_tensor(input, "randint_like")
     on_cpu(device)
     return randint(*bounds, input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, generator=generator)
 

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from minigrad._dtype import Size
+from minigrad._type_name import type_name
 from minigrad.autograd.engine import execute
 from minigrad.autograd.graph import GradientEdge, metadata_of
 from minigrad.autograd.graph_task import destination
@@ -97,6 +98,7 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
         RuntimeError: if a root or an input is no tensor or does not require grad, or an input was not reached.
     """
     keep_graph, create_graph = bool(index(keep_graph)), bool(index(create_graph))
+    allow_unreachable, accumulate_grad = bool(index(allow_unreachable)), bool(index(accumulate_grad))
     if len(tensors) != len(grad_tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
     for i, root in enumerate(tensors):
@@ -139,7 +141,7 @@ def _vectors(given: Any, roots: Sequence[Any]) -> tuple[Any, ...]:
 
 def _check_input(given: Any, accumulate: bool) -> None:
     if not (is_tensor(given) or isinstance(given, GradientEdge)):
-        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(given).__name__}")
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type_name(given)}")
     if is_tensor(given) and not given._requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False" if accumulate else
                            "One of the differentiated Tensors does not require grad")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from minigrad._type_name import type_name
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
@@ -50,7 +51,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
         if not isinstance(value, bool):
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
-                            f"{type(value).__name__}")
+                            f"{type_name(value)}")
     UNUSUAL.add(enabled - ANOMALY.enabled)
     ANOMALY.enabled, ANOMALY.check_nan = enabled, check_nan
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from minigrad._tensor import Tensor, owned, plain
+from minigrad._type_name import type_name
 from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import check_gradient, sum_to
 from minigrad.autograd.extras import NodeExtras
@@ -184,13 +185,6 @@ class FunctionBase(Node, number=None):
             if g is not None and not isinstance(g, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type_name(g)})")
         return results
-
-
-def type_name(value: Any) -> str:
-    """The name of a value's type as C has it: types that are written in C carry their module."""
-    kind = type(value)
-    in_c = not kind.__flags__ & 1 << 9 and kind.__module__ != "builtins"  # CPython's flag for a class made at run time
-    return f"{kind.__module__}.{kind.__name__}" if in_c else kind.__name__
 
 
 def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[tuple[int, ...], Any], task: Any) -> Any:

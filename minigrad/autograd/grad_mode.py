@@ -17,6 +17,8 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
+from minigrad._type_name import type_name
+
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
            "set_grad_enabled", "set_multithreading_enabled"]
 
@@ -208,7 +210,7 @@ class set_grad_enabled(_DecoratorContextManager):
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
-                            f"{type(mode).__name__}")
+                            f"{type_name(mode)}")
         self.prev = LOCAL.grad_enabled
         self.mode = mode
         switch(mode)
@@ -285,7 +287,7 @@ class set_multithreading_enabled(_DecoratorContextManager):
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError("set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not "
-                            f"{type(mode).__name__}")
+                            f"{type_name(mode)}")
         self.prev, LOCAL.multithreading = LOCAL.multithreading, mode
         self.mode = mode
 

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from minigrad._type_name import type_name
 from minigrad.autograd.saved import is_tensor
 
 __all__ = ["HookDict", "NodeHooks", "RemovableHandle", "call_post_accumulate", "checked", "checked_tuple"]
@@ -96,7 +97,7 @@ def checked(given: Any, grad: Any, hook: Hook) -> Any:
     if grad is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not is_tensor(given):
-        raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
+        raise TypeError(f"expected Variable, but hook returned '{type_name(given)}'")
     if given.array.dtype != grad.array.dtype:
         raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {grad.type()} got "
                            f"{given.type()})")
@@ -110,7 +111,7 @@ def checked_tuple(given: Any, grads: tuple[Any, ...], hook: Hook) -> tuple[Any, 
     if given is None or given is grads:
         return grads
     if not isinstance(given, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(given).__name__}'")
+        raise TypeError(f"expected tuple, but hook returned '{type_name(given)}'")
     if len(given) != len(grads):
         raise RuntimeError(f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(given)}, but "
                            f"expected {len(grads)})")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._tensor import Tensor, owned, plain
+from minigrad._type_name import type_name
 from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import derivatives
 from minigrad.autograd.grad_mode import LOCAL
@@ -64,7 +65,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         LOCAL.observer = observer
     if result is NotImplemented:
         raise TypeError(f"{result_op(forward).lower()}(): argument 'other' (position 1) must be Tensor, not "
-                        f"{type(args[0]).__name__}")
+                        f"{type_name(args[0])}")
     check_written(target, result)
     node = result._grad_fn
     if node is not None and node.saved and any(s is before for s in node.saved):

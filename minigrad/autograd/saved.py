@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minigrad._dtype import from_numpy_dtype
+from minigrad._type_name import type_name
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL
 
@@ -109,7 +110,7 @@ class Packed:
         made = self.unpack_hook(self.value)
         if not is_tensor(made):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                            f"{type(made).__name__}")
+                            f"{type_name(made)}")
         return made
 
     def array(self, node: Any) -> Any:

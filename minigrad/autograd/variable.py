@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad._type_name import type_name
 from minigrad.autograd import _api, engine
 
 __all__ = ["ImperativeEngine", "Variable"]
@@ -45,9 +46,9 @@ class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
         if volatile and requires_grad:
             raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if _grad_fn is not None:
-            raise TypeError(f"_grad_fn has to be a Function object or None, but got {type(_grad_fn).__name__}")
+            raise TypeError(f"_grad_fn has to be a Function object or None, but got {type_name(_grad_fn)}")
         if data is not None and not isinstance(data, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
         made = plain(np.empty(0, np.float32)) if data is None else data.detach()
         if index(requires_grad):
             if not made.is_floating_point():

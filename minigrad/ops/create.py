@@ -12,6 +12,7 @@ from minigrad._device import on_cpu
 from minigrad._dtype import Size, float32, promote_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
+from minigrad._tensor_errors import check_tensor
 from minigrad._warnings import warn_once
 from minigrad.ops.copy import cast
 from minigrad.ops.index import Alias
@@ -263,18 +264,21 @@ def scalar_tensor(value: float, *, dtype: Dtype = None, device: Any = None, requ
 def zeros_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the shape and dtype of another tensor."""
     on_cpu(device)
+    check_tensor(input, "zeros_like")
     return made(np.zeros_like(input.array, numpy_dtype(dtype, None, "zeros_like")), requires_grad, "zeros_like")
 
 
 def ones_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor."""
     on_cpu(device)
+    check_tensor(input, "ones_like")
     return made(np.ones_like(input.array, numpy_dtype(dtype, None, "ones_like")), requires_grad, "ones_like")
 
 
 def empty_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of the shape and dtype of another one, of unspecified values."""
     on_cpu(device)
+    check_tensor(input, "empty_like")
     return made(np.empty_like(input.array, numpy_dtype(dtype, None, "empty_like")), requires_grad, "empty_like")
 
 
@@ -282,6 +286,7 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
               requires_grad: bool = False) -> Tensor:
     """One value in the shape and dtype of another tensor."""
     on_cpu(device)
+    check_tensor(input, "full_like")
     array = np.full_like(input.array, fill_value, numpy_dtype(dtype, None, "full_like"))
     return made(array, requires_grad, "full_like")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
+import numpy as np
+
 from minigrad._tensor import Tensor
-from minigrad._tensor_errors import kind_of
+from minigrad._tensor_errors import check_tensor
+from minigrad._type_name import type_name
 from minigrad.ops import activation, pointwise, power
 
 __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "rdiv", "reciprocal", "relu", "rpow", "rsub",
@@ -17,36 +21,37 @@ Operand = Any  # a Tensor or a Python number
 def _checked(result: Any, name: str, position: int, given: Any) -> Tensor:
     """A result, or PyTorch's kind of error for an operand that is neither a tensor nor a number."""
     if result is NotImplemented:
-        raise TypeError(f"{name}(): argument 'other' (position {position}) must be Tensor, not {kind_of(given)}")
+        check_tensor(given, name, "other", position)
     return result
 
 
-def _tensor(value: Operand, other: Operand) -> Tensor:
+def _tensor(value: Operand, other: Operand, name: str) -> Tensor:
     """The left operand of a function, which may be a number where the right one is a tensor."""
+    if not isinstance(value, (Tensor, Number, np.generic)):
+        check_tensor(value, name)
     return value if isinstance(value, Tensor) else pointwise.as_operand(value, other)
 
 
 def _unary(op: Any, input: Any, name: str) -> Tensor:
     """An op of one tensor; PyTorch's error for anything else."""
-    if not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_of(input)}")
+    check_tensor(input, name)
     return op(input)
 
 
 def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
     if alpha != 1 and isinstance(other, Tensor):
-        return pointwise.AddScaled.forward(_tensor(input, other), other, alpha)
-    return _checked(pointwise.Add.forward(_tensor(input, other), other if alpha == 1 else other * alpha), "add", 2,
-                    other)
+        return pointwise.AddScaled.forward(_tensor(input, other, "add"), other, alpha)
+    scaled = other if alpha == 1 else other * alpha
+    return _checked(pointwise.Add.forward(_tensor(input, other, "add"), scaled), "add", 2, other)
 
 
 def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
     if alpha != 1 and isinstance(other, Tensor):
-        return pointwise.SubScaled.forward(_tensor(input, other), other, alpha)
-    return _checked(pointwise.Sub.forward(_tensor(input, other), other if alpha == 1 else other * alpha), "sub", 2,
-                    other)
+        return pointwise.SubScaled.forward(_tensor(input, other, "sub"), other, alpha)
+    scaled = other if alpha == 1 else other * alpha
+    return _checked(pointwise.Sub.forward(_tensor(input, other, "sub"), scaled), "sub", 2, other)
 
 
 def rsub(input: Tensor, other: Operand) -> Tensor:
@@ -58,12 +63,12 @@ def rsub(input: Tensor, other: Operand) -> Tensor:
 
 def mul(input: Tensor, other: Operand) -> Tensor:
     """`input * other`, with broadcasting and promotion."""
-    return _checked(pointwise.Mul.forward(_tensor(input, other), other), "mul", 2, other)
+    return _checked(pointwise.Mul.forward(_tensor(input, other, "mul"), other), "mul", 2, other)
 
 
 def div(input: Tensor, other: Operand) -> Tensor:
     """`input / other`, with broadcasting and promotion; integers become float32."""
-    return _checked(pointwise.Div.forward(_tensor(input, other), other), "div", 2, other)
+    return _checked(pointwise.Div.forward(_tensor(input, other, "div"), other), "div", 2, other)
 
 
 def rdiv(input: Tensor, other: Operand) -> Tensor:
@@ -152,4 +157,9 @@ def tanh(input: Tensor) -> Tensor:
 
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
     """`input` where `condition`, else `other`."""
+    given: tuple[Any, ...] = condition, input, other
+    if not isinstance(given[0], Tensor) or not all(isinstance(v, (Tensor, Number, np.generic)) for v in given):
+        kinds = ["Tensor" if isinstance(v, Tensor) else type_name(v) for v in given]
+        raise TypeError(f"where() received an invalid combination of arguments - got ({', '.join(kinds)}), "
+                        "but expected one of:\n * (Tensor condition, Tensor or Number input, Tensor or Number other)")
     return pointwise.Where.forward(condition, input, other)

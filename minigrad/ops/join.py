@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad._dtype import promote_types
 from minigrad._tensor import Tensor, owned
+from minigrad._type_name import type_name
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record_many, record_n
 from minigrad.ops.shape import dim_of
@@ -151,9 +152,19 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-length // chunks)), dim)
 
 
+def tensors_in(name: str, given: Any) -> list[Tensor]:
+    """What is joined; PyTorch's errors for anything but a sequence of tensors."""
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(given)}")
+    for i, each in enumerate(given):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(each)}")
+    return list(given)
+
+
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape along a new dimension; `axis` is NumPy's name of `dim`."""
-    tensors, dim = list(tensors), dim if axis is None else axis
+    tensors, dim = tensors_in("stack", tensors), dim if axis is None else axis
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0].array.shape
@@ -169,7 +180,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
 
     A tensor of shape (0,) goes with any other, as in early PyTorch.
     """
-    tensors, dim = list(tensors), dim if axis is None else axis
+    tensors, dim = tensors_in("cat", tensors), dim if axis is None else axis
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     first = next((v.array.shape for v in tensors if v.array.shape != (0,)), (0,))

@@ -16,7 +16,8 @@ from minigrad._device import strided
 from minigrad._dtype import DTYPES, from_numpy_dtype
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, alias
-from minigrad._tensor_errors import kind_of
+from minigrad._tensor_errors import check_tensor
+from minigrad._type_name import type_name
 from minigrad.ops.compare import eq
 from minigrad.ops.copy import cast
 
@@ -28,9 +29,9 @@ TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": fro
 
 def tensor_in(name: str, value: Any, argument: str = "input") -> Tensor:
     """An argument that must be a tensor; PyTorch's error where it is not."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be Tensor, not {kind_of(value)}")
-    return value
+    check_tensor(value, name, argument)
+    found: Tensor = value
+    return found
 
 
 def is_tensor(obj: Any) -> bool:
@@ -126,7 +127,7 @@ def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
                         "Make sure your class inherits from Tensor.")
     if not isinstance(require_grad, bool):
         raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
-                        f"{type(require_grad).__name__}")
+                        f"{type_name(require_grad)}")
     seen = data.detach()
     if require_grad and not seen.is_floating_point():
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

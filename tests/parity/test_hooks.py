@@ -9,6 +9,7 @@ import pickle
 import pytest
 
 import minigrad
+from tests.parity.alike import alike
 from tests.parity.outcome import Programs, outcome
 
 pytestmark = pytest.mark.torch
@@ -175,3 +176,25 @@ def the_hook_outlives_its_handle(m):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same(torch, name):
     assert outcome(PROGRAMS[name], minigrad) == outcome(PROGRAMS[name], torch)
+
+
+def hook_dict(m):
+    """What `_backward_hooks` of a result shows, and what comes of emptying it."""
+    x = m.ones(2, requires_grad=True)
+    y = x * 2
+    seen = [y._backward_hooks is None, x._backward_hooks is None]
+    first, second = y.register_hook(lambda g: g * 2), y.register_hook(lambda g: g * 3)
+    seen.append(list(y._backward_hooks) == [first.id, second.id])
+    first.remove()
+    seen.append(len(y._backward_hooks))
+    y._backward_hooks.clear()
+    y.sum().backward()
+    a, b = (x * 1).unbind(0)
+    b.register_hook(lambda g: g)
+    y.register_hook(lambda g: g)
+    y.add_(1)
+    return seen, x.grad, a._backward_hooks is None, len(b._backward_hooks), len(y._backward_hooks or ())
+
+
+def test_the_dict_of_a_results_hooks(torch):
+    alike(torch, hook_dict)

@@ -1,0 +1,14 @@
+"""How PyTorch names the type of a wrong argument in its errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["type_name"]
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as C has it: types that are written in C carry their module, `numpy.ndarray`."""
+    kind = type(value)
+    in_c = not kind.__flags__ & 1 << 9 and kind.__module__ != "builtins"  # CPython's flag for a class made at run time
+    return f"{kind.__module__}.{kind.__name__}" if in_c else kind.__name__
