@@ -1,7 +1,7 @@
 """Dtypes and sizes: mirrors `torch.dtype` and `torch.Size`.
 
 A reader finds here the two small value types that every tensor reports, and the rules by which two
-dtypes meet (`torch.result_type`). Lesson 2 asks why only floating point tensors can require grad.
+dtypes meet (`torch.result_type`).
 """
 
 from __future__ import annotations

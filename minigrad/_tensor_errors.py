@@ -1,4 +1,4 @@
-"""What PyTorch says about flags and gradients that a tensor cannot have. Lessons 1, 2 and 6 provoke these."""
+"""What PyTorch says about flags and gradients that a tensor cannot have."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 What `Function.apply` (function.py) does with what the user's `forward` returned. Read `wrap_outputs` to see how a
 tensor that was computed without grad mode becomes part of the graph, and `FunctionBase.in_pass` to see how a backward
-pass calls the user's `backward`, and how it checks what that returns. Lesson 9 steps through both.
+pass calls the user's `backward`, and how it checks what that returns.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 One backward pass: count how many gradients each node is going to receive, then run what is ready, newest first. One
 loop serves both kinds of pass. In a first-order pass gradients are arrays; in a pass that is itself recorded
-(`create_graph=True`) they are tensors. Lesson 4 steps through it.
+(`create_graph=True`) they are tensors.
 
 NOTE 1 (engine order). A node runs when all its gradients have arrived, which is why a recursion will not do: it would
 run a node once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first,
-that is, the one recorded last; AccumulateGrad nodes have the highest of all. At a node: hooks of the tensor that it
-made (first registered first), retain_grad, the node's pre-hooks, the node, its hooks, release of what it saved. At a
+that is, the one recorded last; leaves that are ready go before all nodes (`flush`). At a node: hooks of the tensor that
+it made (first registered first), retain_grad, the node's pre-hooks, the node, its hooks, release of what it saved. At a
 leaf: hooks of the tensor, pre-hooks, accumulation, post-accumulate hooks, hooks. Only then do the gradients go on.
 
 NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad`, and one that waits is added to

@@ -2,7 +2,7 @@
 
 `differentiate` is the straight case, a formula and nothing else. `evaluate` and `evaluate_leaf` are the same with all
 that can happen at a node or a leaf: hooks, captured gradients, several outputs, user code, an observer that tells the
-story. In which order these come is NOTE 1 in engine.py; lesson 6 shows it.
+story. In which order these come is NOTE 1 in engine.py.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 `Function` is the way to write an op with its own derivative. `forward` runs with grad mode off, then the node is
 attached to what it returned, which is why an output's `requires_grad` is False inside and True outside. The `ctx` that
-forward and backward share *is* that node. What happens between the two is in custom_function.py. Lesson 9 steps
-through `apply`.
+forward and backward share *is* that node. What happens between the two is in custom_function.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Grad modes: mirrors `torch/autograd/grad_mode.py` and the decorators of `torch/utils/_contextlib.py`.
 
 A mode says whether ops are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`. Each is a context
-and a decorator, and holds for its own thread. Lesson 7 walks through them.
+and a decorator, and holds for its own thread.
 
 Modes are one of the few things that the straight path of recording does not know (others: saved-tensor hooks, an
 observer, anomaly mode). `UNUSUAL.count` says how many such things are on in the whole process. It is all that an op

@@ -35,7 +35,7 @@ __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_s
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 next_sequence_nr = itertools.count().__next__
-FIRST_OF_ALL = (1 << 64) - 1  # an AccumulateGrad's sequence number: the engine takes the highest first
+FIRST_OF_ALL = (1 << 64) - 1  # an AccumulateGrad's number, as in PyTorch; here leaves go first by `flush`
 
 
 class Node:
@@ -174,7 +174,7 @@ class Node:
         return CALL[0](self, grads)
 
 
-CALL: list[Callable[[Node, tuple[Any, ...]], Any]] = []  # engine.py puts its `call` here
+CALL: list[Callable[[Node, tuple[Any, ...]], Any]] = []  # evaluate.py puts its `call` here
 
 # An abstract class, as in PyTorch: nodes are what ops make. This is what ABCMeta would set; it costs no metaclass.
 ABSTRACT = frozenset({"_sequence_nr", "metadata", "name", "next_functions", "register_hook", "register_prehook"})

@@ -1,6 +1,6 @@
 """What one backward pass waits for: mirrors PyTorch's `graph_task.h`.
 
-A pass begins by counting: how many gradients is each node going to receive? Lesson 4 shows the counts.
+A pass begins by counting: how many gradients is each node going to receive? What the counts say stands at `GraphTask`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ class GraphTask:
     """One pass: what each node waits for, and what has arrived.
 
     `needs`: gradients still to come, above zero for nodes, below for leaves, 0 for an AccumulateGrad (its leaf is
-    counted; it may be missing, if it took its leaf's place in an edge only after the count, when somebody looked at
-    the graph), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
-    place (NOTE 3); `runs`: the nodes and leaves that run, None for all; `captures`: for a node or leaf the
-    (output_nr, index) of those `inputs` whose gradients are found there, and go into `captured`; `callbacks`: what to
-    call at the end; `outer`: the pass inside of which this one was started, `depth` of them in all; `node`: where the
-    pass is, which is known in anomaly mode only; `straight`: nothing that is unusual for a whole pass is on.
+    counted; it may be missing, if it took its leaf's place in an edge only after the count, when somebody looked at the
+    graph), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
+    place (NOTE 3); `runs`: the nodes and leaves that run, None for all; `captures`: for a node or leaf the (output_nr,
+    index) of those `inputs` whose gradients are found there, and go into `captured`; `callbacks`: what to call at the
+    end; `outer`: the pass inside of which this one was started, `depth` of them in all; `node`: where the pass is,
+    which is known in anomaly mode only; `straight`: nothing that is unusual for a whole pass is on; `due`: the leaves
+    that are ready; `total`: what `deliver` leaves for `run`; `first_order`: gradients are arrays, and `xp` their words;
+    `keep`: nodes keep what they saved; `observer`: who is told the story, or None.
     """
 
     __slots__ = ("__weakref__", "callbacks", "captured", "captures", "depth", "due", "first_order", "inputs", "keep",

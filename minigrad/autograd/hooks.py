@@ -1,7 +1,7 @@
 """Hooks: mirrors `torch/utils/hooks.py` and PyTorch's `python_hook.cpp`.
 
 Where the functions are kept that a user hangs on a tensor or a node, and what they may return. In which order the
-engine calls them is NOTE 1 in engine.py; lesson 6 shows it.
+engine calls them is NOTE 1 in engine.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 An in-place op is the op out of place, its result written into the tensor, its node taken over. Where the tensor is a
 view, it is the *base* that has changed: the base's new node, a `CopySlices`, runs the op's node on that part of the
-gradient which the view looks at, and hands the rest on as it is. Lesson 10 looks at both.
+gradient which the view looks at, and hands the rest on as it is.
 """
 
 from __future__ import annotations

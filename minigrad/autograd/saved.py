@@ -6,9 +6,9 @@ changes, as arrays for a first-order pass or as tensors of the graph where the p
 NOTE 2 (saved outputs, and freeing). A node may need its own result (exp does). If it kept the result tensor, that
 tensor would hold the node (`grad_fn`) and the node the tensor: a cycle, which only the garbage collector frees. So a
 saved *input* is kept as the tensor itself, a saved *output* as its bare array; the tensor is made anew when somebody
-asks. Its version lives in a counter that the result's tensor makes on demand and tells its node of (`Node.watch`).
-Nothing in a graph then points back, a dropped graph is freed at once, and freeing a chain of a million nodes needs no
-recursion, since CPython's own deallocation of tuples and objects is guarded against depth.
+asks. Its version lives in a counter that the result's tensor makes on demand and tells its node of
+(`NodeExtras.watch`). Nothing in a graph then points back, a dropped graph is freed at once, and freeing a chain of a
+million nodes needs no recursion, since CPython's own deallocation of tuples and objects is guarded against depth.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WRITTEN_TWICE = (
 
 
 class Registry:
-    """The one place through which low floors reach what a higher floor defines.
+    """Through this low floors reach Tensors and their ops, which higher floors define.
 
     `tensor(array)` makes a Tensor; `words` are the functions on Tensors that a formula may use.
     """

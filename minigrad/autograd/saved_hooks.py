@@ -5,7 +5,7 @@ what it returns is kept instead; `unpack_hook(packed)` is called when a derivati
 one. With them a graph can hold less memory (`save_on_cpu`, checkpointing), or tell what it holds.
 
 A pair is set for a block, `with saved_tensors_hooks(pack_hook, unpack_hook):`, or for one saved tensor,
-`node._raw_saved_self.register_hooks(pack_hook, unpack_hook)`. Lesson 12 measures what they save.
+`node._raw_saved_self.register_hooks(pack_hook, unpack_hook)`.
 """
 
 from __future__ import annotations

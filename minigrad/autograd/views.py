@@ -3,7 +3,7 @@
 A view looks at the memory of another tensor, its base, and shares its version counter. Writing to either changes both,
 so writing must change the history of both. The base gets a new node at once (`CopySlices`, in inplace.py); its views
 get theirs when somebody looks: a view remembers the version at which its node was right, and a view whose version has
-moved on is given an `AsStrided` node, which reads the view out of the base as it is now. Lesson 10 looks at both.
+moved on is given an `AsStrided` node, which reads the view out of the base as it is now.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The same seed gives the numbers that PyTorch gives, so that a lesson, a forum answer and a test can be compared digit
 by digit. A reader finds here which draws of the Mersenne Twister become which number. `minigrad.random` wraps these
-arrays in tensors; lesson 10 breaks the state on purpose.
+arrays in tensors.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 All three take a tensor apart into its storage, how it looks at it, and its flags, and put these together again, always
 as a leaf: a graph is never copied. `copy.copy` looks at the same storage; within one `copy.deepcopy`, a tensor and its
-views look at one new storage; `pickle` stores the whole storage for each tensor. Lesson 2 compares them with `clone`
-and `detach`.
+views look at one new storage; `pickle` stores the whole storage for each tensor.
 """
 
 from __future__ import annotations
