@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._type_name import type_name
-from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import check_gradient, sum_to
 from minigrad.autograd.extras import NodeExtras
 from minigrad.autograd.grad_mode import LOCAL, no_grad, switch
-from minigrad.autograd.graph import Node, next_sequence_nr
+from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.saved import counter_of, refuse_outside, tensors, versions_of
 from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
@@ -88,14 +87,10 @@ class FunctionBase(Node, number=None):
         self.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
         self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
         inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
-        self.next = tuple([edge_of(t) if t._requires_grad else None for t in inputs])
-        self.output_nrs = tuple([t._output_nr if t._requires_grad else 0 for t in inputs])
+        self.begin(tuple([edge_of(t) if t._requires_grad else None for t in inputs]),
+                   tuple([t._output_nr if t._requires_grad else 0 for t in inputs]))
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
-        self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, NodeExtras()
         self.outputs, self._output_info, self._saved_nrs = 1, [], ()
-        self.sequence_nr = next_sequence_nr()
-        if ANOMALY.enabled:
-            note(self)
 
     __repr__ = object.__repr__  # with the module, as PyTorch prints it
 
@@ -238,9 +233,9 @@ def among(tensor: Any, others: Sequence[Any] | None) -> bool:
 
 def check_names(ctx: FunctionBase) -> None:
     """An error for an attribute of ctx that the user set, and that the node needs for itself: it would get lost."""
-    if not (type(ctx.next) is type(ctx.output_nrs) is type(ctx.saved) is tuple and ctx.versions is None
-            and type(ctx.outputs) is type(ctx.sequence_nr) is int and type(ctx.rare) is NodeExtras
-            and not ctx.saved and ctx.outputs == 1):
+    if not (type(ctx.next) is type(ctx.saved) is tuple and type(ctx.output_nrs) in (tuple, type(None))
+            and ctx.versions is None and type(ctx.outputs) is type(ctx.sequence_nr) is int
+            and type(ctx.rare) is NodeExtras and not ctx.saved and ctx.outputs == 1):
         raise AttributeError("this attribute of ctx is taken: next, output_nrs, outputs, rare, saved, sequence_nr and "
                              "versions are the node's, which ctx is; use another name")
 
@@ -336,11 +331,8 @@ class Error(Node, number=None):
     special = True
 
     def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
-        self.next = tuple([None if t is None else edge_of(t) for t in inputs])
-        self.output_nrs, self.saved, self.versions, self.fit, self.rare = None, (), None, None, NodeExtras()
-        self.const, self.outputs, self.sequence_nr = (message,), len(inputs), next_sequence_nr()
-        if ANOMALY.enabled:
-            note(self)
+        self.begin(tuple([None if t is None else edge_of(t) for t in inputs]), const=(message,))
+        self.outputs = len(inputs)
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

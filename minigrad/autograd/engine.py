@@ -165,7 +165,8 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
         left = task.needs[target]
     if left is None:
         return False
-    output_nr = node.output_nrs[index] if node.output_nrs is not None else 0
+    output_nrs = None if node._notes is None else node._notes.output_nrs
+    output_nr = 0 if output_nrs is None else output_nrs[index]
     task.total = total = pile(task, target, given, output_nr, new)
     pending, owned = task.pending, task.owned
     if task.observer is not None and type(node) is not GraphRoot:

@@ -26,41 +26,30 @@ __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
 ACCUMULATING = RLock()  # two threads may add to one `.grad`, and NumPy lets go of the interpreter's lock in an addition
 
 
-def differentiate(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
-    """The gradients of a node's inputs: its formula, summed and cast to fit them."""
-    grads = by_formula(node, grad, xp, first_order)
-    return grads if node.fit is None else fitted(node, grads, xp)
-
-
-def by_formula(node: Node, grad: Any, xp: Any, first_order: bool) -> Any:
-    """What a node's formula gives for what it saved. Straight calls come first."""
+def differentiate(node: Node, grad: Any, xp: Any, first_order: bool, fit: bool = True) -> Any:
+    """The gradients of a node's inputs: its formula, summed and cast to `fit` them."""
     if grad is None:
         return (None,) * len(node.next)
-    kept = node.saved
-    if not (kept or kept is None):
-        return node.backward(xp, grad, *node.const) if node.const else node.backward(xp, grad)
-    values = node.arrays() if first_order else saved.tensors(node)
-    if node.const:
-        return node.backward(xp, grad, *values, *node.const)
-    if len(values) == 2:
-        return node.backward(xp, grad, values[0], values[1])
-    if len(values) == 1:
-        return node.backward(xp, grad, values[0])
-    return node.backward(xp, grad, *values)
+    if first_order:
+        grads = node.formula(xp, grad)
+    else:
+        grads = node.backward(xp, grad, *saved.tensors(node), *node.const)
+    return fitted(node, grads, xp) if fit and node._notes is not None else grads
 
 
-def by_formula_on_tensors(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
+def differentiate_on_tensors(task: GraphTask, node: Node, grad: Any, fit: bool) -> Any:
     """The same where hooks unpack what was saved, and may give anything: the words on Tensors check what they get."""
     observer, LOCAL.observer = LOCAL.observer, None if task.first_order else LOCAL.observer
     try:
-        found = by_formula(node, task.wrapped(grad), REGISTRY.words, False)
+        found = differentiate(node, task.wrapped(grad), REGISTRY.words, False, fit=False)
     finally:
         LOCAL.observer = observer
     parts = found if type(found) is tuple else (found,)
     for index, (g, like) in enumerate(zip(parts, node.fit or ())):
         if g is not None and like is not None:
             check_gradient(node, index, g, like[0])
-    return tuple([task.unwrapped(g) for g in parts])
+    made = tuple([task.unwrapped(g) for g in parts])
+    return fitted(node, made, task.xp) if fit else made
 
 
 def check_gradient(node: Node, index: int, grad: Any, shape: tuple[int, ...]) -> None:
@@ -72,11 +61,14 @@ def check_gradient(node: Node, index: int, grad: Any, shape: tuple[int, ...]) ->
                            f"{list(got)} but expected shape compatible with {list(shape)}")
 
 
-def fitted(node: Node, grads: Any, xp: Any) -> tuple[Any, ...]:
+def fitted(node: Node, grads: Any, xp: Any) -> Any:
     """Gradients in the shapes and dtypes of the inputs (`Node.fit`)."""
+    fit = node.fit
+    if fit is None:
+        return grads
     parts = grads if type(grads) is tuple else (grads,)
     return tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
-                  for edge, g, like in zip(node.next, parts, node.fit or (), strict=True)])
+                  for edge, g, like in zip(node.next, parts, fit, strict=True)])
 
 
 def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
@@ -101,10 +93,8 @@ def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = T
             return found  # type: ignore[no-any-return]  # several classes of nodes have `in_pass`
     else:
         hooked = node.rare is not None and any(type(s) is saved.Packed for s in node.saved or ())
-        found = (by_formula_on_tensors(task, node, grads[0]) if hooked else
-                 by_formula(node, grads[0], task.xp, task.first_order))
-        if fit and node.fit is not None:
-            found = fitted(node, found, task.xp)
+        found = (differentiate_on_tensors(task, node, grads[0], fit) if hooked else
+                 differentiate(node, grads[0], task.xp, task.first_order, fit))
     parts = found if type(found) is tuple else (found,)
     needs = task.needs if node.prunes and task.runs is not None else {}
     return tuple([None if edge is None or needs.get(edge, 0) is None else g

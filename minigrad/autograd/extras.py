@@ -6,12 +6,41 @@ of a node. For the engine an empty slot means that nothing unusual can happen he
 
 from __future__ import annotations
 
+import operator
 import weakref
 from typing import Any
 
 from minigrad.autograd.hooks import NodeHooks
 
 __all__ = ["NodeExtras", "TensorExtras", "extras_of"]
+
+
+class Notes:
+    """What there may be to say of a node, and of most there is not (`Node.output_nrs`, `versions`, `fit`)."""
+
+    __slots__ = ("fit", "output_nrs", "versions")
+
+    def __init__(self) -> None:
+        self.fit: tuple[Any, ...] | None = None
+        self.output_nrs: tuple[int, ...] | None = None
+        self.versions: tuple[int, ...] | None = None
+
+
+def noted(name: str) -> Any:
+    """An attribute of nodes that is kept in their notes: None as long as there are none."""
+    value_of = operator.attrgetter(name)
+
+    def get(node: Any) -> Any:
+        return None if node._notes is None else value_of(node._notes)
+
+    def note(node: Any, value: Any) -> None:
+        if value is None and node._notes is None:
+            return
+        if node._notes is None:
+            node._notes = Notes()
+        setattr(node._notes, name, value)
+
+    return property(get, note)
 
 
 class NodeExtras:

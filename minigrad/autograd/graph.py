@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from minigrad.autograd import saved as _saved
 from minigrad.autograd.anomaly_mode import ANOMALY, note
-from minigrad.autograd.extras import NodeExtras, extras_of
+from minigrad.autograd.extras import NodeExtras, Notes, extras_of, noted
+from minigrad.autograd.formula import Formula, fitting
 from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
 from minigrad.autograd.multi_grad import register_multi_grad_hook, sure_edge
-from minigrad.autograd.saved import REGISTRY, counter_of, is_tensor, value_of
+from minigrad.autograd.saved import REGISTRY, arrays, counter_of, is_tensor, tensors, value_of
 from minigrad.autograd.saved_hooks import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
@@ -49,16 +49,15 @@ class Node:
     `output_nrs`: which output of it (None: all 0); `saved`: tensors (inputs), arrays (results), None (nobody wants
     the gradient that needs it); `versions`: of the saved inputs (None: all 0); `const`: further arguments of the
     formula; `fit`: per input the (shape, dtype) to which its gradient is summed and cast, where they differ.
+    Those of them that are None for most nodes share one slot, `_notes`: the fewer slots, the cheaper is a graph.
     """
 
-    __slots__ = ("__weakref__", "const", "fit", "next", "output_nrs", "rare", "saved", "sequence_nr", "versions")
+    __slots__ = ("__weakref__", "_notes", "const", "next", "rare", "saved", "sequence_nr")
 
     next: tuple[Any, ...]
-    output_nrs: tuple[int, ...] | None
+    _notes: Notes | None
     saved: tuple[Any, ...] | None
-    versions: tuple[int, ...] | None
     const: tuple[Any, ...]
-    fit: tuple[Any, ...] | None
     sequence_nr: int
     rare: NodeExtras | None
 
@@ -69,7 +68,7 @@ class Node:
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     special: ClassVar[bool] = False  # several outputs, or user code: such a node always has `rare`
     prunes: ClassVar[bool] = True  # computes no gradient that a pass leaves out (user code, ops on a list: all)
-    arrays: ClassVar[Any] = _saved.arrays  # takes out what was saved, by the way that fits its kinds (saved.py)
+    formula: ClassVar[Formula]  # calls `backward` on arrays, by the way that fits what is saved
     backward: Any
     in_pass: Any  # of a special node: all of its gradients at once, in a pass
 
@@ -78,11 +77,8 @@ class Node:
         if number is not None:
             cls.op = name or cls.__name__
             cls.__name__ = cls.__qualname__ = f"{cls.op}Backward{number}"
-        if "arrays" not in cls.__dict__:
-            kinds = [name == "result" for name in cls.saves]
-            cls.arrays = (_saved.arrays_of_results if kinds == [True] else
-                          _saved.arrays_of_input if kinds == [False] else
-                          _saved.arrays_of_inputs if kinds == [False, False] else _saved.arrays)
+        if "formula" not in cls.__dict__:
+            cls.formula = fitting(cls.saves)
         for index, name in enumerate(cls.saves):
             setattr(cls, f"_saved_{name}", property(partial(value_of, index=index)))
             setattr(cls, f"_raw_saved_{name}", property(partial(saved_tensor, index=index)))
@@ -90,12 +86,26 @@ class Node:
             if name:
                 setattr(cls, f"_saved_{name}", property(partial(constant_of, index=index)))
 
+    output_nrs, versions, fit = noted("output_nrs"), noted("versions"), noted("fit")
+
     def name(self) -> str:
         """The node's name, for instance `MulBackward0`."""
         return type(self).__name__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    def begin(self, edges: tuple[Any, ...], output_nrs: tuple[int, ...] | None = None, saved: tuple[Any, ...] = (),
+              const: tuple[Any, ...] = (), sequence_nr: int | None = None) -> None:
+        """Fill the slots of a new node. The straight path does the same in straight code (record.py)."""
+        self.next, self._notes = edges, None
+        if output_nrs is not None and any(output_nrs):
+            self.output_nrs = output_nrs
+        self.saved, self.const = saved, const
+        self.rare = NodeExtras() if self.special else None
+        self.sequence_nr = next_sequence_nr() if sequence_nr is None else sequence_nr
+        if ANOMALY.enabled:
+            note(self)
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -220,11 +230,9 @@ def accumulator_of(leaf: Any) -> AccumulateGrad:
     found = None if extras.accumulator is None else extras.accumulator()
     if found is None:
         found = AccumulateGrad()
-        found.next, found.output_nrs, found.saved, found.versions, found.const, found.fit = (), None, (), None, (), None
-        found.sequence_nr, found.rare, found.variable = FIRST_OF_ALL, None, leaf
+        found.begin((), sequence_nr=FIRST_OF_ALL)
+        found.variable = leaf
         extras.accumulator = weakref.ref(found)
-        if ANOMALY.enabled:
-            note(found)
     return found
 
 
@@ -258,7 +266,7 @@ class ManyOutputs(Node, number=None):
         if all(g is None for g in grads):
             return (None,) * len(self.next)
         full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
-        saved = self.arrays() if task.first_order else _saved.tensors(self)
+        saved = arrays(self) if task.first_order else tensors(self)
         return (self.backward(task.xp, full, *saved, *self.const),)
 
 

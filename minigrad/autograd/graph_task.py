@@ -26,9 +26,8 @@ class GraphRoot(Node, number=None):
     __slots__ = ()
 
     def __init__(self, edges: Iterable[Edge]) -> None:
-        self.next = tuple([node for node, _ in edges])
+        self.next, self._notes = tuple([node for node, _ in edges]), None
         self.output_nrs = tuple([output_nr for _, output_nr in edges])
-        self.saved, self.versions, self.const, self.fit, self.rare = (), None, (), None, None
 
 
 class GraphTask:

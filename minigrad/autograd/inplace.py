@@ -17,10 +17,9 @@ from numpy.lib.array_utils import byte_bounds
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._type_name import type_name
-from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.evaluate import derivatives
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node, next_sequence_nr
+from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of, refuse_outside
 from minigrad.autograd.views import (
     edge_of,
@@ -172,14 +171,10 @@ class CopySlices(Node, number=None):
     op = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
-        self.next = (edge_of(base) if base._requires_grad else None, *function.next[1:])
-        self.output_nrs = (base._output_nr, *(function.output_nrs or (0,) * len(function.next))[1:])
-        self.const = (geometry_of(view),)
-        self.saved, self.versions, self.fit, self.rare = (function,), None, None, None
-        self.sequence_nr = next_sequence_nr()
-        self.extras()  # special nodes are never on the straight path
-        if ANOMALY.enabled:
-            note(self)
+        edges = function.next
+        output_nrs = (base._output_nr, *(function.output_nrs or (0,) * len(edges))[1:])
+        self.begin((edge_of(base) if base._requires_grad else None, *edges[1:]), output_nrs, (function,),
+                   (geometry_of(view),))
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minigrad._tensor import Tensor, blank, plain
-from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, next_sequence_nr
 from minigrad.autograd.observed import CONSTANTS
@@ -40,13 +39,12 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
     if a._requires_grad:
         n = cls()
         n.next = (a._grad_fn or (a if a._rare is None else edge_of(a)),)
-        n.output_nrs = (a._output_nr,) if a._output_nr else None
+        n._notes = n.rare = None
         n.saved = saved
         n.const = const
-        n.fit = fit
         n.sequence_nr = next_sequence_nr()
-        n.rare = None
-        n.versions = None if a._version_counter is None or not saved else versions_of(saved)
+        if a._output_nr or a._version_counter is not None or fit is not None:
+            annotate(n, (a,), fit)
         t._grad_fn = n
         t._requires_grad = True
     else:
@@ -69,14 +67,13 @@ def record2(cls: type[Node], array: Any, a: Tensor, b: Tensor, saved: tuple[Any,
         n = cls()
         n.next = ((a._grad_fn or (a if a._rare is None else edge_of(a))) if a_needs else None,
                   (b._grad_fn or (b if b._rare is None else edge_of(b))) if b_needs else None)
-        n.output_nrs = (a._output_nr, b._output_nr) if a._output_nr or b._output_nr else None
+        n._notes = n.rare = None
         n.saved = saved
         n.const = const
-        n.fit = fit
         n.sequence_nr = next_sequence_nr()
-        n.rare = None
-        n.versions = None if a._version_counter is None and b._version_counter is None or not saved \
-            else versions_of(saved)
+        if a._output_nr or b._output_nr or a._version_counter is not None or b._version_counter is not None \
+                or fit is not None:
+            annotate(n, (a, b), fit)
         t._grad_fn = n
         t._requires_grad = True
     else:
@@ -100,14 +97,18 @@ def node_for(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], con
              fit: tuple[Any, ...] | None) -> N:
     """A node over these inputs, in general code."""
     n = cls()
-    n.next = tuple([edge_of(x) if x._requires_grad else None for x in inputs])
-    n.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
-    n.saved, n.const, n.fit, n.rare = saved, const, fit, None
-    n.versions = versions_of(saved) if saved else None
-    n.sequence_nr = next_sequence_nr()
-    if ANOMALY.enabled:
-        note(n)
+    n.begin(tuple([edge_of(x) if x._requires_grad else None for x in inputs]), None, saved, const)
+    annotate(n, inputs, fit)
     return n
+
+
+def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) -> None:
+    """Note what is to be said of a node that most have not: see `Node`."""
+    if any(x._output_nr for x in inputs):
+        node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
+    if node.saved:
+        node.versions = versions_of(node.saved)
+    node.fit = fit
 
 
 def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple[Any, ...],

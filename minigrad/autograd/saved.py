@@ -179,38 +179,6 @@ def arrays(node: Any) -> tuple[Any, ...]:
     return tuple([s.array if is_tensor(s) else s for s in kept])
 
 
-def arrays_of_input(node: Any) -> tuple[Any, ...]:
-    """`arrays` for a node that saves one input, straight where it has no version yet."""
-    if node.saved is None or node.rare is not None or node.versions is not None:
-        return arrays(node)
-    (a,) = node.saved
-    return (a.array,) if a._version_counter is None else arrays(node)
-
-
-def arrays_of_inputs(node: Any) -> tuple[Any, ...]:
-    """`arrays` for a node that saves two inputs, straight where neither has a version yet."""
-    if node.saved is None or node.rare is not None or node.versions is not None:
-        return arrays(node)
-    a, b = node.saved
-    if a is None:
-        if b is None or b._version_counter is None:
-            return None, b if b is None else b.array
-    elif b is None:
-        if a._version_counter is None:
-            return a.array, None
-    elif a._version_counter is None and b._version_counter is None:
-        return a.array, b.array
-    return arrays(node)
-
-
-def arrays_of_results(node: Any) -> tuple[Any, ...]:
-    """`arrays` for a node that saves results or numbers only: bare data, changed or packed only where `rare` is set."""
-    if node.saved is None or node.rare is not None:
-        return arrays(node)
-    saved: tuple[Any, ...] = node.saved
-    return saved
-
-
 def tensors(node: Any) -> tuple[Any, ...]:
     """The saved values of a node as tensors of its graph, for a pass that is recorded."""
     if node.saved is None:

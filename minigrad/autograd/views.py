@@ -14,10 +14,9 @@ from weakref import WeakSet
 
 import numpy as np
 
-from minigrad.autograd.anomaly_mode import ANOMALY, note
 from minigrad.autograd.extras import extras_of
 from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node, next_sequence_nr
+from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import counter_of, op_of
 
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "edge_of", "grad_fn_of",
@@ -137,13 +136,8 @@ class AsStrided(Node):
     __slots__ = ()
 
     def __init__(self, view: Any, base: Any) -> None:
-        self.next = (edge_of(base) if base._requires_grad else None,)
-        self.output_nrs = (base._output_nr,) if base._output_nr else None
-        self.const = (geometry_of(view),)
-        self.saved, self.versions, self.fit, self.rare = (), None, None, None
-        self.sequence_nr = next_sequence_nr()
-        if ANOMALY.enabled:
-            note(self)
+        edge = edge_of(base) if base._requires_grad else None
+        self.begin((edge,), (base._output_nr,) if base._output_nr else None, const=(geometry_of(view),))
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
         return geometry.spread(xp, g)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad.autograd.formula import of_numbers
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2, record_n
-from minigrad.autograd.saved import arrays_of_results
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
 
@@ -146,7 +146,7 @@ class MulNumber(Node, name="Mul"):
 
     __slots__ = ()
     saves = ("self", "other")  # never the tensor: the number wants no gradient
-    arrays = arrays_of_results
+    formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float) -> Grads:
         return g * c, None
@@ -180,7 +180,7 @@ class DivNumber(Node, name="Div"):
 
     __slots__ = ()
     saves = ("self", "other")  # never the tensor: the number wants no gradient
-    arrays = arrays_of_results
+    formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float) -> Grads:
         return g / c, None
