@@ -11,6 +11,7 @@ import numpy as np
 
 from minigrad._dtype import Size
 from minigrad._type_name import type_name
+from minigrad._warnings import warn_once
 from minigrad.autograd.engine import execute
 from minigrad.autograd.graph import GradientEdge, metadata_of
 from minigrad.autograd.graph_task import destination
@@ -219,8 +220,8 @@ def _materialized(found: Sequence[Any], wanted: Sequence[Any], requires_grad: bo
 
 
 def _warn_of_cycle() -> None:
-    warnings.warn(
+    warn_once(
         "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
         "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
         "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-        "after use to break the cycle and avoid the leak.", UserWarning, stacklevel=5)
+        "after use to break the cycle and avoid the leak.", stacklevel=6)
