@@ -32,7 +32,7 @@ OPERATORS: dict[str, Any] = {
     "__mul__": pointwise.Mul.forward, "__rmul__": pointwise.Mul.forward,
     "__truediv__": pointwise.Div.forward, "__rtruediv__": functions.rdiv,
     "__pow__": functions.pow, "__rpow__": functions.rpow,
-    "__neg__": pointwise.Neg.forward, "__abs__": pointwise.Abs.forward, "__matmul__": linalg.matmul,
+    "__neg__": pointwise.Neg.forward, "__abs__": pointwise.Abs.forward, "__matmul__": linalg.at,
     "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
     "__ipow__": inplace.pow_,
     "__eq__": compare.equals, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,

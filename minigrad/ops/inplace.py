@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
@@ -94,7 +96,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
-    """Fill with the values of another tensor, which is broadcast and converted."""
+    """Fill with the values of another tensor, which is broadcast and converted, or with a number."""
+    if not isinstance(src, (Number, np.generic)):
+        check_tensor(src, "copy_", "other")
     return in_place(Copy.forward, self, src)
 
 

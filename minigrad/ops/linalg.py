@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
@@ -196,14 +197,18 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
 
 
+def at(self: Tensor, other: Any) -> Any:
+    """`self @ other`; what is no tensor is asked in its turn."""
+    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices that are broadcast.
 
     Raises:
         RuntimeError: if an operand is 0-d or the sizes do not fit.
     """
-    if not isinstance(other, Tensor):
-        return NotImplemented  # Python then asks the other operand
+    check_tensor(other, "matmul", "other", 2)
     m, n = input.array.ndim, other.array.ndim
     if m == 2 and n == 2:
         return mm(input, other)

@@ -75,6 +75,8 @@ PLACES = {
     "exp": lambda m, v: m.exp(v),
     "add": lambda m, v: m.add(v, leaf(m)),
     "add: other": lambda m, v: m.add(leaf(m), v),
+    "matmul: other": lambda m, v: m.matmul(leaf(m), v),
+    "copy_": lambda m, v: m.ones(2).copy_(v) and None,
     "retain_graph": lambda m, v: leaf(m).sum().backward(retain_graph=v),
     "create_graph": lambda m, v: m.autograd.grad((x := leaf(m)).sum(), x, create_graph=v),
     "allow_unused": lambda m, v: m.autograd.grad((x := leaf(m)).sum(), x, allow_unused=v),
