@@ -39,7 +39,7 @@ LIE_ACROSS = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
-CONSTANT = ("Zero.", "Fill")  # ops whose result is the same everywhere may write a place twice
+CONSTANT = ("Zero.forward", "Fill.forward")  # with a number they may write a place twice
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
 
@@ -53,7 +53,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     """
     target = owned(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
-    check_memory(target, args, constant=forward.__qualname__.startswith(CONSTANT))
+    check_memory(target, args, constant=forward.__qualname__ in CONSTANT)
     observer, LOCAL.observer = LOCAL.observer, None
     try:
         before = plain(target.copy() if LOCAL.saved_tensors_hooks else target)
@@ -106,9 +106,10 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
 
 def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool) -> None:
     """PyTorch's errors where a place would be written twice, or read after it was written."""
-    if repeats(target) and not constant:
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    if repeats(target) and (tensors or not constant):
         raise RuntimeError(WRITTEN_TWICE)
-    if any(isinstance(a, Tensor) and lie_across(target, a.array) for a in args):
+    if any(lie_across(target, a.array) for a in tensors):
         raise RuntimeError(LIE_ACROSS)
 
 

@@ -305,16 +305,7 @@ def error_of(call):
     return caught.value
 
 
-@pytest.fixture(autouse=True)
-def every_time(torch):
-    """Warnings that are given once per program are given every time."""
-    for lib in (torch, minigrad):
-        lib.set_warn_always(True)
-    yield
-    for lib in (torch, minigrad):
-        lib.set_warn_always(False)
-
-
+@pytest.mark.usefixtures("every_warning")
 @pytest.mark.parametrize("name", TEXTS)
 def test_text(torch, name):
     assert outcome(TEXTS[name], minigrad) == outcome(TEXTS[name], torch)

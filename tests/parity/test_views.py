@@ -166,6 +166,9 @@ programs_by_name = Programs({
     "a view is detached in place": lambda m: base_of(m, 4)[1][0].detach_(),
     "an expanded tensor": lambda m: base_of(m, 1)[1].expand(3).mul_(2),
     "zeros for an expanded tensor": lambda m: (x := m.ones(1), x.expand(3).zero_(), x),
+    "a number for an expanded tensor": lambda m: (x := m.ones(1), x.expand(3).fill_(2), x),
+    "a tensor for an expanded tensor": lambda m: m.ones(1).expand(3).fill_(m.tensor(2.0)),
+    "all of an expanded tensor is set": lambda m: put(m.ones(1).expand(3), ..., 2.0),
     "across itself": lambda m: (x := m.ones(4), x[1:].add_(x[:-1])),
     "transposed onto itself": lambda m: (x := m.ones(2, 2), x.t().copy_(x)),
     "flags of a view of data that is wanted later": lambda m: (
