@@ -157,53 +157,59 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
 def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool) -> bool:
     """Add a gradient to what waits at `target`; True if a node became ready, with `task.total` for it.
 
-    A leaf that has all its gradients goes into `task.due`.
+    A leaf that has all its gradients goes into `task.due`. What nobody else holds is added to in place (NOTE 3).
     """
-    edge, left = target, task.needs.get(target, 0)
+    needs, pending, owned = task.needs, task.pending, task.owned
+    edge, left = target, needs.get(target, 0)
     if left == 0:
         target = target.variable
-        left = task.needs[target]
+        left = needs[target]
     if left is None:
         return False
-    output_nrs = None if node._notes is None else node._notes.output_nrs
-    output_nr = 0 if output_nrs is None else output_nrs[index]
-    task.total = total = pile(task, target, given, output_nr, new)
-    pending, owned = task.pending, task.owned
+    total = pending.get(target)
+    if total is None or given is None or type(total) is list:
+        total = begun(task, node, index, target, given, new)
+    elif target in owned:
+        total += given
+    else:
+        total = total + given
+        if type(total) is ndarray and task.first_order:
+            owned.add(target)
     if task.observer is not None and type(node) is not GraphRoot:
+        output_nr = output_nr_of(node, index)
         task.observer.flow(node, index, edge, output_nr, given, total[output_nr] if type(total) is list else total)
     if left != 1 and left != -1:
         pending[target] = total
-        task.needs[target] = left - 1 if left > 0 else left + 1
+        needs[target] = left - 1 if left > 0 else left + 1
         return False
     if task.observer is not None:
         task.observer.ready(edge)
     pending.pop(target, None)
+    task.total = total
     if left == -1:
         task.due.append((target, total, target in owned))
     owned.discard(target)
     return left == 1
 
 
-def pile(task: GraphTask, target: Any, given: Any, output_nr: int, new: bool) -> Any:
-    """What has piled up at `target` with this gradient; in place where nobody else holds the pile (NOTE 3)."""
-    old, owned = task.pending.get(target), task.owned
-    if type(old) is list:
+def begun(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool) -> Any:
+    """What waits at `target` with a gradient that is the first there, or none, or for one of several outputs."""
+    total = task.pending.get(target)
+    if type(total) is list:
         if given is not None:
-            old[output_nr] = given if old[output_nr] is None else old[output_nr] + given
-        return old
-    if old is None:
-        if new and type(given) is ndarray and given.base is None:
-            owned.add(target)
-        return given
+            output_nr = output_nr_of(node, index)
+            total[output_nr] = given if total[output_nr] is None else total[output_nr] + given
+        return total
     if given is None:
-        return old
-    if target in owned:
-        old += given
-        return old
-    total = old + given
-    if task.first_order and type(total) is ndarray:
-        owned.add(target)
-    return total
+        return total
+    if new and type(given) is ndarray and given.base is None:
+        task.owned.add(target)
+    return given
+
+
+def output_nr_of(node: Node, index: int) -> int:
+    """Which output of the node behind it an edge leads to."""
+    return 0 if node.output_nrs is None else node.output_nrs[index]
 
 
 def flush(task: GraphTask) -> None:
