@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -32,10 +33,15 @@ def watched(tensor):
     return weakref.ref(tensor.grad_fn)
 
 
+# Up to 3.11 Python bounds the depth at which it frees objects in one another by their number. Later versions go as deep
+# as their own limit for C calls, whatever stack a thread has: there a list of lists ends in the same crash.
+SMALL = (256 if sys.version_info < (3, 12) else 8 * 1024) * 1024
+
+
 def in_a_small_thread(call):
     """Run this where the stack is as small as it may be."""
     found = []
-    before = threading.stack_size(256 * 1024)
+    before = threading.stack_size(SMALL)
     try:
         thread = threading.Thread(target=lambda: found.append(call()))
         thread.start()
