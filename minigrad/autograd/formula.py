@@ -46,7 +46,7 @@ def of_numbers(node: Any, xp: Any, g: Any) -> Any:
 
 def of_input(node: Any, xp: Any, g: Any) -> Any:
     """`by_formula` where one input was saved, which has no version yet."""
-    if node.saved is None or node.rare is not None or node._notes is not None:
+    if node.saved is None or node.rare is not None or (node._notes is not None and node._notes.versions is not None):
         return by_formula(node, xp, g)
     (a,) = node.saved
     if a._version_counter is not None:
@@ -56,22 +56,13 @@ def of_input(node: Any, xp: Any, g: Any) -> Any:
 
 def of_inputs(node: Any, xp: Any, g: Any) -> Any:
     """`by_formula` where two inputs were saved, or None for one of them, and neither has a version yet."""
-    if node.saved is None or node.rare is not None or node._notes is not None or node.const:
+    if node.saved is None or node.rare is not None or (node._notes is not None and node._notes.versions is not None):
         return by_formula(node, xp, g)
     a, b = node.saved
-    if a is None or b is None:
-        return of_one_of_two(node, xp, g, a, b)
-    if a._version_counter is not None or b._version_counter is not None:
+    if (a is not None and a._version_counter is not None) or (b is not None and b._version_counter is not None):
         return by_formula(node, xp, g)
-    return node.backward(xp, g, a.array, b.array)
-
-
-def of_one_of_two(node: Any, xp: Any, g: Any, a: Any, b: Any) -> Any:
-    """`of_inputs` where one of them is None: nobody wants the gradient that needs it; or is a number."""
-    other = b if a is None else a
-    if other is not None and getattr(other, "_version_counter", other) is not None:
-        return by_formula(node, xp, g)
-    return node.backward(xp, g, None if a is None else a.array, None if b is None else b.array)
+    x, y = None if a is None else a.array, None if b is None else b.array
+    return node.backward(xp, g, x, y, *node.const) if node.const else node.backward(xp, g, x, y)
 
 
 def fitting(saves: Sequence[str]) -> Formula:

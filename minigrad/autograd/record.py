@@ -133,7 +133,6 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const:
     node = None
     if a._requires_grad and LOCAL.recording:
         node = node_for(cls, (a,), (), const, None)
-        node.extras()
         node.outputs = len(arrays)
         node.output_info = [(x.shape, x.dtype) for x in arrays]
         for i, t in enumerate(made):

@@ -2,7 +2,7 @@
 
 A tensor looks at a storage, from an offset and in steps of its strides; views look at one storage together. Here the
 storage is the memory of the NumPy array at the end of the chain of `.base`. A reader can ask two tensors whether they
-share it (`untyped_storage().data_ptr()`), and hand memory to NumPy and back without a copy. Lessons 2 and 10 do.
+share it (`untyped_storage().data_ptr()`), and hand memory to NumPy and back without a copy.
 """
 
 from __future__ import annotations
