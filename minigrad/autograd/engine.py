@@ -25,9 +25,9 @@ what they saved, all others are as they were, and nothing that was queued for th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from heapq import heappop, heappush, heappushpop
+from threading import Thread
 from typing import Any
 
 from numpy import ndarray
@@ -67,12 +67,20 @@ def in_another_thread(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) ->
     """Run a pass in a thread of its own, with the modes of this one, which waits (NOTE 5)."""
     state = {name: value for name, value in vars(LOCAL).items() if name != "share"}
 
+    failures: list[BaseException] = []
+
     def work() -> None:
         vars(LOCAL).update(state)
-        process(task, root, grads)
+        try:
+            process(task, root, grads)
+        except BaseException as error:  # noqa: BLE001 (raised again in the thread that waits)
+            failures.append(error)
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(copy_context().run, work).result()
+    thread = Thread(target=copy_context().run, args=(work,))
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures.pop()
 
 
 def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
