@@ -23,7 +23,7 @@ from minigrad._tensor_str import tensor_repr
 from minigrad._type_name import type_name
 from minigrad._warnings import warn_once
 from minigrad.autograd import _api
-from minigrad.autograd.extras import extras_of
+from minigrad.autograd.extras import TensorExtras, extras_of, kept
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, accumulator_of, next_sequence_nr
 from minigrad.autograd.hooks import HookDict, RemovableHandle
@@ -37,25 +37,25 @@ class Tensor:
     """An array that knows how it was computed.
 
     `array` is its data: a NumPy array, or a NumPy scalar for a 0-d result that nobody has written to or taken a view
-    of. The other slots are autograd's; user code reads them through the properties below.
+    of. `_form` is its shape and dtype as one object, once somebody asked (ops/_form.py). The other slots are
+    autograd's; user code reads them through the properties below. What few tensors have is kept in `_rare`.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_grad", "_grad_fn", "_output_nr", "_rare", "_requires_grad",
-                 "_version_counter", "array")
+    __slots__ = ("__dict__", "__weakref__", "_form", "_grad", "_grad_fn", "_rare", "_requires_grad", "array")
 
     array: Any
+    _form: Any
     _grad: Tensor | None
     _grad_fn: Node | None
-    _output_nr: int
-    _rare: Any
+    _rare: TensorExtras | None
     _requires_grad: bool
-    _version_counter: VersionCounter | None
 
     __array_priority__ = 1000  # NumPy's operators leave the work to ours
     __hash__ = object.__hash__
 
     # what autograd knows
     grad_fn = property(grad_fn_of, doc="The node that made this tensor; None for a leaf.")
+    _output_nr, _version_counter = kept("output_nr", 0), kept("version_counter", None)
     output_nr = property(attrgetter("_output_nr"), doc="Which output of `grad_fn` this tensor is.")
 
     @property
@@ -226,7 +226,7 @@ class Tensor:
     @data.setter
     def data(self, new: Tensor) -> None:
         check_data(self, new)
-        self.array = owned(new)
+        self.array, self._form = owned(new), None
 
     @data.deleter
     def data(self) -> None:
@@ -353,8 +353,7 @@ def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> T
     made: Tensor = object.__new__(cls)
     made.array = array
     made._requires_grad = requires_grad
-    made._grad = made._grad_fn = made._version_counter = made._rare = None
-    made._output_nr = 0
+    made._grad = made._grad_fn = made._rare = made._form = None
     if LOCAL.inference:
         extras_of(made).inference = True
         made._version_counter = VersionCounter()  # so that saving it is not the straight path

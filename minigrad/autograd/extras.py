@@ -71,11 +71,11 @@ class TensorExtras:
     `hooks`, `post_accumulate`: of a leaf; `accumulator`: a weak reference to its AccumulateGrad, with the hooks that
     were hung on one and when (`kept_hooks`, `hooked_at`); `view`: what a view knows of itself, its node included
     (views.py); `detached_at`: the sequence number at which `detach_()` took it out of its graph, `retained` if it had
-    asked for `retain_grad()` before; `inference`.
+    asked for `retain_grad()` before; `inference`; `version_counter` and `output_nr`, as of PyTorch's tensors.
     """
 
-    __slots__ = ("accumulator", "detached_at", "hooked_at", "hooks", "inference", "kept_hooks", "post_accumulate",
-                 "retained", "view")
+    __slots__ = ("accumulator", "detached_at", "hooked_at", "hooks", "inference", "kept_hooks", "output_nr",
+                 "post_accumulate", "retained", "version_counter", "view")
 
     def __init__(self) -> None:
         self.hooks: Any = None
@@ -87,6 +87,22 @@ class TensorExtras:
         self.detached_at = 0
         self.retained = False
         self.inference = False
+        self.output_nr = 0
+        self.version_counter: Any = None
+
+
+def kept(name: str, usual: Any) -> Any:
+    """An attribute of tensors that is kept in their rarely needed part: `usual` as long as there is none."""
+    value_of = operator.attrgetter(name)
+
+    def get(tensor: Any) -> Any:
+        return usual if tensor._rare is None else value_of(tensor._rare)
+
+    def keep(tensor: Any, value: Any) -> None:
+        if value is not usual or tensor._rare is not None:
+            setattr(extras_of(tensor), name, value)
+
+    return property(get, keep)
 
 
 def extras_of(tensor: Any) -> TensorExtras:

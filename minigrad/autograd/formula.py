@@ -49,7 +49,7 @@ def of_input(node: Any, xp: Any, g: Any) -> Any:
     if node.saved is None or node.rare is not None or (node._notes is not None and node._notes.versions is not None):
         return by_formula(node, xp, g)
     (a,) = node.saved
-    if a._version_counter is not None:
+    if a._rare is not None:
         return by_formula(node, xp, g)
     return node.backward(xp, g, a.array, *node.const) if node.const else node.backward(xp, g, a.array)
 
@@ -59,7 +59,7 @@ def of_inputs(node: Any, xp: Any, g: Any) -> Any:
     if node.saved is None or node.rare is not None or (node._notes is not None and node._notes.versions is not None):
         return by_formula(node, xp, g)
     a, b = node.saved
-    if (a is not None and a._version_counter is not None) or (b is not None and b._version_counter is not None):
+    if (a is not None and a._rare is not None) or (b is not None and b._rare is not None):
         return by_formula(node, xp, g)
     x, y = None if a is None else a.array, None if b is None else b.array
     return node.backward(xp, g, x, y, *node.const) if node.const else node.backward(xp, g, x, y)

@@ -34,16 +34,17 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
         return record_unusual(cls, array, (a,), saved, const, fit)
     t = blank()
     t.array = array
-    t._grad = t._version_counter = t._rare = None
-    t._output_nr = 0
+    t._grad = t._rare = t._form = None
     if a._requires_grad:
         n = cls()
-        n.next = (a._grad_fn or (a if a._rare is None else edge_of(a)),)
         n._notes = n.rare = None
         n.saved = saved
         n.const = const
         n.sequence_nr = next_sequence_nr()
-        if a._output_nr or a._version_counter is not None or fit is not None:
+        if a._rare is None and fit is None:
+            n.next = (a._grad_fn or a,)
+        else:
+            n.next = edges_of((a,))
             annotate(n, (a,), fit)
         t._grad_fn = n
         t._requires_grad = True
@@ -60,19 +61,18 @@ def record2(cls: type[Node], array: Any, a: Tensor, b: Tensor, saved: tuple[Any,
         return record_unusual(cls, array, (a, b), saved, const, fit)
     t = blank()
     t.array = array
-    t._grad = t._version_counter = t._rare = None
-    t._output_nr = 0
+    t._grad = t._rare = t._form = None
     a_needs, b_needs = a._requires_grad, b._requires_grad
     if a_needs or b_needs:
         n = cls()
-        n.next = ((a._grad_fn or (a if a._rare is None else edge_of(a))) if a_needs else None,
-                  (b._grad_fn or (b if b._rare is None else edge_of(b))) if b_needs else None)
         n._notes = n.rare = None
         n.saved = saved
         n.const = const
         n.sequence_nr = next_sequence_nr()
-        if a._output_nr or b._output_nr or a._version_counter is not None or b._version_counter is not None \
-                or fit is not None:
+        if a._rare is None and b._rare is None and fit is None:
+            n.next = (a._grad_fn or a) if a_needs else None, (b._grad_fn or b) if b_needs else None
+        else:
+            n.next = edges_of((a, b))
             annotate(n, (a, b), fit)
         t._grad_fn = n
         t._requires_grad = True
@@ -97,14 +97,19 @@ def node_for(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], con
              fit: tuple[Any, ...] | None) -> N:
     """A node over these inputs, in general code."""
     n = cls()
-    n.begin(tuple([edge_of(x) if x._requires_grad else None for x in inputs]), None, saved, const)
+    n.begin(edges_of(inputs), None, saved, const)
     annotate(n, inputs, fit)
     return n
 
 
+def edges_of(inputs: Sequence[Tensor]) -> tuple[Any, ...]:
+    """The edges of a node (`Node.next`), in general code."""
+    return tuple([edge_of(x) if x._requires_grad else None for x in inputs])
+
+
 def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) -> None:
     """Note what is to be said of a node that most have not: see `Node`."""
-    if any(x._output_nr for x in inputs):
+    if any([x._output_nr for x in inputs]):
         node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
     if node.saved:
         node.versions = versions_of(node.saved)

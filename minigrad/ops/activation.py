@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -11,49 +10,42 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import WORDS
+from minigrad.ops._form import form_of
 from minigrad.ops._meet import meet
 from minigrad.ops.pointwise import floating
 
 
-@functools.lru_cache(maxsize=32)
-def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Zeros to compare with, kept for the shapes used last; nobody may write into them."""
-    made = np.zeros(shape, dtype)
-    made.flags.writeable = False
-    return made[()]
-
-
 def above_zero(x: Any) -> Any:
-    """max(0, x); NaN stays NaN and, because the 0 comes first or ties, -0.0 stays -0.0 in float32 and float64.
-
-    NumPy 2.4 has fast code for the maximum of two arrays, but not of a number and an array, which takes twice as long
-    at 64 × 64 and three times as long at 1024 × 1024. On NumPy's scalars Python's own is faster still.
-    """
-    if type(x) is not np.ndarray:
-        return max(x, zeros((), x.dtype))
-    if x.ndim == 0:
-        return above_zero(x[()])
+    """max(0, x), where no zeros are kept that fit."""
+    if x.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
     if not x.flags.c_contiguous:
-        return np.maximum(zeros((), x.dtype), x)  # lies in memory as `x` does
-    if x.size <= 1 << 15:
-        return np.maximum(zeros(x.shape, x.dtype), x)
+        return np.maximum(x.dtype.type(0), x)  # lies in memory as `x` does
     out = np.zeros(x.shape, x.dtype)
     return np.maximum(out, x, out=out)
 
 
 class Relu(Node):
-    """max(x, 0); NaN stays NaN, and where the result is 0 no gradient passes, not even an infinite one."""
+    """max(0, x); where the result is 0 no gradient passes, not even an infinite one.
+
+    NaN stays NaN and, because the 0 comes first or ties, -0.0 stays -0.0 in float32 and float64.
+    """
 
     __slots__ = ()
     saves = ("result",)
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        x = a.array
-        if x.dtype.kind == "b":
-            raise RuntimeError("Boolean inputs not supported for relu")
-        y = above_zero(x)
-        return record1(Relu, y, a, (y,))
+        form, x = a._form or form_of(a), a.array
+        if form.zeros is None:
+            y = above_zero(x)
+        elif not form.shape:
+            y = max(x[()], form.zeros)  # on NumPy's scalars Python's own is faster
+        else:
+            y = np.maximum(form.zeros, x) if form.small or x.flags.c_contiguous else above_zero(x)
+        t = record1(Relu, y, a, (y,))
+        t._form = form
+        return t
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return xp.threshold_backward(g, y)
@@ -97,8 +89,12 @@ class Tanh(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        y = np.tanh(floating(a.array))
-        return record1(Tanh, y, a, (y,))
+        x = floating(a.array)
+        y = np.tanh(x)
+        t = record1(Tanh, y, a, (y,))
+        if x is a.array:
+            t._form = a._form
+        return t
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return g * (1 - y * y)

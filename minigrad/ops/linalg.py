@@ -17,6 +17,9 @@ from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View
 __all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv"]
 
 
+BOOL = np.dtype(bool)
+
+
 def wanted(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """What a product saves: each operand only if the other's gradient is wanted."""
     return a if b._requires_grad else None, b if a._requires_grad else None
@@ -30,8 +33,15 @@ class Mm(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
-        saved = a if b._requires_grad else None, b if a._requires_grad else None
-        return record2(Mm, a.array.dot(b.array), a, b, saved)
+        x, y = a.array, b.array
+        if x.dtype is not y.dtype or x.dtype is BOOL:
+            check_matrices(a, b)
+        try:
+            product = x.dot(y)
+        except ValueError:  # NumPy's: the sizes do not fit
+            check_matrices(a, b)
+            raise
+        return record2(Mm, product, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
@@ -132,8 +142,7 @@ def check_inner(a: Tensor, b: Tensor) -> None:
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, shapes (n, m) and (m, p)."""
-    x, y = input.array, mat2.array
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype.kind == "b":
+    if input.array.ndim != 2 or mat2.array.ndim != 2:
         check_matrices(input, mat2)
     return Mm.forward(input, mat2)
 
@@ -199,7 +208,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 def at(self: Tensor, other: Any) -> Any:
     """`self @ other`; what is no tensor is asked in its turn."""
-    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:

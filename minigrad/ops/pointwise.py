@@ -17,6 +17,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
+from minigrad.ops._form import common_form
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -36,10 +37,14 @@ class Add(Node):
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(Add, x + b, a, NUMBER)
-        y = b.array
-        if x.shape == y.shape and x.dtype is y.dtype:
-            return record2(Add, x + y, a, b)
-        x, y, fit = meet(x, y)
+        form = a._form
+        if form is None or form is not b._form:
+            form = common_form(a, b)
+        if form is not None:
+            t = record2(Add, x + b.array, a, b)
+            t._form = form
+            return t
+        x, y, fit = meet(x, b.array)
         return record2(Add, x + y, a, b, fit=fit)
 
     def backward(self, xp: Any, g: Any) -> Grads:
@@ -130,11 +135,15 @@ class Mul(Node):
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(MulNumber, x * b, a, NUMBER, (None, b))
-        y = b.array
         saved = a if b._requires_grad else None, b if a._requires_grad else None
-        if x.shape == y.shape and x.dtype is y.dtype:
-            return record2(Mul, x * y, a, b, saved)
-        x, y, fit = meet(x, y)
+        form = a._form
+        if form is None or form is not b._form:
+            form = common_form(a, b)
+        if form is not None:
+            t = record2(Mul, x * b.array, a, b, saved)
+            t._form = form
+            return t
+        x, y, fit = meet(x, b.array)
         return record2(Mul, x * y, a, b, saved, fit=fit)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:

@@ -12,7 +12,7 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
 
 __all__ = ["mean", "norm", "sum_"]
 
@@ -57,12 +57,12 @@ class Sum(Node):
     @staticmethod
     def forward(a: Tensor, dtype: Any = None) -> Tensor:
         x = a.array
-        if dtype is not None:
+        if dtype is not None or x.dtype is FLOAT16:
             y = total(x, None, dtype)
         elif x.size != 1:
-            y = total(x, None)
-        else:  # NumPy's reduction costs 1 µs even here; 0 is added, as in any sum, since -0.0 sums to 0.0
-            y = (x.reshape(())[()] if type(x) is np.ndarray else x) + 0
+            y = sum_of_all(x)
+        else:  # even here NumPy's reduction would cost 1 µs; 0 is added, as in any sum, since -0.0 sums to 0.0
+            y = (x.ravel()[0] if type(x) is np.ndarray else x) + 0
         return record1(Sum, y, a, (), (x.shape,), None if y.dtype is x.dtype else ((x.shape, x.dtype),))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
@@ -169,11 +169,10 @@ def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     Raises:
         IndexError: if `dim` is out of range.
     """
-    if axis is not None or keepdims:
-        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     wanted = None if dtype is None and input.array.dtype.kind == "f" else INT64 if dtype is None else dtype.numpy
-    if dim is None and not keepdim:
+    if dim is axis is None and not (keepdim or keepdims):
         return Sum.forward(input, wanted)
+    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
 
 
