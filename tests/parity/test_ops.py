@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad import ops
-from tests.parity.cases import CASES, PLAIN
 from tests.parity.compare import (
     TOLERANCE,
     Input,
@@ -24,9 +23,11 @@ from tests.parity.compare import (
     numbers,
     outputs_of,
 )
+from tests.parity.tables import all_cases, all_plain
 
 pytestmark = pytest.mark.torch
 DTYPES = ("float32", "float64")
+CASES, PLAIN = all_cases(), all_plain()
 
 
 def agree(ours, theirs, dtype):
