@@ -22,6 +22,7 @@ from minigrad.ops.shape import shape_of
 
 __all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like",
            "scalar_tensor", "tensor", "zeros", "zeros_like"]
+METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 
 BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype("float32"), np.dtype("int64")
 Dtype = dtype_type | None

@@ -12,7 +12,7 @@ from minigrad.autograd.record import record2
 from minigrad.backends.numpy import total
 from minigrad.ops._meet import broadcast_shape, meet
 from minigrad.ops.pointwise import Abs, Sub
-from minigrad.ops.reduce import mean, sum_
+from minigrad.ops.reduce import mean, sum
 from minigrad.ops.shape import Expand
 
 __all__ = ["l1_loss", "mse_loss"]
@@ -95,4 +95,4 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
     """The mean (or sum, or none) of the absolute differences; errors as `mse_loss`."""
     reduction = checked(size_average, reduce, reduction)
     apart = Abs.forward(Sub.forward(*together(input, target)))
-    return apart if reduction == "none" else mean(apart) if reduction == "mean" else sum_(apart)
+    return apart if reduction == "none" else mean(apart) if reduction == "mean" else sum(apart)

@@ -14,7 +14,8 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 
-__all__ = ["mean", "norm", "sum_"]
+__all__ = ["mean", "norm", "sum"]
+METHODS = (*__all__,)
 
 Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")
@@ -160,8 +161,8 @@ class LinalgVectorNorm(Node):
         return slope * xp.masked(y != 0, g / xp.power(y, p - 1))
 
 
-def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
-         axis: Dims = None, keepdims: bool = False) -> Tensor:
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
+        axis: Dims = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
 
     `axis` and `keepdims` are NumPy's names of `dim` and `keepdim`.

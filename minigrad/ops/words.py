@@ -46,7 +46,7 @@ class TensorWords:
     @staticmethod
     def sum(x: Tensor, axes: tuple[int, ...] | None, keepdims: bool) -> Tensor:
         """The sum over `axes` (None: all)."""
-        return reduce.sum_(x, axes, keepdims)
+        return reduce.sum(x, axes, keepdims)
 
     @staticmethod
     def getitem(x: Tensor, part: Any) -> Tensor:
