@@ -113,6 +113,11 @@ class ArrayWords:
         return out
 
     @staticmethod
+    def apply(op: Any, *args: Any) -> Any:
+        """`op.values` of arrays."""
+        return op.values(*args)
+
+    @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
         """`x` in another dtype."""
         return x.astype(dtype)

@@ -39,6 +39,11 @@ class TensorWords:
     copy = staticmethod(copy.copied)
 
     @staticmethod
+    def apply(op: Any, *args: Any) -> Any:
+        """`op.forward` of Tensors."""
+        return op.forward(*args)
+
+    @staticmethod
     def power(x: Tensor, y: Any) -> Tensor:
         """`x ** y`, `y` a number or a Tensor."""
         return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
