@@ -187,9 +187,10 @@ def compare_gradients(ours: list[Any], theirs: list[Any]) -> float:
 def refused(ours: Seen | Exception, theirs: Exception, report: Report, sample: Sample) -> None:
     """What PyTorch refuses must be refused with the same type."""
     if not isinstance(ours, Exception):
-        raise Mismatch(f"nothing is raised, not {type(theirs).__name__}: {theirs}")
+        raise Mismatch(f"nothing is raised, not {type(theirs).__name__}: {said(str(theirs))}")
     if type(ours).__name__ != type(theirs).__name__:
-        raise Mismatch(f"{type(ours).__name__} is raised, not {type(theirs).__name__}: {theirs}\n    it says: {ours}\n"
+        raise Mismatch(f"{type(ours).__name__} is raised, not {type(theirs).__name__}: {said(str(theirs))}\n"
+                       f"    it says: {ours}\n"
                        f"{trace(ours)}")
     a, b = said(str(ours)), said(str(theirs))
     if a != b:
@@ -273,8 +274,14 @@ class Checker:
         try:
             check(self.report, calls, sample, order, tolerance)
         except Mismatch as why:
-            self.report.failed += 1
-            self.report.failures.setdefault(f"{what}: {kind(str(why))}", f"{what}({in_words(sample)})\n    {why}")
+            self.fails(what, sample, str(why))
+        except Exception as error:  # noqa: BLE001 (a result that cannot be looked at is one more finding)
+            self.fails(what, sample, f"{type(error).__name__} where results are compared: {error}\n{trace(error)}")
+
+    def fails(self, what: str, sample: Sample, why: str) -> None:
+        """Note what went wrong."""
+        self.report.failed += 1
+        self.report.failures.setdefault(f"{what}: {kind(why)}", f"{what}({in_words(sample)})\n    {why}")
 
     def run(self) -> Report:
         """Try everything."""
