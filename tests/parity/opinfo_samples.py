@@ -65,7 +65,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Named:
-    """A thing that both libraries have under this name: a dtype, a layout, a memory format."""
+    """A thing that both libraries have under this name: a dtype or a layout."""
 
     name: str
 
@@ -91,7 +91,9 @@ def neutral(value: Any, memo: dict[int, Leaf]) -> Any:
         if value.is_complex or value == torch.bfloat16 or not hasattr(np, str(value).removeprefix("torch.")):
             raise CannotTell(f"dtype {value}")
         return Named(str(value).removeprefix("torch."))
-    if isinstance(value, (torch.layout, torch.memory_format)):
+    if isinstance(value, torch.memory_format):
+        raise CannotTell("memory formats")
+    if isinstance(value, torch.layout):
         return Named(str(value).removeprefix("torch."))
     if isinstance(value, (torch.device, torch.Generator)) or (isinstance(value, str) and value.startswith("cuda")):
         if str(value) != "cpu":
@@ -214,14 +216,15 @@ def looked_up(lib: ModuleType, path: str) -> Any:
 
 def function_of(op: Any, lib: ModuleType) -> Any:
     """How an op is called in a library: by its name, as a method, or by PyTorch's own lambda; None if it is missing."""
-    found = looked_up(lib, op.name)
-    method = getattr(lib.Tensor, op.name, None) or getattr(lib.Tensor, f"{op.name}_", None)
-    if found is None and method is None:
+    found, method = looked_up(lib, op.name), None
+    if not callable(looked_up(torch, op.name)):
+        method = getattr(lib.Tensor, op.name, None) or getattr(lib.Tensor, f"{op.name}_", None)
+    if not callable(found) and method is None:
         return None
     if isinstance(op.op, types.FunctionType) and "testing" in op.op.__module__:
         call = translated(op.op, lib)
     else:
-        call = method if found is None else found
+        call = method if method is not None else found
     if op.gradcheck_wrapper is gradcheck_wrapper_hermitian_input:
         return lambda x, *args, **kwargs: call(x + x.mT, *args, **kwargs)
     return call
