@@ -14,6 +14,8 @@ from minigrad import autograd
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad._device import device, layout, strided
 from minigrad._dtype import (
+    ABSENT,
+    NOT_HERE,
     Size,
     bool,
     double,
@@ -50,6 +52,7 @@ from minigrad.autograd.grad_mode import (
 from minigrad.ops.compare import *
 from minigrad.ops.copy import *
 from minigrad.ops.create import *
+from minigrad.ops.dtypes import *
 from minigrad.ops.functions import *
 from minigrad.ops.join import *
 from minigrad.ops.linalg import *
@@ -91,4 +94,4 @@ def __getattr__(name: str) -> ModuleType:
     """`minigrad.nn` and its like are there without being loaded by `import minigrad`."""
     if name in LATER:
         return importlib.import_module(f"minigrad.{name}")
-    raise AttributeError(f"module 'minigrad' has no attribute '{name}'")
+    raise AttributeError(f"module 'minigrad' has no attribute '{name}'{NOT_HERE if name in ABSENT else ''}")
