@@ -52,11 +52,15 @@ from minigrad.autograd.grad_mode import (
 from minigrad.ops.compare import *
 from minigrad.ops.copy import *
 from minigrad.ops.create import *
+from minigrad.ops.cumulative import *
+from minigrad.ops.distance import *
 from minigrad.ops.dtypes import *
+from minigrad.ops.extrema import *
 from minigrad.ops.functions import *
 from minigrad.ops.join import *
 from minigrad.ops.linalg import *
 from minigrad.ops.memory import *
+from minigrad.ops.moments import *
 from minigrad.ops.properties import *
 from minigrad.ops.reduce import *
 from minigrad.ops.shape import *

@@ -12,13 +12,17 @@ from minigrad.ops import (
     compare,
     copy,
     create,
+    cumulative,
+    distance,
     dtypes,
+    extrema,
     functions,
     index,
     inplace,
     join,
     linalg,
     memory,
+    moments,
     pointwise,
     properties,
     rebuild,
@@ -56,7 +60,8 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
-    compare, copy, create, dtypes, functions, inplace, join, linalg, memory, properties, reduce, shape,
+    compare, copy, create, cumulative, distance, dtypes, extrema, functions, inplace, join, linalg, memory, moments,
+    properties, reduce, shape,
 )
 
 
