@@ -62,8 +62,11 @@ from minigrad.ops.linalg import *
 from minigrad.ops.memory import *
 from minigrad.ops.moments import *
 from minigrad.ops.properties import *
+from minigrad.ops.rectify import *
 from minigrad.ops.reduce import *
 from minigrad.ops.shape import *
+from minigrad.ops.smooth import *
+from minigrad.ops.softmax import *
 from minigrad.random import (
     Generator,
     default_generator,

@@ -26,8 +26,11 @@ from minigrad.ops import (
     pointwise,
     properties,
     rebuild,
+    rectify,
     reduce,
     shape,
+    smooth,
+    softmax,
     words,
 )
 
@@ -61,7 +64,7 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
     compare, copy, create, cumulative, distance, dtypes, extrema, functions, inplace, join, linalg, memory, moments,
-    properties, reduce, shape,
+    properties, rectify, reduce, shape, smooth, softmax,
 )
 
 

@@ -1,6 +1,6 @@
 """Forms that many ops share: how an op of one tensor is recorded, so that its class says only what it computes.
 
-An op of such a form is written as `class Silu(OfInput, Node)` with `values`, which works on arrays, and right under it
+An op of such a form is written as `class Silu(OfInput)` with `values`, which works on arrays, and right under it
 `backward`, the formula of its derivative.
 """
 
@@ -33,13 +33,19 @@ def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
     return values(x.astype(FLOAT32), *const).astype(FLOAT16) if dtype is FLOAT16 else values(x, *const)
 
 
-class OfInput:
-    """An op of one tensor, of real numbers, which its derivative needs."""
+class OfReals(Node, number=None):
+    """An op of one tensor, of real numbers."""
 
     __slots__ = ()
     kernel: ClassVar[str]  # what PyTorch's error calls the op
-    values: ClassVar[Callable[..., Any]]
-    saves: ClassVar[tuple[str, ...]] = ("self",)
+    values: ClassVar[Callable[..., Any]]  # the op on arrays
+
+
+class OfInput(OfReals, number=None):
+    """The same where the derivative needs the input."""
+
+    __slots__ = ()
+    saves = ("self",)
 
     @classmethod
     def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
@@ -48,7 +54,7 @@ class OfInput:
         return made
 
 
-class OfResult(OfInput):
+class OfResult(OfReals, number=None):
     """The same where the derivative needs the result."""
 
     __slots__ = ()
