@@ -1,16 +1,18 @@
 """Dtypes and sizes: mirrors `torch.dtype` and `torch.Size`.
 
 A reader finds here the two small value types that every tensor reports, and the rules by which two
-dtypes meet (`torch.result_type`).
+dtypes meet (`torch.promote_types`). docs/dtypes.md says which dtypes of PyTorch are not here, and why.
 """
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
-__all__ = ["DTYPES", "Size", "default_dtype", "dtype", "from_numpy_dtype", "promote_types", "result_dtype"]
+__all__ = ["ABSENT", "DTYPES", "Size", "default_dtype", "default_float", "dtype", "from_numpy_dtype",
+           "get_default_dtype", "promote_types", "result_dtype", "set_default_dtype"]
 
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -18,36 +20,61 @@ _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 class dtype:
     """The type of a tensor's elements, for instance `minigrad.float32`; `itemsize` is in bytes."""
 
-    __slots__ = ("is_complex", "is_floating_point", "itemsize", "name", "numpy", "type_name")
+    __slots__ = ("abbr", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "type_name")
 
-    def __init__(self, name: str, type_name: str) -> None:
-        self.name = name
-        self.numpy = np.dtype(name)
-        self.type_name = type_name
-        self.itemsize = self.numpy.itemsize
-        self.is_floating_point = self.numpy.kind == "f"
-        self.is_complex = self.numpy.kind == "c"
+    name: str
+    type_name: str  # as PyTorch's errors and old tensor types have it
+    abbr: str
+    numpy: np.dtype[Any]
+    itemsize: builtins.int
+    is_floating_point: builtins.bool
+    is_signed: builtins.bool
+    is_complex: builtins.bool
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
+        """Dtypes are made here, and nowhere else."""
+        raise TypeError("cannot create 'torch.dtype' instances")
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_numpy_dtype, (self.numpy,)
+    def __reduce__(self) -> str:
+        return self.name
+
+    def to_real(self) -> dtype:
+        """The dtype of the parts of its numbers: itself."""
+        return self
+
+    def to_complex(self) -> dtype:
+        """PyTorch's complex dtype of this precision, which is not here: always a RuntimeError."""
+        raise RuntimeError(f"Unknown Complex ScalarType for {self.type_name}{NOT_HERE}")
 
 
-float16 = half = dtype("float16", "Half")
-float32 = float = dtype("float32", "Float")
-float64 = double = dtype("float64", "Double")
-uint8 = dtype("uint8", "Byte")
-int8 = dtype("int8", "Char")
-int16 = short = dtype("int16", "Short")
-int32 = int = dtype("int32", "Int")
-int64 = long = dtype("int64", "Long")
-bool = dtype("bool", "Bool")
+def _made(name: str, type_name: str) -> dtype:
+    made: dtype = object.__new__(dtype)
+    made.name, made.type_name, made.numpy = name, type_name, np.dtype(name)
+    made.itemsize = made.numpy.itemsize
+    made.abbr = f"{made.numpy.kind if name != 'bool' else 'b'}{8 * made.itemsize}"
+    made.is_floating_point, made.is_signed = made.numpy.kind == "f", made.numpy.kind in "fi"
+    made.is_complex = False
+    return made
+
+
+float16 = half = _made("float16", "Half")
+float32 = float = _made("float32", "Float")
+float64 = double = _made("float64", "Double")
+uint8 = _made("uint8", "Byte")
+int8 = _made("int8", "Char")
+int16 = short = _made("int16", "Short")
+int32 = int = _made("int32", "Int")
+int64 = long = _made("int64", "Long")
+bool = _made("bool", "Bool")
 
 DTYPES = (float16, float32, float64, uint8, int8, int16, int32, int64, bool)
 _OF_NUMPY = {d.numpy: d for d in DTYPES}
-NOT_HERE = "\n\nminigrad has no complex numbers, and no unsigned integers of more than 8 bits."
+NOT_HERE = "\n\nminigrad has no complex numbers, no bfloat16, and no unsigned integers of more than 8 bits."
+ABSENT = ("bfloat16", "cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "uint16", "uint32",
+          "uint64")
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
@@ -58,13 +85,41 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
         raise TypeError(
             f"can't convert np.ndarray of type {kind.type.__module__}.{kind.type.__name__}. The only supported types "
             "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
-            f"uint8, and bool.{NOT_HERE if kind.kind in 'uc' else ''}")
+            f"uint8, and bool.{NOT_HERE if kind.kind in 'ucV' else ''}")
     return found
 
 
-def default_dtype() -> dtype:
-    """What a Python float becomes: float32, as in PyTorch before `set_default_dtype`."""
-    return float32
+class Default:
+    """What `set_default_dtype` sets, for all threads."""
+
+    dtype = float32
+    numpy = float32.numpy
+
+
+def get_default_dtype() -> dtype:
+    """What a Python float becomes: float32, unless `set_default_dtype` says else."""
+    return Default.dtype
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """Let Python floats, and tensors made without a dtype, have this floating point dtype.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if not isinstance(d, dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    Default.dtype, Default.numpy = d, d.numpy
+
+
+default_dtype = get_default_dtype
+
+
+def default_float() -> np.dtype[Any]:
+    """`get_default_dtype()` as NumPy's dtype."""
+    return Default.numpy
 
 
 def result_dtype(x: Any, y: Any) -> np.dtype[Any]:

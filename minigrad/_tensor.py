@@ -23,7 +23,7 @@ from minigrad._tensor_str import tensor_repr
 from minigrad._type_name import type_name
 from minigrad._warnings import warn_once
 from minigrad.autograd import _api
-from minigrad.autograd.extras import TensorExtras, extras_of, kept
+from minigrad.autograd.extras import extras_of, kept
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node, accumulator_of, next_sequence_nr
 from minigrad.autograd.hooks import HookDict, RemovableHandle
@@ -47,7 +47,7 @@ class Tensor:
     _form: Any
     _grad: Tensor | None
     _grad_fn: Node | None
-    _rare: TensorExtras | None
+    _rare: Any
     _requires_grad: bool
 
     __array_priority__ = 1000  # NumPy's operators leave the work to ours

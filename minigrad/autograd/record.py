@@ -109,7 +109,7 @@ def edges_of(inputs: Sequence[Tensor]) -> tuple[Any, ...]:
 
 def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) -> None:
     """Note what is to be said of a node that most have not: see `Node`."""
-    if any([x._output_nr for x in inputs]):
+    if any(x._output_nr for x in inputs):
         node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
     if node.saved:
         node.versions = versions_of(node.saved)
@@ -132,16 +132,18 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
 
 
 def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const: tuple[Any, ...] = (),
-                views: bool = False) -> tuple[Tensor, ...]:
+                views: bool = False, saved: tuple[Any, ...] = ()) -> tuple[Tensor, ...]:
     """The results of an op with one input and several outputs."""
     made = tuple([plain(array) for array in arrays])
     node = None
     if a._requires_grad and LOCAL.recording:
-        node = node_for(cls, (a,), (), const, None)
+        node = node_for(cls, (a,), saved, const, None)
         node.outputs = len(arrays)
         node.output_info = [(x.shape, x.dtype) for x in arrays]
         for i, t in enumerate(made):
             t._grad_fn, t._output_nr, t._requires_grad = node, i, True
+        if LOCAL.saved_tensors_hooks and saved:
+            pack_all(node, made)
     if views:
         for t in made:
             share(t, a, MANY)

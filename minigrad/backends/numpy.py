@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WORDS", "quiet", "total"]
+__all__ = ["WORDS", "add_at", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
@@ -51,6 +51,20 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
     return added if count == 1 else added / added.dtype.type(count)
+
+
+def add_at(out: Any, index: Any, x: Any) -> None:
+    """Add `x` to the elements of `out` at an index, as often as one is named.
+
+    NumPy's `add.at` is four times as fast on a flat array (4,096 rows of 64: 2.6 instead of 9.5 ms), which pays from
+    about a thousand elements on, unless there are many more places than elements to be added.
+    """
+    if out.ndim > 1 and 1000 < np.size(x) and out.size < 4 * np.size(x) and out.flags.c_contiguous:
+        index = np.arange(out.size).reshape(out.shape)[index]
+        out = out.reshape(-1)
+    if out.ndim == 1 and type(index) is np.ndarray and index.dtype.kind == "i" and index.ndim > 1:
+        index, x = index.reshape(-1), np.broadcast_to(x, index.shape).reshape(-1)
+    np.add.at(out, index, x)
 
 
 class ArrayWords:
@@ -113,8 +127,10 @@ class ArrayWords:
         parts: Sequence[Any] = index if type(index) is tuple else (index,)
         if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
             out[index] = x
+        elif type(index) is np.ndarray and index.dtype.kind == "b":  # a mask names nothing twice
+            out[index] = x
         else:
-            np.add.at(out, index, x)
+            add_at(out, index, x)
         return out
 
     @staticmethod
@@ -123,6 +139,11 @@ class ArrayWords:
         out = x.copy()
         out[index] = part
         return out
+
+    @staticmethod
+    def apply(op: Any, *args: Any) -> Any:
+        """`op.values` of arrays."""
+        return op.values(*args)
 
     @staticmethod
     def cast(x: Any, dtype: Any) -> Any:

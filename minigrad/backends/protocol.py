@@ -51,6 +51,9 @@ class Words(Protocol):
     def zeros(self, shape: Shape, dtype: Any) -> Any:
         """Zeros; `dtype` is NumPy's."""
 
+    def apply(self, op: Any, *args: Any) -> Any:
+        """An op inside a formula: `op.values` on arrays, `op.forward` on Tensors, of the same arguments."""
+
     def cast(self, x: Any, dtype: Any) -> Any: ...
     def copy(self, x: Any) -> Any: ...
     def dtype(self, x: Any) -> Any:

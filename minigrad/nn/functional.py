@@ -1,14 +1,67 @@
-"""Functions of layers: mirrors `torch/nn/functional.py`."""
+"""Functions of layers: mirrors `torch/nn/functional.py`.
+
+Most are ops, in `minigrad.ops`, each a class with its derivative under it: activations (activation, rectify, smooth,
+softmax). Here stand those that PyTorch too has here alone.
+"""
 
 from __future__ import annotations
 
+import warnings
+
+from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
-from minigrad.ops import activation
+from minigrad.ops import activation, pointwise
+from minigrad.ops import softmax as soft
 from minigrad.ops.inplace import relu_
 from minigrad.ops.linalg import linear
-from minigrad.ops.loss import l1_loss, mse_loss
+from minigrad.ops.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    huber_loss,
+    l1_loss,
+    mse_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+)
+from minigrad.ops.rectify import (
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    prelu,
+    relu6,
+    rrelu,
+    rrelu_,
+    softshrink,
+    threshold,
+    threshold_,
+)
+from minigrad.ops.smooth import (
+    celu,
+    celu_,
+    elu,
+    elu_,
+    glu,
+    logsigmoid,
+    mish,
+    selu,
+    selu_,
+    silu,
+    softplus,
+    softsign,
+    tanhshrink,
+)
 
-__all__ = ["l1_loss", "linear", "mse_loss", "relu", "relu_", "sigmoid", "tanh"]
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "elu", "elu_", "glu", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "huber_loss", "l1_loss", "leaky_relu", "leaky_relu_",
+    "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_",
+    "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+]
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -24,3 +77,27 @@ def sigmoid(input: Tensor) -> Tensor:
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent."""
     return activation.Tanh.forward(input)
+
+
+def dim_for(name: str, dim: int | None, ndim: int, stacklevel: int) -> int:
+    """The dimension that is meant where none is given, with PyTorch's warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+                  "argument.", UserWarning, stacklevel=stacklevel)
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
+    """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first."""
+    return soft.softmax(input, dim_for("softmax", dim, input.array.ndim, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
+    """`softmax(-input)`."""
+    return soft.softmax(pointwise.Neg.forward(input), dim_for("softmin", dim, input.array.ndim, _stacklevel), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
+    """`log(softmax(input, dim))`."""
+    return soft.log_softmax(input, dim_for("log_softmax", dim, input.array.ndim, _stacklevel), dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from minigrad._tensor import Tensor
@@ -10,21 +12,29 @@ from minigrad.ops import (
     compare,
     copy,
     create,
+    cumulative,
+    distance,
+    dtypes,
+    extrema,
     functions,
     index,
     inplace,
     join,
     linalg,
     memory,
+    moments,
     pointwise,
     properties,
     rebuild,
+    rectify,
     reduce,
     shape,
+    smooth,
+    softmax,
     words,
 )
 
-__all__ = ["bind", "words"]
+__all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "bind", "words"]
 
 OPERATORS: dict[str, Any] = {
     "__add__": pointwise.Add.forward, "__radd__": pointwise.Add.forward,
@@ -47,25 +57,30 @@ OPERATORS: dict[str, Any] = {
     "_make_subclass": staticmethod(properties.make_subclass),
 }
 
-METHODS: dict[str, Any] = {
-    "sum": reduce.sum_, "bool": copy.to_bool, "float": copy.float_, "int": copy.int_, "double": copy.double,
-    "half": copy.half, "long": copy.long, "to": copy.to, "cpu": copy.cpu, "clone": copy.clone,
-    "contiguous": copy.contiguous, "any": compare.any_, "all": compare.all_, "mean": reduce.mean, "norm": reduce.norm,
-    "matmul": linalg.matmul, "mm": linalg.mm, "bmm": linalg.bmm, "mv": linalg.mv, "dot": linalg.dot,
-    "addmm": linalg.addmm, "swapaxes": shape.transpose,
-}
-SHAPE = ("expand", "expand_as", "flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze",
-         "view", "view_as")
-CREATE = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
-MEMORY = ("data_ptr", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset", "stride", "untyped_storage")
-OF_ITSELF = ("get_device", "is_complex", "is_floating_point", "is_nonzero", "is_same_size", "is_signed", "type_as")
-JOIN = ("chunk", "split", "unbind")
-POINTWISE = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
-             "sin", "sqrt", "square", "sub", "tanh")
-COMPARE = ("allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "logical_and",
-           "logical_not", "logical_or", "lt", "ne")
-IN_PLACE = ("abs_", "add_", "copy_", "cos_", "div_", "exp_", "fill_", "log_", "mul_", "neg_", "pow_", "reciprocal_",
-            "relu_", "sigmoid_", "sign_", "sin_", "sqrt_", "square_", "sub_", "tanh_", "zero_")
+# Methods whose function has another name, mostly since that one is Python's own.
+RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": copy.int_, "swapaxes": shape.transpose}
+
+# Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
+# (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
+MODULES: tuple[ModuleType, ...] = (
+    compare, copy, create, cumulative, distance, dtypes, extrema, functions, inplace, join, linalg, memory, moments,
+    properties, rectify, reduce, shape, smooth, softmax,
+)
+
+
+def names(kind: str) -> Iterator[tuple[ModuleType, str]]:
+    """What the modules list under one of these names, with the module of each."""
+    for module in MODULES:
+        for name in vars(module).get(kind, ()):
+            yield module, name
+
+
+FUNCTIONS: tuple[str, ...] = tuple([name for _, name in names("__all__")])
+METHODS: dict[str, Any] = {**{name: getattr(module, name) for module, name in names("METHODS")}, **RENAMED}
+IN_PLACE: dict[str, Any] = {
+    f"{name}_": getattr(module, f"{name}_", None) or inplace.in_place_of(name, getattr(module, name))
+    for module, name in names("IN_PLACE")}
+PROPERTIES: dict[str, property] = {name: vars(module)["PROPERTIES"][name] for module, name in names("PROPERTIES")}
 
 
 OF_A_NUMBER = "Tensor.{} is deprecated on 0-D tensors. This function is the identity in these cases."
@@ -97,14 +112,7 @@ def matrix_transposed(self: Tensor) -> Tensor:
 
 def bind() -> None:
     """Give Tensor its methods and operators."""
-    for name, function in {**OPERATORS, **METHODS}.items():
-        setattr(Tensor, name, function)
-    modules = {shape: SHAPE, join: JOIN, functions: POINTWISE, compare: COMPARE, inplace: IN_PLACE, memory: MEMORY,
-               properties: OF_ITSELF, create: CREATE}
-    for module, names in modules.items():
-        for name in names:
-            setattr(Tensor, name, getattr(module, name))
-    for name, each in properties.PROPERTIES.items():
+    for name, each in {**OPERATORS, **METHODS, **IN_PLACE, **PROPERTIES}.items():
         setattr(Tensor, name, each)
     setattr(Tensor, "T", property(transposed))  # noqa: B010 (mypy knows no attribute T to assign to)
     setattr(Tensor, "mT", property(matrix_transposed))  # noqa: B010 (as above)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import result_dtype
+from minigrad._dtype import default_float, result_dtype
 
 __all__ = ["broadcast_shape", "fit_of", "meet", "weak"]
 
-FLOAT32, INT64 = np.dtype("float32"), np.dtype("int64")
+INT64 = np.dtype("int64")
 Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
 
 
@@ -57,7 +57,7 @@ def weak(x: Any, number: Any) -> tuple[Any, Any]:
     if kind == "f":
         return x, number
     if isinstance(number, float):
-        return x.astype(FLOAT32), number
+        return x.astype(default_float()), number
     if kind == "b":
         return x.astype(INT64), number
     return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8

@@ -15,7 +15,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
 
-__all__ = ["cast", "clone", "contiguous", "copied", "to"]
+__all__ = ["clone"]
+METHODS = ("clone", "contiguous", "cpu", "double", "half", "long", "to")
 
 
 class Clone(Node):

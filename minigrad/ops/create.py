@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._device import on_cpu
-from minigrad._dtype import Size, float32, promote_types
+from minigrad._dtype import Default, Size, default_float, get_default_dtype, promote_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
@@ -22,8 +22,9 @@ from minigrad.ops.shape import shape_of
 
 __all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like",
            "scalar_tensor", "tensor", "zeros", "zeros_like"]
+METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 
-BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype("float32"), np.dtype("int64")
+BOOL, INT64 = np.dtype(bool), np.dtype("int64")
 Dtype = dtype_type | None
 
 
@@ -47,11 +48,11 @@ LIST_OF_ARRAYS = (
 )
 
 
-def numpy_dtype(dtype: Dtype, default: Any = FLOAT32, what: str = "tensor") -> Any:
-    """NumPy's dtype for one of ours, or a default."""
+def numpy_dtype(dtype: Dtype, default: Any = Default, what: str = "tensor") -> Any:
+    """NumPy's dtype for one of ours, or a default (`Default`: that of `set_default_dtype`)."""
     if dtype is not None and not isinstance(dtype, dtype_type):
         raise TypeError(f"{what}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    return default if dtype is None else dtype.numpy
+    return dtype.numpy if dtype is not None else default_float() if default is Default else default
 
 
 def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
@@ -119,8 +120,8 @@ def dtype_of(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         return data.dtype
     if isinstance(data, (list, tuple)):
-        return functools.reduce(promote_types, {dtype_of(v) for v in data}) if data else FLOAT32
-    return BOOL if isinstance(data, bool) else FLOAT32 if isinstance(data, float) else INT64
+        return functools.reduce(promote_types, {dtype_of(v) for v in data}) if data else default_float()
+    return BOOL if isinstance(data, bool) else default_float() if isinstance(data, float) else INT64
 
 
 def first(data: Any) -> Any:
@@ -144,7 +145,7 @@ def ragged(data: Any, depth: int = 0) -> str:
 
 
 def construct(cls: type[Tensor], *data: Any, device: Any = None) -> Tensor:
-    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, always float32 by default.
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype.
 
     Raises:
         TypeError: for anything but sizes, one sequence, one tensor.
@@ -153,19 +154,19 @@ def construct(cls: type[Tensor], *data: Any, device: Any = None) -> Tensor:
     if len(data) == 1 and not isinstance(data[0], (int, Size)):
         made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(sequence(data[0]))
     else:
-        made = plain(np.zeros(size_of(data or (0,), "new"), FLOAT32))
+        made = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
     return made if cls is Tensor else make_subclass(cls, made)
 
 
 def sequence(data: Any) -> Any:
-    """The one argument of `Tensor(...)` where it holds values: as float32."""
+    """The one argument of `Tensor(...)` where it holds values, in the default dtype."""
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(data, (list, tuple, range, np.ndarray)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     if first(data) is None:
         raise TypeError("must be real number, not NoneType")
-    return array_of(list(data) if isinstance(data, range) else data, float32)
+    return array_of(list(data) if isinstance(data, range) else data, get_default_dtype())
 
 
 def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -241,9 +242,9 @@ def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Dt
         raise RuntimeError("step must be nonzero")
     if (last - first_) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    default = FLOAT32 if any(isinstance(v, float) for v in (first_, last, step)) else INT64
+    default = default_float() if any(isinstance(v, float) for v in (first_, last, step)) else INT64
     count = int(np.ceil((last - first_) / step))
-    counted: Any = np.arange(count, dtype=np.float64 if default is FLOAT32 else INT64)
+    counted: Any = np.arange(count, dtype=np.float64 if default.kind == "f" else INT64)
     array = first_ + step * counted
     return made(array.astype(numpy_dtype(dtype, default, "arange")), requires_grad, "arange")
 

@@ -12,8 +12,11 @@ from minigrad._tensor_errors import check_tensor
 from minigrad._type_name import type_name
 from minigrad.ops import activation, pointwise, power
 
-__all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "rdiv", "reciprocal", "relu", "rpow", "rsub",
-           "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
+__all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "rsub", "sigmoid",
+           "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
+METHODS = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
+           "sin", "sqrt", "square", "sub", "tanh")
+IN_PLACE = ("abs", "cos", "exp", "log", "neg", "reciprocal", "sigmoid", "sign", "sin", "sqrt", "square", "tanh")
 
 Operand = Any  # a Tensor or a Python number
 

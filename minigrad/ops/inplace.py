@@ -14,8 +14,10 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.ops import functions, pointwise, power
-from minigrad.ops.activation import Relu, Sigmoid, Tanh
+from minigrad.ops.activation import Relu
 from minigrad.ops.copy import Copy
+
+IN_PLACE = ("add", "copy", "div", "fill", "mul", "pow", "relu", "sub", "zero")
 
 
 class Zero(Node):
@@ -102,27 +104,15 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
     return in_place(Copy.forward, self, src)
 
 
-def _unary(forward: Callable[[Tensor], Tensor], name: str) -> Callable[[Tensor], Tensor]:
-    """The in-place method of an op of one tensor."""
+def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place method of an op: `exp_` of `exp`."""
 
-    def method(self: Tensor) -> Tensor:
-        return in_place(forward, self)
+    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        return in_place(function, self, *args, **options)
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"`{name}`, in place."
     return method
 
 
-abs_ = _unary(pointwise.Abs.forward, "abs")
-cos_ = _unary(pointwise.Cos.forward, "cos")
-exp_ = _unary(pointwise.Exp.forward, "exp")
-log_ = _unary(pointwise.Log.forward, "log")
-neg_ = _unary(pointwise.Neg.forward, "neg")
-reciprocal_ = _unary(functions.reciprocal, "reciprocal")
-relu_ = _unary(Relu.forward, "relu")
-sigmoid_ = _unary(Sigmoid.forward, "sigmoid")
-sign_ = _unary(pointwise.Sign.forward, "sign")
-sin_ = _unary(pointwise.Sin.forward, "sin")
-sqrt_ = _unary(pointwise.Sqrt.forward, "sqrt")
-square_ = _unary(functions.square, "square")
-tanh_ = _unary(Tanh.forward, "tanh")
+relu_ = in_place_of("relu", Relu.forward)

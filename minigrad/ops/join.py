@@ -19,6 +19,7 @@ from minigrad.autograd.record import record_many, record_n
 from minigrad.ops.shape import dim_of
 
 __all__ = ["cat", "chunk", "split", "stack", "unbind"]
+METHODS = ("chunk", "split", "unbind")
 
 
 class Unbind(ManyOutputs):

@@ -14,7 +14,8 @@ from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.copy import Clone
 from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View, expand, reshape
 
-__all__ = ["addmm", "bmm", "dot", "linear", "matmul", "mm", "mv"]
+__all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
+METHODS = (*__all__,)
 
 
 BOOL = np.dtype(bool)

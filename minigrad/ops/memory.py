@@ -17,8 +17,8 @@ from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.grad_mode import LOCAL
 
-__all__ = ["UntypedStorage", "data_ptr", "from_numpy", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset",
-           "stride", "untyped_storage"]
+__all__ = ["UntypedStorage", "from_numpy"]
+METHODS = ("data_ptr", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset", "stride", "untyped_storage")
 
 READ_ONLY = (
     "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to "

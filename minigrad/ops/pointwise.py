@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._dtype import default_float
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.formula import of_numbers
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2, record_n
 from minigrad.backends.numpy import WORDS
-from minigrad.ops._meet import FLOAT32, broadcast_shape, fit_of, meet, weak
 from minigrad.ops._form import common_form
+from minigrad.ops._meet import broadcast_shape, fit_of, meet, weak
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -169,7 +170,7 @@ class Div(Node):
     def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if x.dtype.kind != "f":
-            x = x.astype(FLOAT32) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
+            x = x.astype(default_float()) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
         if not isinstance(b, Tensor):
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(DivNumber, x / b, a, NUMBER, (None, b))
@@ -201,7 +202,7 @@ class Reciprocal(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
+        x = a.array if a.array.dtype.kind == "f" else a.array.astype(default_float())
         y = x.dtype.type(1) / x
         return record1(Reciprocal, y, a, (y,))
 
@@ -348,11 +349,12 @@ def as_operand(value: Operand, other: Operand) -> Tensor:
     """A tensor as it is; a number as a 0-d tensor of the dtype in which it meets `other`."""
     if isinstance(value, Tensor):
         return value
-    like = other.array if isinstance(other, Tensor) else np.zeros((), FLOAT32 if isinstance(other, float) else bool)
+    alone = default_float() if isinstance(other, float) else bool
+    like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
     x, number = weak(like, value)
     return plain(np.asarray(number, x.dtype))
 
 
 def floating(x: Any) -> Any:
-    """An array as the input of a function with real values: integers become float32."""
-    return x if x.dtype.kind == "f" else x.astype(FLOAT32)
+    """An array as the input of a function with real values: integers become floats."""
+    return x if x.dtype.kind == "f" else x.astype(default_float())

@@ -21,8 +21,9 @@ from minigrad._type_name import type_name
 from minigrad.ops.compare import eq
 from minigrad.ops.copy import cast
 
-__all__ = ["PROPERTIES", "contains", "is_complex", "is_floating_point", "is_inference", "is_nonzero",
-           "is_same_size", "is_signed", "is_tensor", "make_subclass", "numel", "type_as", "type_of", "typename"]
+__all__ = ["is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
+           "numel", "typename"]
+METHODS = ("get_device", "is_complex", "is_floating_point", "is_nonzero", "is_same_size", "is_signed", "type_as")
 
 TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
 

@@ -1,7 +1,8 @@
-"""Reductions: sums, means and norms, over all dimensions or some."""
+"""Sums and means, over all dimensions or some; those that leave out NaN; the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, plain
+from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
+from minigrad.ops.pointwise import Div
 
-__all__ = ["mean", "norm", "sum_"]
+__all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
+METHODS = (*__all__,)
 
 Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")
@@ -101,9 +105,10 @@ class Mean(Node):
     constants = ("self_sym_sizes", "self_sym_numel")
 
     @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        x = a.array
-        return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size))
+    def forward(a: Tensor, dtype: Any = None) -> Tensor:
+        x = as_dtype(a.array, dtype)
+        fit = None if x is a.array else ((x.shape, a.array.dtype),)
+        return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size), fit)
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
         return xp.broadcast_to(shared(xp, g, count), shape)
@@ -116,52 +121,84 @@ class MeanDim(Node, name="Mean", number=1):
     constants = ("self_sym_sizes",)
 
     @staticmethod
-    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
-        x = a.array
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
+        x = as_dtype(a.array, dtype)
+        fit = None if x is a.array else ((x.shape, a.array.dtype),)
         axes = tuple(range(x.ndim)) if axes is None else axes
         kept = kept_shape(x.shape, axes)
-        count = int(np.prod([x.shape[i] for i in axes]))
+        count = math.prod([x.shape[i] for i in axes])
         y = total(x, axes, keepdims=keepdim, count=count)
-        return record1(MeanDim, y, a, (), (x.shape, kept, count))
+        return record1(MeanDim, y, a, (), (x.shape, kept, count), fit)
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
         return xp.broadcast_to(shared(xp, xp.reshape(g, kept), count), shape)
 
 
-class LinalgVectorNorm(Node):
-    """(sum |x|^p)^(1/p) over some dimensions; its gradient is 0 where the norm is 0."""
+class Nansum(Node):
+    """The sum of what is not NaN."""
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Tensor:
+        x = a.array
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        y = total(as_dtype(np.where(np.isnan(x), x.dtype.type(0), x), dtype), axes, keepdims=keepdim)
+        fit = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
+        return record1(Nansum, y, a, (a,), (x.shape, kept_shape(x.shape, axes)), fit)
+
+    def backward(self, xp: Any, g: Any, a: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
+        return xp.masked(a == a, xp.broadcast_to(xp.reshape(g, kept), shape))
+
+
+class Logsumexp(Node):
+    """log(sum(exp(x))) over some dimensions, by way of the largest element, so that nothing overflows."""
 
     __slots__ = ()
     saves = ("self", "result")
-    constants = ("ord",)
 
     @staticmethod
-    def forward(a: Tensor, p: float, axes: tuple[int, ...] | None, keepdim: bool) -> Tensor:
-        x = a.array
-        axes = tuple(range(x.ndim)) if axes is None else axes
-        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x  # squares would overflow
-        if p == 2:
-            y = np.sqrt(total(wide * wide, axes, keepdims=keepdim))
-        elif p == 1:
-            y = total(abs(wide), axes, keepdims=keepdim)
-        else:
-            y = np.power(total(np.power(abs(wide), p), axes, keepdims=keepdim), 1 / p)
-        y = y if wide is x else y.astype(FLOAT16)
-        return record1(LinalgVectorNorm, y, a, (a, y), (p, kept_shape(x.shape, axes)))
+    def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
+        x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
+        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+        kept = kept_shape(x.shape, axes)
+        top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype)
+        top = np.where(np.isinf(top), wide.dtype.type(0), top)
+        y = np.log(total(np.exp(wide - top), axes, keepdims=True)) + top
+        y = (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])).astype(x.dtype)
+        return record1(Logsumexp, y, a, (a, y), (kept,))
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, kept: tuple[int, ...]) -> Any:
-        g, y = xp.reshape(g, kept), xp.reshape(y, kept)
-        if p == 2:
-            return a * xp.masked(y != 0, g / y)
-        if p == 1:
-            return g * xp.sign(a)
-        size = a if p % 2 == 0 else a * xp.sign(a)
-        slope = xp.masked(a != 0, xp.sign(a) * xp.power(size, p - 1))
-        return slope * xp.masked(y != 0, g / xp.power(y, p - 1))
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, kept: tuple[int, ...]) -> Any:
+        return xp.reshape(g, kept) * xp.exp(a - xp.reshape(y, kept))
 
 
-def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
-         axis: Dims = None, keepdims: bool = False) -> Tensor:
+def share_evenly(xp: Any, g: Any, chosen: Any, axes: tuple[int, ...] | None) -> Any:
+    """A gradient among the elements that are `chosen`, over `axes` (None: all); NaN where there are none."""
+    chosen = xp.cast(chosen, xp.dtype(g))
+    return g * chosen / xp.sum(chosen, axes, True)
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """An array in a dtype (None: its own)."""
+    return x if dtype is None or dtype == x.dtype else x.astype(dtype)
+
+
+def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
+    """NumPy's dtype of a sum or a product: int64 for integers and bools; None for that of the input.
+
+    Raises:
+        RuntimeError: where a graph would end in integers.
+    """
+    if dtype is None:
+        return None if input.array.dtype.kind == "f" else INT64
+    if not dtype.is_floating_point and input._requires_grad and LOCAL.recording:
+        raise RuntimeError(f"Autograd not support dtype: {dtype.type_name}")
+    return dtype.numpy
+
+
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
+        axis: Dims = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
 
     `axis` and `keepdims` are NumPy's names of `dim` and `keepdim`.
@@ -169,7 +206,9 @@ def sum_(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     Raises:
         IndexError: if `dim` is out of range.
     """
-    wanted = None if dtype is None and input.array.dtype.kind == "f" else INT64 if dtype is None else dtype.numpy
+    wanted = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
+    if wanted is not None and wanted.kind != "f" and input.array.dtype.kind == "f":
+        input = plain(input.array.astype(wanted))
     if dim is axis is None and not (keepdim or keepdims):
         return Sum.forward(input, wanted)
     dim, keepdim = axis if dim is None else dim, keepdim or keepdims
@@ -185,27 +224,37 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     """
     if axis is not None or keepdims:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-    if dtype is not None:
-        input = input.to(dtype)
-    if input.array.dtype.kind != "f":
-        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or "
-                           f"complex dtype. Got: {input.dtype.type_name}")
+    given, kind = (input.dtype, "Input") if dtype is None else (dtype, "Optional")
+    if not given.is_floating_point:
+        raise RuntimeError(f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or "
+                           f"complex dtype. Got: {given.type_name}")
+    wanted = None if dtype is None else dtype.numpy
     if dim is None and not keepdim:
-        return Mean.forward(input)
-    return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim)
+        return Mean.forward(input, wanted)
+    return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
 
 
-def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The p-norm of the elements (default: 2), over all dimensions or over `dim`, for 0 < p < infinity.
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The sum of the elements that are not NaN; otherwise as `sum`."""
+    if input.array.dtype.kind != "f":
+        return sum(input, dim, keepdim, dtype=dtype)
+    return Nansum.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The mean of the elements that are not NaN, over all dimensions or over `dim`.
 
     Raises:
         RuntimeError: for a tensor of integers or bools.
-        NotImplementedError: for p = 0, infinity or less than 0.
     """
-    order = 2.0 if p is None or p == "fro" else float(p)
-    if not 0 < order < float("inf"):
-        raise NotImplementedError(f"minigrad's norm takes 0 < p < infinity, but got p={p}")
     if input.array.dtype.kind != "f":
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
                            f"{input.dtype.type_name}")
-    return LinalgVectorNorm.forward(input, order, axes_of(dim, input.array.ndim), keepdim)
+    count = sum(plain(~np.isnan(input.array)), dim, keepdim)
+    return Div.forward(nansum(input, dim, keepdim, dtype=dtype), count)
+
+
+def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over `dim`, without overflow; of no elements it is minus infinity."""
+    axes = axes_of(dim, input.array.ndim)
+    return Logsumexp.forward(input, tuple(range(input.array.ndim)) if axes is None else axes, keepdim)

@@ -20,8 +20,8 @@ from minigrad.autograd.record import record1, record_view
 from minigrad.ops.copy import Clone
 from minigrad.ops.reduce import axes_of
 
-__all__ = ["expand", "expand_as", "flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose",
-           "unsqueeze", "view", "view_as"]
+__all__ = ["flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze"]
+METHODS = (*__all__, "expand", "expand_as", "view", "view_as")
 
 Shape = tuple[int, ...]
 

@@ -39,6 +39,11 @@ class TensorWords:
     copy = staticmethod(copy.copied)
 
     @staticmethod
+    def apply(op: Any, *args: Any) -> Any:
+        """`op.forward` of Tensors."""
+        return op.forward(*args)
+
+    @staticmethod
     def power(x: Tensor, y: Any) -> Tensor:
         """`x ** y`, `y` a number or a Tensor."""
         return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
@@ -46,7 +51,7 @@ class TensorWords:
     @staticmethod
     def sum(x: Tensor, axes: tuple[int, ...] | None, keepdims: bool) -> Tensor:
         """The sum over `axes` (None: all)."""
-        return reduce.sum_(x, axes, keepdims)
+        return reduce.sum(x, axes, keepdims)
 
     @staticmethod
     def getitem(x: Tensor, part: Any) -> Tensor:

@@ -1,6 +1,7 @@
 """The table of ops: one line each, `(the call, its leaves)`. `m` is the library, torch or minigrad.
 
-A new op gets its line here. `compare.py` says what is compared: values, dtype, shape, graph, three derivatives.
+A new op gets its line here, or in `cases_<subject>.py` (see `tables.py`). `compare.py` says what is compared: values,
+dtype, shape, graph, three derivatives.
 """
 
 from __future__ import annotations
@@ -203,6 +204,13 @@ def augmented(x, b):
     x /= 3
     return x
 
+
+# Differences of values say nothing about their derivatives.
+NOT_COMPARABLE = {
+    "half": "rounding to half precision is larger than the differences",
+    "detach": "what is detached moves with its input all the same",
+    "pow of data": "what is detached moves with its input all the same",
+}
 
 # Results that carry no graph: only their values and dtypes are compared.
 PLAIN = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import minigrad
+from tests.parity import seen
 from tests.parity.reference import torch
 
 __all__ = ["every_warning", "torch"]
@@ -18,3 +19,10 @@ def every_warning(torch):
     yield
     for lib in (minigrad, torch):
         lib.set_warn_always(False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Per line of the tables of ops: the samples that were tried, and the worst error."""
+    if seen.NOTES:
+        terminalreporter.section("samples tried and worst error")
+        terminalreporter.write_line("\n".join(seen.lines()))

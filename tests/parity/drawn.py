@@ -1,7 +1,8 @@
 """The table of ops with drawn shapes: one line each, `(the call, what it is given)`. `m` is torch or minigrad.
 
-A new op gets its line here. What is drawn: empty, one-element and 0-d tensors, dimensions of size 1, operands that
-broadcast, inputs that want no gradient. `test_drawn.py` says what is compared.
+A new op gets its line here, or in `drawn_<subject>.py` (see `tables.py`). What is drawn: empty,
+one-element and 0-d tensors, dimensions of size 1, operands that broadcast, inputs that want no gradient.
+`test_drawn.py` says what is compared.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def rows(draw):
     return draw(given(tuple(shape), tuple(other))), (dim,)
 
 
-LINES = {
+DRAWN = {
     # pointwise, two operands
     "add": (lambda m, a, b: a + b, together()),
     "add, alpha": (lambda m, a, b: m.add(a, b, alpha=2.5), together()),

@@ -1,0 +1,124 @@
+"""The stream of random numbers on the CPU: mirrors ATen's `CPUGeneratorImpl`.
+
+A Mersenne Twister that counts its draws as PyTorch's does, so that one seed, and one stored state, mean the same in
+both libraries. A reader finds here how a draw of 32 bits becomes a fraction; `minigrad.backends.random` makes the
+distributions out of these.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+
+__all__ = ["DEFAULT", "Stream", "fractions"]
+
+Array = np.ndarray[Any, Any]
+
+WORDS = 624  # of the twister's state
+DEFAULT_SEED = 67280421310721
+# PyTorch's `CPUGeneratorImplState`, byte for byte: seed, words left, seeded, next word, the words (64 bits each),
+# x, y and rho of the cached normal, whether there is one; then the same for a float that is never used.
+STATE = struct.Struct(f"=QiiQ{WORDS}Q3di4xf?3x")
+
+
+class Stream:
+    """A stream of random numbers, from a seed on. Its state has the layout of PyTorch's generators.
+
+    A distribution that draws more than once holds `lock`, so that the draws of two threads do not mingle.
+    """
+
+    __slots__ = ("_bits", "_fresh", "_seed", "cached", "lock")
+
+    _seed: int
+    _bits: np.random.MT19937 | None  # made at the first draw, so that `import minigrad` need not load numpy.random
+    cached: float | None  # the normal that the last pair left over
+    _fresh: bool  # nothing drawn since the seed: PyTorch then counts from 0, NumPy from 624
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.start(DEFAULT_SEED)
+
+    def start(self, seed: int) -> None:
+        """Begin the stream of a seed, 0 <= seed < 2**64, of which the lower half counts."""
+        self._seed, self._bits, self.cached, self._fresh = seed, None, None, True
+
+    def twister(self) -> np.random.MT19937:
+        """NumPy's Mersenne Twister at this point of the stream."""
+        if self._bits is None:
+            seeded: Any = np.random.RandomState(self._seed & 0xFFFFFFFF).get_state()
+            self._bits = twister_at(seeded[1], WORDS)
+        return self._bits
+
+    def manual_seed(self, seed: int) -> None:
+        """Begin the stream of a seed of 64 bits; a negative one counts from the end, as in PyTorch.
+
+        Raises:
+            ValueError: if the seed has more bits.
+        """
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        self.start(seed % 2**64)
+
+    def initial_seed(self) -> int:
+        """The seed of this stream."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Begin a stream that nobody can foresee; returns its seed."""
+        self.start(int.from_bytes(os.urandom(8)) >> 11)
+        return self._seed
+
+    def draw(self, n: int) -> Array:
+        """The next `n` words of 32 bits, as uint64."""
+        self._fresh = self._fresh and not n
+        return self.twister().random_raw(n)
+
+    def draw64(self, n: int) -> Array:
+        """The next `n` words of 64 bits, of two draws each, the higher half first."""
+        halves = self.draw(2 * n).reshape(n, 2)
+        return halves[:, 0] << np.uint64(32) | halves[:, 1]
+
+    def state_bytes(self) -> bytes:
+        """The state as PyTorch's `get_state` lays it out."""
+        inner: Any = self.twister().state["state"]
+        cached = self.cached
+        return STATE.pack(self._seed, WORDS + 1 - inner["pos"], True, 0 if self._fresh else inner["pos"],
+                          *inner["key"].tolist(), 0.0, cached or 0.0, 0.0, cached is not None, 0.0, False)
+
+    def set_state_bytes(self, state: bytes) -> None:
+        """Go to a state that `state_bytes` gave, here or in PyTorch.
+
+        Raises:
+            RuntimeError: if it has another size, or is no state.
+        """
+        if len(state) != STATE.size:
+            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE.size} but found the input RNG state "
+                               f"size to be {len(state)}")
+        seed, left, seeded, at, *rest = STATE.unpack(state)
+        if not (seeded and 0 < left <= WORDS and at <= WORDS):
+            raise RuntimeError("Invalid mt19937 state")
+        self._seed, self._fresh = seed, left == 1 and at == 0
+        self.cached = rest[WORDS + 1] if rest[WORDS + 3] else None
+        self._bits = twister_at(np.array(rest[:WORDS], np.uint64).astype(np.uint32), WORDS + 1 - left)
+
+
+def twister_at(words: Any, position: int) -> np.random.MT19937:
+    """A Mersenne Twister with this state, of whose 624 words `position` are used up."""
+    bits = np.random.MT19937(0)
+    bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
+    return bits
+
+
+DEFAULT = Stream()
+DEFAULT.seed()
+
+
+def fractions(stream: Stream, n: int, dtype: Any) -> Array:
+    """`n` numbers of [0, 1) that fill the mantissa: 53 bits of two draws for float64, else 24 bits of one."""
+    if dtype == np.float64:
+        return (stream.draw64(n) & np.uint64(2**53 - 1)).astype(np.float64) * 2.0**-53
+    return (stream.draw(n) & np.uint64(2**24 - 1)).astype(np.float32) * np.float32(2.0**-24)

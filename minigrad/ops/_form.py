@@ -1,0 +1,62 @@
+"""The form of a tensor: its shape and dtype, as one object for all tensors that have the same.
+
+Whether two operands need broadcasting or promotion is the first question of every op with two of them. NumPy makes a
+tuple each time it is asked for a shape; to compare two takes a tenth of a small op's time. So a tensor keeps its form
+once somebody knows it, an op hands it on where its result has the same, and the question becomes `is`.
+"""
+
+from __future__ import annotations
+
+import functools
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor
+
+__all__ = ["Form", "common_form", "form_of"]
+
+SMALL, LARGE = 64, 1 << 15  # elements: up to here a number is as good as an array of zeros; up to here they are kept
+ZEROS = {np.dtype(name): np.zeros(LARGE, name) for name in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8")}
+for flat in ZEROS.values():
+    flat.flags.writeable = False
+
+
+class Form:
+    """A shape and a NumPy dtype.
+
+    `zeros`, read-only, are what relu compares with: 0-d for a `small` form, for larger ones of its shape, since NumPy
+    has fast code for the maximum of two arrays, but not of a number and an array (twice the time at 64 × 64, three
+    times at 1024 × 1024); None where they would be too large to keep, and for bool, which has no zero to compare with.
+    """
+
+    __slots__ = ("dtype", "shape", "small", "zeros")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype, self.zeros = shape, dtype, None
+        size = prod(shape)
+        self.small = size < SMALL
+        if dtype in ZEROS and size <= LARGE:
+            flat = ZEROS[dtype]
+            self.zeros = flat[0] if not shape else flat[:1].reshape(()) if self.small else flat[:size].reshape(shape)
+
+
+form_for = functools.lru_cache(maxsize=1024)(Form)
+
+
+def form_of(a: Tensor) -> Form:
+    """The form of a tensor, which keeps it."""
+    form: Form | None = a._form
+    if form is None:
+        form = a._form = form_for(a.array.shape, a.array.dtype)
+    return form
+
+
+def common_form(a: Tensor, b: Tensor) -> Form | None:
+    """The form of two tensors that have the same, which keep it; None where they have not."""
+    x, y = a.array, b.array
+    if x.shape != y.shape or x.dtype is not y.dtype:
+        return None
+    form = a._form = b._form = form_for(x.shape, x.dtype)
+    return form

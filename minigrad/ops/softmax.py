@@ -1,0 +1,87 @@
+"""softmax and its logarithm: numbers that are positive and add up to 1 along a dimension.
+
+The greatest element is subtracted first, so that no exponential overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor
+from minigrad.ops._forms import OfResult
+from minigrad.ops.copy import cast
+from minigrad.ops.shape import dim_of
+
+__all__ = ["log_softmax", "softmax"]
+METHODS = ("softmax", "log_softmax")
+
+
+def below_greatest(x: Any, dim: int) -> Any:
+    """`x` minus its greatest element along a dimension.
+
+    NumPy finds where the greatest of a row is several times faster than what it is.
+    """
+    if dim == x.ndim - 1 and 1 < x.shape[-1] <= 256 and x.size:
+        rows = x.reshape(-1, x.shape[-1])
+        return (rows - rows[np.arange(len(rows)), rows.argmax(-1)][:, None]).reshape(x.shape)
+    return x - x.max(dim, keepdims=True) if x.size and x.ndim else x - x
+
+
+def summed(x: Any, dim: int) -> Any:
+    """The sum along a dimension, which is kept; of short rows by a product with ones, which is several times faster."""
+    if x.ndim and dim == x.ndim - 1 and x.shape[-1] <= 256:
+        return x @ np.ones((x.shape[-1], 1), x.dtype)
+    return x.sum(dim, keepdims=True) if x.ndim else x
+
+
+class Softmax(OfResult):
+    """exp(x) / sum(exp(x)) along a dimension."""
+
+    __slots__ = ()
+    kernel = "softmax_lastdim_kernel_impl"
+    constants = ("dim",)
+
+    @staticmethod
+    def values(x: Any, dim: int) -> Any:
+        y = np.exp(below_greatest(x, dim))
+        y /= summed(y, dim)
+        return y
+
+    def backward(self, xp: Any, g: Any, y: Any, dim: int) -> Any:
+        both = g * y
+        return both - y * xp.sum(both, (dim,)[:y.ndim], True)
+
+
+class LogSoftmax(OfResult):
+    """log(softmax(x)), which does not underflow."""
+
+    __slots__ = ()
+    kernel = "log_softmax_lastdim_kernel_impl"
+    constants = ("dim",)
+
+    @staticmethod
+    def values(x: Any, dim: int) -> Any:
+        y = below_greatest(x, dim)
+        y -= np.log(summed(np.exp(y), dim))
+        return y
+
+    def backward(self, xp: Any, g: Any, y: Any, dim: int) -> Any:
+        return g - xp.exp(y) * xp.sum(g, (dim,)[:y.ndim], True)
+
+
+def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
+    """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first.
+
+    Raises:
+        IndexError: if `dim` is out of range.
+        NotImplementedError: for a tensor of integers or bools.
+    """
+    return Softmax.forward(cast(input, dtype.numpy) if dtype is not None else input, dim_of(dim, input.array.ndim))
+
+
+def log_softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
+    """`log(softmax(input, dim))`; arguments and errors as `softmax`."""
+    return LogSoftmax.forward(cast(input, dtype.numpy) if dtype is not None else input, dim_of(dim, input.array.ndim))

@@ -1,0 +1,50 @@
+"""Lines of the table of ops for losses: see `cases.py`."""
+
+from __future__ import annotations
+
+from tests.parity.compare import Input, frozen, leaf, positive
+
+CASES = {
+    # between numbers
+    "mse_loss weight": (lambda m, a, b, w: m.nn.functional.mse_loss(a, b, weight=w), [leaf(3), leaf(3), frozen(3)]),
+    "mse_loss weight none": (lambda m, a, b, w: m.nn.functional.mse_loss(a, b, reduction="none", weight=w),
+                             [leaf(3), leaf(3), leaf(3)]),
+    "l1_loss weight": (lambda m, a, b, w: m.nn.functional.l1_loss(a, b, weight=w), [leaf(3), leaf(3), frozen(3)]),
+    "smooth_l1_loss": (lambda m, a, b: m.nn.functional.smooth_l1_loss(a, b), [leaf(2, 3), leaf(2, 3)]),
+    "smooth_l1_loss sum": (lambda m, a, b: m.nn.functional.smooth_l1_loss(a, b, reduction="sum", beta=0.5),
+                           [leaf(2, 3), frozen(2, 3)]),
+    "smooth_l1_loss none": (lambda m, a, b: m.nn.functional.smooth_l1_loss(a, b, reduction="none", beta=2.0),
+                            [leaf(2, 3), leaf(2, 3)]),
+    "smooth_l1_loss 0": (lambda m, a, b: m.nn.functional.smooth_l1_loss(a, b, beta=0.0), [leaf(3), leaf(3)]),
+    "huber_loss": (lambda m, a, b: m.nn.functional.huber_loss(a, b), [leaf(2, 3), leaf(2, 3)]),
+    "huber_loss sum": (lambda m, a, b: m.nn.functional.huber_loss(a, b, "sum", 0.5), [leaf(2, 3), leaf(2, 3)]),
+    "huber_loss none": (lambda m, a, b: m.nn.functional.huber_loss(a, b, "none", 2.0), [leaf(3), frozen(3)]),
+    "huber_loss weight": (lambda m, a, b, w: m.nn.functional.huber_loss(a, b, weight=w), [leaf(3), leaf(3), frozen(3)]),
+    "binary_cross_entropy": (lambda m, a, b: m.nn.functional.binary_cross_entropy(a / 2, b / 2),
+                             [positive(2, 3), positive(2, 3)]),
+    "binary_cross_entropy sum": (
+        lambda m, a, b, w: m.nn.functional.binary_cross_entropy(a / 2, b / 2, w, reduction="sum"),
+        [positive(2, 3), Input((2, 3), positive=True, grad=False), frozen(3)]),
+    "binary_cross_entropy none": (
+        lambda m, a, b: m.nn.functional.binary_cross_entropy(a / 2, b / 2, reduction="none"),
+        [positive(2, 3), positive(2, 3)]),
+    "binary_cross_entropy_with_logits": (
+        lambda m, a, b: m.nn.functional.binary_cross_entropy_with_logits(a, b), [leaf(2, 3), leaf(2, 3)]),
+    "binary_cross_entropy_with_logits sum": (
+        lambda m, a, b, w, p: m.nn.functional.binary_cross_entropy_with_logits(a, b, w, reduction="sum", pos_weight=p),
+        [leaf(2, 3), leaf(2, 3), frozen(3), frozen(3)]),
+    "binary_cross_entropy_with_logits none": (
+        lambda m, a, b, p: m.nn.functional.binary_cross_entropy_with_logits(a, b, reduction="none", pos_weight=p),
+        [leaf(2, 3), frozen(2, 3), frozen(3)]),
+    "soft_margin_loss": (lambda m, a, b: m.nn.functional.soft_margin_loss(a, b), [leaf(2, 3), frozen(2, 3)]),
+    "soft_margin_loss none": (lambda m, a, b: m.nn.functional.soft_margin_loss(a, b, reduction="none"),
+                              [leaf(2, 3), frozen(2, 3)]),
+}
+
+MISSING = {
+    "BinaryCrossEntropyBackward0": {"reduction"},
+    "BinaryCrossEntropyWithLogitsBackward0": {"reduction"},
+    "HuberLossBackward0": {"reduction"},
+    "SmoothL1LossBackward0": {"reduction"},
+    "SoftMarginLossBackward0": {"reduction"},
+}
