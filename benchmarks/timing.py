@@ -25,11 +25,17 @@ CORE_NAMES = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "ope
 
 
 class Worker:
-    """A library in a process of its own (`benchmarks.worker`), as a context."""
+    """A library in a process of its own (`benchmarks.worker`), as a context.
+
+    All of them run on one core, where the system lets us choose: they take turns, and two cores of one machine may
+    differ by half, for minutes, when somebody else uses what they share.
+    """
 
     def __init__(self, library: str) -> None:
         self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.worker", library], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
         self.about: dict[str, str] = self.answer()
 
     def answer(self) -> Any:
@@ -67,22 +73,26 @@ def timed(run: Callable[[], Any]) -> float:
     return seconds
 
 
-def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int, warm: bool = False) -> dict[str, float]:
-    """The median of the seconds that each contender says. They take turns, so that what disturbs the machine hits them
-    alike. Where they are not `warm`, having run before, the first turn does not count."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in range(repeats + (not warm)):
-        for name, seconds in contenders.items():
-            found = seconds()
-            if turn or warm:
-                times[name].append(found)
-    return {name: statistics.median(found) for name, found in times.items()}
+def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int,
+                warm: bool = False) -> tuple[dict[str, float], dict[str, float]]:
+    """The median of the seconds that each contender says, and of its ratio to the last one in the same turn.
+
+    They take turns, so that what disturbs the machine hits them alike. Where they are not `warm`, having run before,
+    the first turn does not count.
+    """
+    turns = [[seconds() for seconds in contenders.values()] for _ in range(repeats + (not warm))][not warm:]
+    medians = [statistics.median(found) for found in zip(*turns, strict=True)]
+    ratios = [statistics.median(found) for found in zip(*[[s / turn[-1] for s in turn] for turn in turns], strict=True)]
+    return dict(zip(contenders, medians, strict=True)), dict(zip(contenders, ratios, strict=True))
 
 
-def import_times(modules: tuple[str, ...], repeats: int) -> dict[str, float]:
-    """The median time in seconds that a fresh interpreter needs to import each module, compiled before, as a module is
-    that somebody has installed."""
-    program = "import sys, time; start = time.time(); __import__(sys.argv[1]); print(time.time() - start)"
+def import_times(modules: tuple[str, ...], repeats: int) -> tuple[dict[str, float], dict[str, float]]:
+    """The median seconds, and ratios to the last module, that a fresh interpreter needs to import each module.
+
+    They are compiled before, as one is that somebody has installed. NumPy is timed alone, the others on top of it.
+    """
+    program = ("import sys, time; sys.argv[1] != 'numpy' and __import__('numpy'); start = time.time(); "
+               "__import__(sys.argv[1]); print(time.time() - start)")
     with tempfile.TemporaryDirectory() as folder:  # for what is compiled in the first turn
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
 

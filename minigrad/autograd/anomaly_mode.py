@@ -111,7 +111,12 @@ def call_lines(frame: FrameType) -> list[str]:
 
 # what a pass does
 def watched(node: Any, evaluate: Callable[..., Any], *given: Any) -> Any:
-    """`evaluate(*given)`, one node's part of a pass; if it fails or gives a nan, the lines that led there are told."""
+    """`evaluate(*given)`, one node's part of a pass.
+
+    In anomaly mode, if it fails or gives a nan, the lines that led there are told.
+    """
+    if not ANOMALY.enabled:
+        return evaluate(*given)
     LOCAL.graph_task.node = node  # and until the next one: what is added up on the way there belongs to this one
     try:
         found = evaluate(*given)

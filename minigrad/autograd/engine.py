@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from heapq import heappop, heappush, heappushpop
+from heapq import heappop, heappush, heapreplace
 from threading import Thread
 from typing import Any
 
@@ -41,6 +41,7 @@ from minigrad.backends.numpy import quiet
 
 __all__ = ["execute", "queue_callback"]
 
+Entry = tuple[int, int, Node, Any]
 MAX_DEPTH = 32  # so many passes, each started inside of the one before, run in one thread (NOTE 5)
 
 
@@ -121,10 +122,8 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
-    left, pending, due = task.needs.get, task.pending, task.due
-    ready: list[tuple[int, int, Node, Any]] = []  # the id settles it where a user gave two nodes one number
-    xp, first_order, keep = task.xp, task.first_order, task.keep
-    straight = task.straight
+    needs, pending, owned, due, ready = task.needs, task.pending, task.owned, task.due, task.ready
+    left, xp, first_order, straight, keep = needs.get, task.xp, task.first_order, task.straight, task.keep
     mine, grad = False, None
     while True:
         ahead, index = None, -1
@@ -132,34 +131,48 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
             index += 1
             if target is None:
                 continue
-            if not straight or left(target, 0) != 1 or target in pending:
+            n = left(target, 0)
+            if n != 1 or target in pending or not straight:
+                if straight and target in owned and n is not None and n < -1 and given is not None:
+                    pending[target] += given  # a leaf that goes on waiting
+                    needs[target] = n + 1
+                    continue
                 if not deliver(task, node, index, target, given, mine and given is not grad):
                     continue
                 given = task.total
             if ahead is None:
                 ahead, ahead_grad = target, given
             else:
-                heappush(ready, (-target.sequence_nr, id(target), target, given))
+                ahead, ahead_grad = newer(ready, ahead, ahead_grad, target, given)
         if due:
             flush(task)
-        if ready:
-            if ahead is None:
-                _, _, node, grad = heappop(ready)
-            else:
-                _, _, node, grad = heappushpop(ready, (-ahead.sequence_nr, id(ahead), ahead, ahead_grad))
-        elif ahead is not None:
+        if ahead is not None and not (ready and ready[0][0] < -ahead.sequence_nr):
             node, grad = ahead, ahead_grad
+        elif ready:
+            _, _, node, grad = heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
         else:
             return
-        if straight and node.rare is None:
-            grads, mine = differentiate(node, grad, xp, first_order), first_order
+        if not straight or node.rare is not None:
+            grads, mine = watched(node, evaluate, task, node, grad), False
+        else:
+            bare = first_order and grad is not None and node._notes is None  # one call less for most nodes
+            mine, grads = first_order, node.formula(xp, grad) if bare else differentiate(node, grad, xp, first_order)
             if not keep and node.saved:
                 node.saved = None
-        else:
-            grads, mine = (watched(node, evaluate, task, node, grad) if ANOMALY.enabled else
-                           evaluate(task, node, grad)), False
-        if type(grads) is not tuple:
-            grads = (grads,)
+        grads = grads if type(grads) is tuple else (grads,)
+
+
+def entry(node: Node, grad: Any) -> Entry:
+    """A ready node as the heap holds it: newest first, and the id settles it where a user gave two one number."""
+    return -node.sequence_nr, id(node), node, grad
+
+
+def newer(ready: list[Entry], a: Node, a_grad: Any, b: Node, b_grad: Any) -> tuple[Node, Any]:
+    """The newer of two ready nodes; the other one goes onto the heap."""
+    if a.sequence_nr < b.sequence_nr:
+        a, a_grad, b, b_grad = b, b_grad, a, a_grad
+    heappush(ready, entry(b, b_grad))
+    return a, a_grad
 
 
 def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool) -> bool:
@@ -181,7 +194,7 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
         total += given
     else:
         total = total + given
-        if type(total) is ndarray and task.first_order:
+        if task.first_order:
             owned.add(target)
     if task.observer is not None and type(node) is not GraphRoot:
         output_nr = output_nr_of(node, index)

@@ -36,16 +36,17 @@ class GraphTask:
     `needs`: gradients still to come, above zero for nodes, below for leaves, 0 for an AccumulateGrad (its leaf is
     counted; it may be missing, if it took its leaf's place in an edge only after the count, when somebody looked at the
     graph), None for what this pass leaves out; `pending`: what has piled up; `owned`: whose pile may be added to in
-    place (NOTE 3); `runs`: the nodes and leaves that run, None for all; `captures`: for a node or leaf the (output_nr,
-    index) of those `inputs` whose gradients are found there, and go into `captured`; `callbacks`: what to call at the
-    end; `outer`: the pass inside of which this one was started, `depth` of them in all; `node`: where the pass is,
-    which is known in anomaly mode only; `straight`: nothing that is unusual for a whole pass is on; `due`: the leaves
-    that are ready; `total`: what `deliver` leaves for `run`; `first_order`: gradients are arrays, and `xp` their words;
-    `keep`: nodes keep what they saved; `observer`: who is told the story, or None.
+    place (NOTE 3); `ready`: a heap of the nodes that can run; `runs`: the nodes and leaves that run, None for all;
+    `captures`: for a node or leaf the (output_nr, index) of those `inputs` whose gradients are found there, and go into
+    `captured`; `callbacks`: what to call at the end; `outer`: the pass inside of which this one was started, `depth` of
+    them in all; `node`: where the pass is, which is known in anomaly mode only; `straight`: nothing that is unusual for
+    a whole pass is on; `due`: the leaves that are ready; `total`: what `deliver` leaves for `run`; `first_order`:
+    gradients are arrays, and `xp` their words; `keep`: nodes keep what they saved; `observer`: who is told the story,
+    or None.
     """
 
     __slots__ = ("__weakref__", "callbacks", "captured", "captures", "depth", "due", "first_order", "inputs", "keep",
-                 "needs", "node", "observer", "outer", "owned", "pending", "runs", "straight", "total", "xp")
+                 "needs", "node", "observer", "outer", "owned", "pending", "ready", "runs", "straight", "total", "xp")
 
     def __init__(self, create_graph: bool, keep: bool) -> None:
         self.first_order = not create_graph
@@ -57,6 +58,7 @@ class GraphTask:
         self.needs: dict[Any, int | None] = {}
         self.pending: dict[Any, Any] = {}
         self.owned: set[Any] = set()
+        self.ready: list[tuple[int, int, Node, Any]] = []
         self.due: list[tuple[Any, Any, bool]] = []
         self.runs: set[Any] | None = None
         self.captures: dict[Any, list[tuple[int, int]]] = {}
