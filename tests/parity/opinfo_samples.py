@@ -122,7 +122,9 @@ def sample_of(given: Any) -> Sample:
 
 def samples(op: Any, dtype: torch.dtype, most: int | None, left_out: dict[str, int]) -> Iterator[Sample]:
     """Samples of an op, `most` of them evenly chosen; what minigrad has no word for is counted in `left_out`."""
-    made = list(op.sample_inputs("cpu", dtype, requires_grad=dtype.is_floating_point and op.supports_autograd))
+    torch.manual_seed(0)
+    wants = dtype.is_floating_point and op.supports_autograd
+    made = list(op.sample_inputs_func(op, "cpu", dtype, wants))  # not sample_inputs: it notes the stack of each sample
     found = []
     for index, given in enumerate(made):
         try:
@@ -133,6 +135,18 @@ def samples(op: Any, dtype: torch.dtype, most: int | None, left_out: dict[str, i
         if index % SPREAD == 1:
             found.append(found[-1].spread())
     yield from evenly(found, most)
+
+
+def refused(op: Any, most: int | None, left_out: dict[str, int]) -> Iterator[Sample]:
+    """What an op must refuse; `most` and `left_out` as of `samples`."""
+    if op.error_inputs_func is None:
+        return
+    torch.manual_seed(0)
+    for given in evenly(list(op.error_inputs_func(op, "cpu")), most):
+        try:
+            yield sample_of(given.sample_input)
+        except CannotTell as why:
+            left_out[str(why)] = left_out.get(str(why), 0) + 1
 
 
 def evenly(found: list[Any], most: int | None) -> list[Any]:
