@@ -108,8 +108,8 @@ def leaf_of(tensor: torch.Tensor) -> Leaf:
         raise CannotTell(str(tensor.dtype))
     try:
         array = tensor.detach().resolve_neg().numpy()
-    except (TypeError, RuntimeError) as error:
-        raise CannotTell(str(tensor.dtype)) from error
+    except (TypeError, RuntimeError, ValueError) as error:
+        raise CannotTell("more than 64 dimensions" if tensor.dim() > 64 else str(tensor.dtype)) from error
     return Leaf(copied(array), tensor.requires_grad)
 
 
