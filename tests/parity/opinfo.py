@@ -100,7 +100,7 @@ def called(lib: ModuleType, call: Call, sample: Sample, order: int) -> Seen:
     args, kwargs = built(sample.args, lib, memo), built(sample.kwargs, lib, memo)
     lib.default_generator.manual_seed(0)
     result = call(*args, **kwargs)
-    names = getattr(type(result), "__match_args__", ()) if type(result).__module__ == "torch.return_types" else ()
+    names = getattr(type(result), "__match_args__", ()) if type(result).__module__.endswith("return_types") else ()
     processed = flat(translated(sample.process, lib)(result)) if order else []
     ready = [v for v in processed if getattr(v, "requires_grad", False)]
     leaves = [v for v in memo.values() if v.requires_grad]
