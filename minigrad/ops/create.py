@@ -15,10 +15,10 @@ from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
 from minigrad._warnings import warn_once
 from minigrad.ops.copy import cast
-from minigrad.ops.index import Alias
 from minigrad.ops.memory import checked, from_numpy
 from minigrad.ops.properties import make_subclass
 from minigrad.ops.shape import shape_of
+from minigrad.ops.slices import Alias
 
 __all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like",
            "scalar_tensor", "tensor", "zeros", "zeros_like"]

@@ -6,6 +6,7 @@ dimension, each step by a factor: `carried` does it for all steps at once, and n
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,11 +20,12 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.ops._forms import refuse
 from minigrad.ops.along import PutAlong, places
 from minigrad.ops.compare import ne
-from minigrad.ops.index import Slice
+from minigrad.ops.copy import Copy
 from minigrad.ops.join import Cat
 from minigrad.ops.pointwise import Sub
 from minigrad.ops.reduce import as_dtype, kept_shape, wanted_dtype
 from minigrad.ops.shape import dim_of
+from minigrad.ops.slices import Slice
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
 METHODS = (*__all__,)
@@ -106,7 +108,7 @@ class Cumprod(Node):
         return record1(Cumprod, y, a, (a, y), (dim,), fit)
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
-        if not g.size:
+        if 0 in g.shape:
             return g
         before = shifted(xp, y, dim)
         return before * carried(xp, g, moved_up(xp, a, dim), dim) if g.ndim else g
@@ -127,7 +129,7 @@ class Prod(Node):
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
         if not (a == 0).any():
             return g * (y / a)
-        return xp.reshape(g * others(xp, xp.reshape(a, (a.size,)), 0), a.shape)
+        return xp.reshape(g * others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
 
 
 class ProdDim(Node, name="Prod", number=1):
@@ -161,7 +163,7 @@ class Logcumsumexp(Node):
         return record1(Logcumsumexp, y, a, (a, y), (dim,))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
-        if not g.ndim or not g.size:
+        if not g.ndim or 0 in g.shape:
             return g
         after = moved_up(xp, y, dim)
         return xp.exp(a - y) * carried(xp, g, xp.exp(xp.masked(y != after, y - after)), dim)
@@ -278,7 +280,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError(f"order must be non-negative but got {n}")
     along = dim_of(dim, input.array.ndim)
     parts = [check_fits(input, each, along) for each in (prepend, input, append) if each is not None]
-    out = Cat.forward(parts, along) if len(parts) > 1 and n else input
+    out = Cat.forward(parts, along) if len(parts) > 1 else input
+    if not n:
+        return Copy.forward(plain(np.zeros_like(input.array)), input)
     for _ in range(min(n, out.array.shape[along])):
         size = out.array.shape[along]
         ends = Slice.forward(out, along, slice(1, size)), Slice.forward(out, along, slice(0, size - 1))

@@ -1,69 +1,47 @@
-"""Indexing: `x[0]` (Select), `x[1:]` (Slice), `x[[0, 2]]` (Index), as PyTorch takes an index apart."""
+"""Indexing: `x[0]` (Select), `x[1:]` (Slice), `x[[0, 2]]` (Index), as PyTorch takes an index apart.
+
+Numbers, slices, `None` and `...` make views, one op each. What is left, tensors and lists of numbers and masks, is one
+op that copies. Where slices lie between those, their dimensions come first in the result, as in NumPy.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, owned, plain
+from minigrad._tensor import Tensor, plain
+from minigrad._type_name import type_name
+from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
-from minigrad.autograd.record import NUMBER, record1, record_n, record_view
+from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
+from minigrad.backends.numpy import add_at
+from minigrad.ops._number import number_in
+from minigrad.ops._places import in_range
 from minigrad.ops.copy import Copy
 from minigrad.ops.inplace import FillTensor
 from minigrad.ops.shape import Unsqueeze, View, expand
+from minigrad.ops.slices import Alias, Select, Slice
 
-__all__ = ["getitem", "setitem"]
+__all__ = ["index_put"]
+METHODS = IN_PLACE = ("index_put",)
 
 Shape = tuple[int, ...]
 Indices = tuple[Tensor, ...]
-CLASS_NAMES = {np.ndarray: "numpy.ndarray"}
-
-
-class Select(Node):
-    __slots__ = ()
-    constants = ("", "self_sym_sizes")
-
-    @staticmethod
-    def forward(a: Tensor, dim: int, i: int) -> Tensor:
-        x = owned(a)
-        index = (*(slice(None),) * dim, i, ...)
-        return record_view(Select, x[index], a, (index, x.shape))
-
-    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
-        return xp.scatter(g, index, shape)
-
-
-class Slice(Node):
-    __slots__ = ()
-    constants = ("", "self_sym_sizes")
-
-    @staticmethod
-    def forward(a: Tensor, dim: int, part: slice) -> Tensor:
-        x = owned(a)
-        index = (*(slice(None),) * dim, part)
-        return record_view(Slice, x[index], a, (index, x.shape))
-
-    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
-        return xp.scatter(g, index, shape)
-
-
-class Alias(Node):
-    """`x[...]`."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record_view(Alias, owned(a)[...], a)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        return g
+ALL = slice(None)
+OLD_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+OLD_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+    "which will result either in an error or a different result"
+)
+NO_INDEX = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+NO_TENSOR = "tensors used as indices must be long, int, byte or bool tensors"
 
 
 class Index(Node):
@@ -75,7 +53,7 @@ class Index(Node):
     @staticmethod
     def forward(a: Tensor, index: Any, indices: Indices = ()) -> Tensor:
         x = a.array
-        return record_n(Index, x[index], (a,), indices, (index, x.shape))
+        return record_n(Index, elements(x, index), (a,), indices, (index, x.shape))
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, shape = saved[-2:]  # the indices before them are saved so that a change of one is noticed
@@ -115,92 +93,110 @@ class Scatter(Node):
         return xp.getitem(g, index)
 
 
+def elements(x: Any, index: Any) -> Any:
+    """`x[index]`, row by row in memory as in PyTorch; NumPy orders the memory by what was indexed."""
+    if type(index) is tuple and len(index) > 1 and all(type(p) is slice and p == ALL for p in index[:-1]):
+        last = index[-1]
+        if type(last) is np.ndarray and last.dtype.kind != "b":
+            return x.take(last, len(index) - 1)
+    out = x[index]
+    return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out)
+
+
 def as_array(part: Any) -> Any:
-    """An entry of an index in NumPy's terms."""
-    if isinstance(part, Tensor):
-        if part.array.dtype.name not in ("int64", "int32", "uint8", "bool"):
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        array = np.asarray(part.array)
-        return array.astype(bool) if array.dtype == np.uint8 and array.ndim else array
-    if part is None or part is ... or isinstance(part, (slice, bool, np.ndarray)):
-        return np.asarray(part) if isinstance(part, bool) else part
-    if isinstance(part, (list, tuple)):
-        return np.asarray(part) if len(part) else np.zeros(0, np.int64)
+    """An entry of an index in NumPy's terms: arrays of numbers or bools, Python's numbers, slices, None, `...`."""
+    if type(part) is int or part is None or part is ... or isinstance(part, (slice, bool)):
+        return part
+    if isinstance(part, (Tensor, np.ndarray)):
+        array = np.asarray(part.array if isinstance(part, Tensor) else part)
+        if array.dtype.name not in ("int64", "int32", "uint8", "bool"):
+            raise IndexError(NO_TENSOR)
+        if array.dtype == np.uint8:
+            if array.ndim:
+                warn_once(OLD_MASK, stacklevel=5)
+            array = array.astype(bool)
+        return array if array.ndim else array.item()
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, (list, tuple, range)):
+        array = np.asarray(part) if len(part) else np.zeros(0, np.int64)
+        if array.dtype.kind == "U":
+            raise TypeError("new(): invalid data type 'str'")
+        return array if array.dtype.kind == "b" else array.astype(np.int64, copy=False)
     if not hasattr(part, "__index__"):
-        raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                         f"indices (got {type(part).__name__})")
-    return part
+        raise IndexError(NO_INDEX.format(type_name(part)))
+    return operator.index(part)
 
 
 def advanced(part: Any) -> bool:
-    """Whether an entry of an index copies (a list, a mask, a tensor of indices)."""
-    return isinstance(part, np.ndarray) and (part.ndim > 0 or part.dtype.kind == "b")
+    """Whether an entry of an index copies: a list, a mask, a tensor of indices, True or False."""
+    return isinstance(part, (np.ndarray, bool))
 
 
-def taken(parts: tuple[Any, ...]) -> int:
+def taken(parts: Sequence[Any]) -> int:
     """How many dimensions an index names."""
-    return sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else p is not None and p is not ...
-               for p in parts)
+    return sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else
+               not (p is None or p is ... or isinstance(p, bool)) for p in parts)
 
 
 def entries(index: Any) -> Sequence[Any]:
     """The entries of an index. As in PyTorch a list is one entry, unless something in it is itself an index."""
-    if isinstance(index, list) and any(
-            p is None or p is ... or isinstance(p, (slice, list, tuple, Tensor, np.ndarray)) for p in index):
+    if isinstance(index, tuple):
         return index
-    return index if isinstance(index, tuple) else (index,)
+    if isinstance(index, str) or (isinstance(index, list) and len(index) < 32 and any(
+            p is None or p is ... or isinstance(p, (slice, list, tuple, range, str, Tensor, np.ndarray))
+            for p in index)):
+        warn_once(OLD_TUPLE, stacklevel=5)
+        return index
+    return (index,)
 
 
-def indices_of(index: Any) -> Indices:
-    """What an op that takes elements by lists, masks and tensors of indices saves of them."""
-    return tuple([p if isinstance(p, Tensor) else plain(np.asarray(p)) for p in entries(index)
-                  if isinstance(p, (Tensor, list, tuple, np.ndarray, bool))])
-
-
-def parts_of(index: Any, ndim: int) -> tuple[Any, ...]:
-    """An index as a tuple of entries; PyTorch's error where there are too many."""
-    parts = tuple([as_array(p) for p in entries(index)])
+def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
+    """An index as a tuple of entries in NumPy's terms, and as they were; PyTorch's error where there are too many."""
+    given = entries(index)
+    parts = tuple([as_array(p) for p in given])
     if taken(parts) > ndim:
         if ndim == 0 and isinstance(index, slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        if ndim == 0 and not isinstance(index, (tuple, list)):
+        if ndim == 0 and type(index) is int:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    return parts
+    return parts, given
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
     """`input[index]`: views for numbers, slices, `None` and `...`; a copy for lists, masks and tensors of indices.
 
-    As in PyTorch one op per entry; lists, masks and tensors come last, in one op.
-
     Raises:
         IndexError: if an index is out of range or there are too many.
     """
-    parts = parts_of(index, input.array.ndim)
+    parts, given = parts_of(index, input.array.ndim)
     if len(parts) == 1 and parts[0] is ...:
         return Alias.forward(input)
     if not isinstance(index, tuple) and isinstance(parts[0], slice):
         return Slice.forward(input, 0, checked_slice(parts[0]))
-    made, rest = basic(input, parts)
-    if not any(advanced(p) for p in rest):
+    made, rest, saved = basic(input, parts, given)
+    if not saved:
         return made if made is not input else Alias.forward(input)
     try:
-        return Index.forward(made, rest if len(rest) > 1 else rest[0], indices_of(index))
+        return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
     except IndexError as error:
         raise IndexError(advanced_message(error, rest, made.array.shape)) from None
 
 
-def basic(input: Tensor, parts: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
-    """The entries that make views, one op each (a full slice is no op), and what is left for `Index`."""
-    made, rest = input, list[Any]()
+def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
+    """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves."""
+    made, rest, saved = input, list[Any](), list[Tensor]()
     for position, part in enumerate(parts):
         dim = sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else 1 for p in rest)
         if advanced(part):
+            if isinstance(part, bool):
+                made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
             rest.append(part)
+            source = given[position]
+            whole = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
+            saved.append(source if whole else plain(part))
         elif part is ...:
             rest += [slice(None)] * (made.array.ndim - dim - taken(parts[position + 1:]))
         elif part is None:
@@ -211,35 +207,54 @@ def basic(input: Tensor, parts: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...
                 made = Slice.forward(made, dim, checked_slice(part))
             rest.append(slice(None))
         else:
-            size, i = made.array.shape[dim], int(part)
-            if not -size <= i < size:
-                raise IndexError(f"index {i} is out of bounds for dimension {position} with size {size}")
-            made = Select.forward(made, dim, i)
-    return made, tuple(rest)
+            size = made.array.shape[dim]
+            if not -size <= part < size:
+                raise IndexError(f"index {part} is out of bounds for dimension {position} with size {size}")
+            made = Select.forward(made, dim, part)
+    while rest and isinstance(rest[-1], slice):
+        rest.pop()
+    check_masks(tuple(rest), made.array.shape)
+    return made, tuple(rest), tuple(saved)
 
 
 def checked_slice(part: slice) -> slice:
     """A slice whose step PyTorch takes."""
-    if part.step is not None and part.step <= 0:
-        raise ValueError("step must be greater than zero")
+    if part.step is not None and operator.index(part.step) <= 0:
+        raise ValueError("step must be greater than zero" if part.step else "slice step cannot be zero")
     return part
 
 
+def check_masks(parts: tuple[Any, ...], shape: Shape) -> None:
+    """PyTorch's error for a mask of another shape than what it is laid over."""
+    dim = 0
+    for part in parts:
+        if isinstance(part, slice) or part.dtype.kind != "b":
+            dim += 1
+            continue
+        for i, n in enumerate(part.shape):
+            if n != shape[dim + i]:
+                raise IndexError(f"The shape of the mask {list(part.shape)} at index {i} does not match the shape of "
+                                 f"the indexed tensor {list(shape)} at index {dim + i}")
+        dim += part.ndim
+
+
 def advanced_message(error: IndexError, parts: tuple[Any, ...], shape: Shape) -> str:
-    """PyTorch's sentence for an index tensor that is out of range."""
-    for dim, part in enumerate(parts):
-        if isinstance(part, np.ndarray) and part.dtype.kind == "b" and part.shape != shape[dim:dim + part.ndim]:
-            return (f"The shape of the mask {list(part.shape)} at index 0 does not match the shape of the indexed "
-                    f"tensor {list(shape)} at index 0")
-        if isinstance(part, np.ndarray) and part.dtype.kind in "iu":
-            for i in itertools.chain.from_iterable(outside(part, shape[dim])):
-                return f"index {i} is out of bounds for dimension {dim} with size {shape[dim]}"
-    return str(error)
-
-
-def outside(indices: Any, size: int) -> Iterator[Any]:
-    """The indices that are out of range."""
-    yield indices[(indices < -size) | (indices >= size)].tolist()
+    """PyTorch's sentence for indices that are out of range, its dimensions those that are indexed, or do not fit."""
+    dim, shapes = 0, list[list[int]]()
+    for part in parts:
+        if isinstance(part, slice):
+            dim += 1
+        elif part.dtype.kind == "b":
+            shapes += [[int(np.count_nonzero(part))]] * part.ndim
+            dim += part.ndim
+        else:
+            wrong = in_range(part, shape[dim], -shape[dim])
+            if wrong is not None:
+                return f"index {wrong} is out of bounds for dimension {len(shapes)} with size {shape[dim]}"
+            shapes.append(list(part.shape))
+            dim += 1
+    return ("shape mismatch: indexing tensors could not be broadcast together with shapes "
+            f"{', '.join(map(str, shapes))}") if "shape mismatch" in str(error) else str(error)
 
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
@@ -249,47 +264,79 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         RuntimeError: as the in-place ops.
         IndexError: as `getitem`.
     """
-    if not isinstance(value, (Tensor, bool, int, float, np.generic)):
-        raise TypeError(f"can't assign a {CLASS_NAMES.get(type(value), type(value).__name__)} to a {input.type()}")
-    parts = parts_of(index, input.array.ndim)
-    if any(advanced(p) for p in parts):
-        in_place(IndexPut.forward, input, value, parts if len(parts) > 1 else parts[0], indices_of(index))
+    if not isinstance(value, (Tensor, bool, int, float, complex)):
+        raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
+    if index is False:
         return
-    view, _ = basic(input, parts)
-    source = value if isinstance(value, Tensor) else plain(np.full((), value, view.array.dtype))
+    parts, given = parts_of(index, input.array.ndim)
+    view, rest, saved = basic(input, parts, given)
+    if saved:
+        in_place(IndexPut.forward, view, tail_of(value), rest if len(rest) > 1 else rest[0], saved)
+        return
+    source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
     if source.array.ndim == 0 < view.array.ndim:
         in_place(FillTensor.forward, view, source)
     elif source.array.shape == view.array.shape:
         in_place(Copy.forward, view, source)
     else:
-        lead = next((i for i, n in enumerate(source.array.shape) if n != 1), source.array.ndim)
-        tail = View.forward(source, source.array.shape[lead:])
+        tail = tail_of(source)
         in_place(Copy.forward, view, tail if tail.array.shape == view.array.shape else expand(tail, view.array.shape))
 
 
+def tail_of(value: Any) -> Any:
+    """A tensor without its leading dimensions of size 1; a number as it is."""
+    if not isinstance(value, Tensor) or value.array.shape[:1] != (1,):
+        return value
+    lead = next((i for i, n in enumerate(value.array.shape) if n != 1), value.array.ndim)
+    return View.forward(value, value.array.shape[lead:])
+
+
 class IndexPut(Node):
-    """A tensor in which the elements at an index are replaced."""
+    """A tensor in which the elements at an index are replaced, or have something added."""
 
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, value: Any, index: Any, indices: Indices) -> Tensor:
+    def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
         x = a.array
         out = x.copy()
-        if not isinstance(value, Tensor):
-            out[index] = value
-            return record_n(IndexPut, out, (a, NUMBER), indices, (index,))
-        y = value.array
+        y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
         if y.dtype != x.dtype:
-            raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                               f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the source.")
+            if type(index) is not np.ndarray or index.dtype.kind != "b" or y.size != 1:
+                raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                                   f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the "
+                                   "source.")
+            y = number_in(y.reshape(()), x.dtype)
         try:
-            out[index] = y
+            if accumulate:
+                add_at(out, index, y)
+            else:
+                out[index] = y
+        except IndexError as error:
+            raise IndexError(advanced_message(error, index if type(index) is tuple else (index,), x.shape)) from None
         except ValueError:
             raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
-                               f"result of shape {list(out[index].shape)}") from None
-        return record_n(IndexPut, out, (a, value), indices, (index,), (None, (y.shape, y.dtype)))
+                               f"result of shape {list(x[index].shape)}") from None
+        if not isinstance(value, Tensor):
+            return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
+        kind = (value.array.shape, value.array.dtype)
+        return record_n(IndexPut, out, (a, value), indices, (index, accumulate), (None, kind))
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
-        index = saved[-1]
-        return xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+        index, accumulate = saved[-2:]
+        return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` in the place of `input[indices]`, or added there as often as it is named.
+
+    Raises:
+        IndexError: if an index is out of range, of another dtype, or there are too many.
+        RuntimeError: if `values` does not fit, or has another dtype.
+    """
+    parts = tuple([as_array(i) for i in indices])
+    if taken(parts) > input.array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
+    parts = tuple([np.asarray(p) for p in parts])
+    check_masks(parts, input.array.shape)
+    return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

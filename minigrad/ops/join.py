@@ -1,7 +1,4 @@
-"""Joining and splitting. `unbind` and `split` have several outputs: where the integer of `next_functions` is not 0.
-
-Lesson 3 shows it.
-"""
+"""Joining: `cat`, `stack`, and what is made of them."""
 
 from __future__ import annotations
 
@@ -12,60 +9,15 @@ from typing import Any
 import numpy as np
 
 from minigrad._dtype import promote_types
-from minigrad._tensor import Tensor, owned
+from minigrad._tensor import Tensor, plain
 from minigrad._type_name import type_name
-from minigrad.autograd.graph import ManyOutputs, Node
-from minigrad.autograd.record import record_many, record_n
-from minigrad.ops.shape import dim_of
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record_n
+from minigrad.ops.broadcast import atleast_1d, atleast_2d, atleast_3d
+from minigrad.ops.shape import dim_of, reshape
 
-__all__ = ["cat", "chunk", "split", "stack", "unbind"]
-METHODS = ("chunk", "split", "unbind")
-
-
-class Unbind(ManyOutputs):
-    __slots__ = ()
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
-        x = owned(a)
-        front = (slice(None),) * dim
-        return record_many(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,), views=True)
-
-    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
-        return xp.stack(gs, dim)
-
-
-class Split(ManyOutputs):
-    """Into parts of one size."""
-
-    __slots__ = ()
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(Split, parts_of(a, sizes, dim), a, (dim,), views=True)
-
-    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
-        return xp.concatenate(gs, dim)
-
-
-class SplitWithSizes(ManyOutputs):
-    __slots__ = ()
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,), views=True)
-
-    backward = Split.backward
-
-
-def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
-    """Slices of these sizes along a dimension."""
-    ends = np.cumsum(sizes).tolist()
-    front = (slice(None),) * dim
-    return [owned(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
+__all__ = ["block_diag", "cat", "column_stack", "concat", "concatenate", "dstack", "hstack", "row_stack", "stack",
+           "vstack"]
 
 
 class Stack(Node):
@@ -82,6 +34,30 @@ class Stack(Node):
     def backward(self, xp: Any, g: Any, dim: int) -> tuple[Any, ...]:
         front = (slice(None),) * dim
         return tuple([xp.getitem(g, (*front, i)) for i in range(len(self.next))])
+
+
+class BlockDiag(Node):
+    """Matrices along the diagonal of one of zeros."""
+
+    __slots__ = ()
+    prunes = False
+
+    @staticmethod
+    def forward(tensors: Sequence[Tensor]) -> Tensor:
+        arrays = [v.array for v in tensors]
+        dtype, _ = joined(arrays)
+        sizes = [(1,) * (2 - x.ndim) + x.shape for x in arrays]
+        ends = np.cumsum(sizes, 0).tolist()
+        boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])
+                 for size, at in zip(sizes, ends, strict=True)]
+        out = np.zeros(ends[-1], dtype)
+        for box, x in zip(boxes, arrays, strict=True):
+            out[box] = x
+        return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),
+                        tuple([(x.shape, x.dtype) for x in arrays]))
+
+    def backward(self, xp: Any, g: Any, boxes: tuple[Any, ...], shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([xp.reshape(xp.getitem(g, box), shape) for box, shape in zip(boxes, shapes, strict=True)])
 
 
 class Cat(Node):
@@ -109,48 +85,6 @@ def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
     """The dtype in which arrays are joined, and what the engine must undo for each (`Node.fit`)."""
     dtype = functools.reduce(promote_types, [x.dtype for x in arrays])
     return dtype, None if all(x.dtype is dtype for x in arrays) else tuple([(x.shape, x.dtype) for x in arrays])
-
-
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dimension, as views."""
-    if input.array.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return Unbind.forward(input, dim_of(dim, input.array.ndim))
-
-
-def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along a dimension, as views: of one size (the last may be smaller), or of the sizes given."""
-    if tensor.array.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    axis = dim_of(dim, tensor.array.ndim)
-    length = tensor.array.shape[axis]
-    if not isinstance(split_size_or_sections, int):
-        sizes = list(split_size_or_sections)
-        if any(size < 0 for size in sizes):
-            raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
-                               f"split_sizes={sizes}")
-        if sum(sizes) != length:
-            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
-                               f"at dimension {dim}), but got split_sizes={sizes}")
-        return SplitWithSizes.forward(tensor, sizes, axis)
-    size = split_size_or_sections
-    if size == 0 and length:
-        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
-                           f"{length}")
-    if size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    sizes = [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
-    return Split.forward(tensor, sizes, axis)
-
-
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts of one size along a dimension, as views."""
-    if input.array.ndim == 0:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    length = input.array.shape[dim_of(dim, input.array.ndim)]
-    return split(input, max(1, -(-length // chunks)), dim)
 
 
 def tensors_in(name: str, given: Any) -> list[Tensor]:
@@ -199,3 +133,58 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
             raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size "
                                f"{first[wrong[0]]} but got size {other[wrong[0]]} for tensor number {i} in the list.")
     return Cat.forward(tensors, along)
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """`cat`, by another name."""
+    return cat(tensors, dim, axis=axis)
+
+
+def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, dim: int | None = None) -> Tensor:
+    """`cat`, by NumPy's name."""
+    return cat(tensors, axis if dim is None else dim)
+
+
+def not_empty(name: str, tensors: Any) -> list[Tensor]:
+    """What is stacked; PyTorch's errors for anything but a sequence of tensors, and for nothing."""
+    given = tensors_in(name, tensors)
+    if not given:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return given
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side: vectors along their one dimension, others along the second."""
+    rows = atleast_1d(not_empty("hstack", tensors))
+    return cat(rows, 0 if rows[0].array.ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors one above the other; a vector is a row."""
+    return cat(atleast_2d(not_empty("vstack", tensors)), 0)
+
+
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """`vstack`, by another name."""
+    return vstack(tensors)
+
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors behind each other: along a third dimension."""
+    return cat(atleast_3d(not_empty("dstack", tensors)), 2)
+
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """`hstack` where a vector is a column."""
+    given = not_empty("column_stack", tensors)
+    return hstack([reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in given])
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one of zeros; a vector is a row."""
+    given = tensors_in("block_diag", tensors)
+    for i, v in enumerate(given):
+        if v.array.ndim > 2:
+            raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                               f"{i} has {v.array.ndim} dimensions")
+    return BlockDiag.forward(given) if given else plain(np.zeros((1, 0), np.float32))

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad._tensor import Tensor, owned
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_view
-from minigrad.ops.copy import Clone
+from minigrad.autograd.saved import counter_of
+from minigrad.ops.copy import Clone, contiguous
 from minigrad.ops.reduce import axes_of
 
-__all__ = ["flatten", "movedim", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze"]
-METHODS = (*__all__, "expand", "expand_as", "view", "view_as")
+__all__ = ["broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze",
+           "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
+METHODS = (*__all__, "expand", "expand_as", "reshape_as", "view", "view_as")
 
 Shape = tuple[int, ...]
 
@@ -36,6 +39,11 @@ def dim_of(dim: int, ndim: int) -> int:
     """One dimension as a non-negative number; an IndexError if it is out of range."""
     axes = axes_of(operator.index(dim), ndim)
     return axes[0] if axes else 0
+
+
+def dims_of(dims: int | Sequence[int], ndim: int) -> Shape:
+    """Dimensions as non-negative numbers, also where one appears twice."""
+    return tuple([dim_of(d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))])
 
 
 def full_shape(shape: Shape, size: int) -> Shape:
@@ -66,6 +74,20 @@ class View(Node):
 
     def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
         return xp.reshape(g, shape)
+
+
+class ReshapeAlias(Node):
+    """A reshape of a tensor whose memory has gaps or another order, where a view will do."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, shape: Shape) -> Tensor:
+        x = owned(a)
+        return record_view(ReshapeAlias, x.reshape(shape), a, (x.shape,))
+
+    backward = View.backward
 
 
 class UnsafeView(Node):
@@ -184,12 +206,14 @@ class Expand(Node):
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape (one size may be -1).
+    """The same memory in another shape (one size may be -1), or its bytes read as another dtype.
 
     Raises:
         RuntimeError: if the elements do not fit, or no view has that shape since the memory is not contiguous.
     """
     x = owned(input)
+    if len(shape) == 1 and isinstance(shape[0], dtype_type):
+        return as_dtype(input, shape[0])
     new = full_shape(shape_of(shape), x.size)
     if not np.may_share_memory(x.reshape(new), x) and x.size:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
@@ -197,18 +221,65 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     return View.forward(input, new)
 
 
+def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
+    """The same memory read as another dtype: no op of the graph, but of one version with its source."""
+    x = owned(input)
+    old, new = x.dtype.itemsize, dtype.itemsize
+    what = f"to view {input.dtype.type_name} as {dtype.type_name} (different element sizes), but got"
+    if old != new and x.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 {what.removesuffix(', but got')}")
+    if old != new and x.strides[-1] != old:
+        raise RuntimeError(f"self.stride(-1) must be 1 {what} {x.strides[-1] // old}")
+    if old < new and x.shape[-1] * old % new:
+        raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {what} {x.shape[-1]}")
+    made = plain(x.view(dtype.numpy))
+    made._version_counter = counter_of(input)
+    return made
+
+
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy."""
     x = owned(input)
     new = full_shape(shape_of(shape), x.size)
-    if x.flags.c_contiguous or np.may_share_memory(x.reshape(new), x):
+    if x.flags.c_contiguous:
         return View.forward(input, new)
+    if np.may_share_memory(x.reshape(new), x):
+        return ReshapeAlias.forward(input, new)
     return UnsafeView.forward(Clone.forward(input, "C"), new)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.view(other.shape)`."""
     return view(input, other.array.shape)
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input.reshape(other.shape)`."""
+    return reshape(input, other.array.shape)
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view of the tensor, or of a copy where its memory is not contiguous."""
+    return view(contiguous(input), -1)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension as several (one size may be -1).
+
+    Raises:
+        RuntimeError: if the sizes do not multiply up to the size of the dimension.
+    """
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    shape, axis = input.array.shape, dim_of(dim, input.array.ndim)
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+    new = tuple([operator.index(n) for n in sizes])
+    known = math.prod([n for n in new if n != -1])
+    if known != shape[axis] if -1 not in new else known == 0 or shape[axis] % known:
+        raise RuntimeError(f"unflatten: Provided sizes {list(new)} don't multiply up to the size of dim {axis} "
+                           f"({shape[axis]}) in the input tensor")
+    return view(input, (*shape[:axis], *full_shape(new, shape[axis]), *shape[axis + 1:]))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -234,6 +305,16 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return Transpose.forward(input, dim_of(dim0, input.array.ndim), dim_of(dim1, input.array.ndim))
 
 
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose`, by NumPy's name."""
+    return transpose(input, axis0, axis1)
+
+
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose`, by another name."""
+    return transpose(input, dim0, dim1)
+
+
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """The tensor with its dimensions in this order."""
     order = shape_of(dims)
@@ -250,13 +331,22 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The tensor with some dimensions moved to other places; the rest stay in order."""
     ndim = input.array.ndim
-    start, end = axes_of(source, ndim) or (), axes_of(destination, ndim) or ()
+    start, end = [dims_of(d, ndim) for d in (source, destination)]
     if len(start) != len(end):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain "
                            f"the same number of dims as destination ({list(end)} dims)")
+    for name, dims in (("source", start), ("destination", end)):
+        if len(set(dims)) != len(dims):
+            given = list(source if name == "source" else destination)  # type: ignore[arg-type]  # one is no duplicate
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     moved = dict(zip(end, start, strict=True))
     rest = iter([d for d in range(ndim) if d not in start])
     return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
+
+
+def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """`movedim`, by NumPy's name."""
+    return movedim(input, source, destination)
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
@@ -283,6 +373,11 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
         raise RuntimeError(f"expand(torch.{input.dtype.type_name}Tensor{{{list(shape)}}}, size={list(new)}): the "
                            f"number of sizes provided ({len(new)}) must be greater or equal to the number of "
                            f"dimensions in the tensor ({len(shape)})")
+    if not shape and min(new, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if -1 in new[:lead]:
+        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+                           f"{new.index(-1)}")
     full = tuple([shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(new)])
     for i, n in enumerate(shape):
         if n not in (1, full[lead + i]):
@@ -295,3 +390,8 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.expand(other.shape)`."""
     return expand(input, other.array.shape)
+
+
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """`input.expand(size)`, by NumPy's name."""
+    return expand(input, size)

@@ -13,12 +13,13 @@ TOLERANCE = {"float16": 5e-3, "float32": 3e-5, "float64": 1e-9}
 
 @dataclass(frozen=True)
 class Input:
-    """A leaf of a case: its shape, and where it matters its dtype (None: the run's) and its range."""
+    """A leaf of a case: its shape, and where it matters its dtype (None: the run's), its range and its memory."""
 
     shape: tuple[int, ...]
     dtype: str | None = None
     positive: bool = False
     grad: bool = True
+    layout: str = "plain"  # or another of LAYOUTS
 
 
 def leaf(*shape: int) -> Input:
@@ -46,6 +47,33 @@ def integers(*shape: int) -> Input:
     return Input(shape, "int64", grad=False)
 
 
+LAYOUTS = ("plain", "turned", "gaps", "expanded")
+
+
+def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
+    """The values as they lie in a memory of this kind; where they are expanded, those of one dimension are one."""
+    if layout == "plain" or values.size < 2:
+        return values
+    if layout == "turned":
+        return np.asfortranarray(values)
+    if layout == "gaps":
+        wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1]), values.dtype)
+        wide[..., ::2] = values
+        return wide[..., ::2]
+    dim = next(i for i, n in enumerate(values.shape) if n > 1)
+    one = values.take([0], dim)
+    return np.lib.stride_tricks.as_strided(one, values.shape, (*one.strides[:dim], 0, *one.strides[dim + 1:]))
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A copy with the same strides, in memory of its own."""
+    if array.flags.c_contiguous:
+        return array.copy()
+    span = 1 + sum([(n - 1) * stride for n, stride in zip(array.shape, array.strides)]) // array.itemsize
+    memory = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,)).copy()
+    return np.lib.stride_tricks.as_strided(memory, array.shape, array.strides)
+
+
 def arrays_of(inputs: list[Input], dtype: str, seed: int) -> list[np.ndarray]:
     """The values of the leaves."""
     random = np.random.RandomState(seed)
@@ -57,13 +85,13 @@ def arrays_of(inputs: list[Input], dtype: str, seed: int) -> list[np.ndarray]:
         kind = spec.dtype or dtype
         if kind not in TOLERANCE:
             values = np.sign(values) * np.ceil(abs(values))
-        out.append(np.asarray(values).astype(kind))
+        out.append(laid_out(np.asarray(values).astype(kind), spec.layout))
     return out
 
 
 def leaves_of(lib: ModuleType, inputs: list[Input], arrays: list[np.ndarray]) -> list[Any]:
     """Fresh leaves around copies of the values."""
-    return [lib.from_numpy(array.copy()).requires_grad_(spec.grad) for spec, array in zip(inputs, arrays, strict=True)]
+    return [lib.from_numpy(copied(array)).requires_grad_(spec.grad) for spec, array in zip(inputs, arrays, strict=True)]
 
 
 def outputs_of(result: Any) -> list[Any]:

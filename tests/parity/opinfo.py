@@ -32,7 +32,6 @@ import minigrad
 from tests.parity.compare import derivatives, numbers
 from tests.parity.opinfo_samples import (
     OPS,
-    CannotTell,
     Leaf,
     Sample,
     built,
@@ -41,7 +40,7 @@ from tests.parity.opinfo_samples import (
     function_of,
     in_words,
     looked_up,
-    sample_of,
+    refused,
     samples,
     translated,
 )
@@ -99,9 +98,9 @@ def called(lib: ModuleType, call: Call, sample: Sample, order: int) -> Seen:
     """A call with fresh leaves, and its derivatives up to an order."""
     memo: dict[int, Any] = {}
     args, kwargs = built(sample.args, lib, memo), built(sample.kwargs, lib, memo)
-    lib.manual_seed(0)
+    lib.default_generator.manual_seed(0)
     result = call(*args, **kwargs)
-    names = getattr(type(result), "__match_args__", ()) if type(result).__module__ == "torch.return_types" else ()
+    names = getattr(type(result), "__match_args__", ()) if type(result).__module__.endswith("return_types") else ()
     processed = flat(translated(sample.process, lib)(result)) if order else []
     ready = [v for v in processed if getattr(v, "requires_grad", False)]
     leaves = [v for v in memo.values() if v.requires_grad]
@@ -185,7 +184,7 @@ def compare_gradients(ours: list[Any], theirs: list[Any]) -> float:
     return worst
 
 
-def refused(ours: Seen | Exception, theirs: Exception, report: Report, sample: Sample) -> None:
+def refuses(ours: Seen | Exception, theirs: Exception, report: Report, sample: Sample) -> None:
     """What PyTorch refuses must be refused with the same type."""
     if not isinstance(ours, Exception):
         raise Mismatch(f"nothing is raised, not {type(theirs).__name__}: {said(str(theirs))}")
@@ -213,7 +212,7 @@ def check(report: Report, calls: tuple[Call, Call], sample: Sample, order: int, 
         order, theirs = 0, attempt(torch, calls[1], sample, 0)
         ours = attempt(minigrad, calls[0], sample, 0)
     if isinstance(theirs, Exception):
-        return refused(ours, theirs, report, sample)
+        return refuses(ours, theirs, report, sample)
     again = attempt(minigrad, calls[0], sample, 2) if order == 2 and not isinstance(ours, Exception) else ours
     for each in (ours, again):
         if isinstance(each, Exception):
@@ -308,14 +307,7 @@ class Checker:
 
     def errors(self, name: str, calls: tuple[Call, Call]) -> None:
         """Try what must be refused."""
-        if self.op.error_inputs_func is None:
-            return
-        for given in evenly(list(self.op.error_inputs("cpu")), self.most):
-            try:
-                sample = sample_of(given.sample_input)
-            except CannotTell as why:
-                self.report.left_out[str(why)] = self.report.left_out.get(str(why), 0) + 1
-                continue
+        for sample in refused(self.op, self.most, self.report.left_out):
             if not name.startswith("__") or isinstance(sample.args[0], Leaf):  # else it is Python that refuses
                 self.tried(f"{name}, refused", calls, sample, 0, self.tolerance)
 

@@ -1,7 +1,7 @@
 """PyTorch's own samples for its ops, made neutral: arrays with strides and flags, which either library can be given.
 
 PyTorch keeps, for its own tests, a table of ops with sample inputs and inputs that must be refused (`op_db`, part of
-the installed wheel). Here a sample is taken apart into NumPy buffers, and put together again as tensors of PyTorch or
+the installed wheel). Here a sample is taken apart into NumPy arrays, and put together again as tensors of PyTorch or
 of minigrad: the same strides, dtypes, flags, and the same tensor where one is given twice.
 """
 
@@ -19,6 +19,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import gradcheck_wrapper_hermitian_input
 
+from tests.parity.compare import copied, laid_out
+
 SPREAD = 4  # every so many samples, one is given a second time with gaps in its memory
 
 
@@ -28,24 +30,14 @@ class CannotTell(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A tensor of a sample: the memory that it spans, how it looks at it, and whether it wants a gradient."""
+    """A tensor of a sample: its values as they lie in memory, and whether it wants a gradient."""
 
-    buffer: np.ndarray
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    array: np.ndarray
     grad: bool
-
-    def array(self) -> np.ndarray:
-        """A fresh array with these strides."""
-        return np.lib.stride_tricks.as_strided(self.buffer.copy(), self.shape, self.strides)
 
     def spread(self) -> Leaf:
         """The same values with gaps between them, where there are several."""
-        if self.buffer.size < 2:
-            return self
-        wide = np.zeros(2 * self.buffer.size, self.buffer.dtype)
-        wide[::2] = self.buffer
-        return Leaf(wide, self.shape, tuple([2 * n for n in self.strides]), self.grad)
+        return Leaf(laid_out(self.array, "gaps"), self.grad)
 
 
 @dataclass(frozen=True)
@@ -109,20 +101,16 @@ def neutral(value: Any, memo: dict[int, Leaf]) -> Any:
 
 
 def leaf_of(tensor: torch.Tensor) -> Leaf:
-    """A tensor of PyTorch's as a buffer."""
+    """A tensor of PyTorch's as an array."""
     if tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise CannotTell(f"{tensor.layout} on {tensor.device}")
     if tensor.is_complex() or tensor.dtype == torch.bfloat16:
         raise CannotTell(str(tensor.dtype))
     try:
         array = tensor.detach().resolve_neg().numpy()
-    except (TypeError, RuntimeError) as error:
-        raise CannotTell(str(tensor.dtype)) from error
-    if array.size == 0:
-        return Leaf(np.empty(0, array.dtype), array.shape, array.strides, tensor.requires_grad)
-    span = 1 + sum((n - 1) * stride for n, stride in zip(array.shape, array.strides)) // array.itemsize
-    buffer = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,)).copy()
-    return Leaf(buffer, array.shape, array.strides, tensor.requires_grad)
+    except (TypeError, RuntimeError, ValueError) as error:
+        raise CannotTell("more than 64 dimensions" if tensor.dim() > 64 else str(tensor.dtype)) from error
+    return Leaf(copied(array), tensor.requires_grad)
 
 
 def sample_of(given: Any) -> Sample:
@@ -134,7 +122,9 @@ def sample_of(given: Any) -> Sample:
 
 def samples(op: Any, dtype: torch.dtype, most: int | None, left_out: dict[str, int]) -> Iterator[Sample]:
     """Samples of an op, `most` of them evenly chosen; what minigrad has no word for is counted in `left_out`."""
-    made = list(op.sample_inputs("cpu", dtype, requires_grad=dtype.is_floating_point and op.supports_autograd))
+    torch.manual_seed(0)
+    wants = dtype.is_floating_point and op.supports_autograd
+    made = list(op.sample_inputs_func(op, "cpu", dtype, wants))  # not sample_inputs: it notes the stack of each sample
     found = []
     for index, given in enumerate(made):
         try:
@@ -145,6 +135,18 @@ def samples(op: Any, dtype: torch.dtype, most: int | None, left_out: dict[str, i
         if index % SPREAD == 1:
             found.append(found[-1].spread())
     yield from evenly(found, most)
+
+
+def refused(op: Any, most: int | None, left_out: dict[str, int]) -> Iterator[Sample]:
+    """What an op must refuse; `most` and `left_out` as of `samples`."""
+    if op.error_inputs_func is None:
+        return
+    torch.manual_seed(0)
+    for given in evenly(list(op.error_inputs_func(op, "cpu")), most):
+        try:
+            yield sample_of(given.sample_input)
+        except CannotTell as why:
+            left_out[str(why)] = left_out.get(str(why), 0) + 1
 
 
 def evenly(found: list[Any], most: int | None) -> list[Any]:
@@ -162,7 +164,7 @@ def built(value: Any, lib: ModuleType, memo: dict[int, Any]) -> Any:
         if not isinstance(part, Leaf):
             return part
         if id(part) not in memo:
-            memo[id(part)] = lib.from_numpy(part.array()).requires_grad_(part.grad)
+            memo[id(part)] = lib.from_numpy(copied(part.array)).requires_grad_(part.grad)
         return memo[id(part)]
 
     return each(change, value)
@@ -183,7 +185,7 @@ def word(value: Any) -> str:
         return value.name
     if not isinstance(value, Leaf):
         return repr(value)
-    array = value.array()
+    array = value.array
     what = f"{array.dtype}{list(array.shape)}"
     if not array.flags.c_contiguous:
         what += f" stride {tuple([n // array.itemsize for n in array.strides])}"

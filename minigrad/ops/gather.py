@@ -1,0 +1,263 @@
+"""Elements by index along one dimension: `gather`, `scatter`, `scatter_add`, `scatter_reduce`, `take_along_dim`.
+
+`gather` reads `input[..., index[...], ...]`; each of the others writes where `gather` would read. What an index names
+is taken apart in _places.py, once for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad._warnings import warn_once
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record1, record2
+from minigrad.backends.numpy import add_at
+from minigrad.ops._meet import broadcast_shape
+from minigrad.ops._number import number_in
+from minigrad.ops._places import along, in_range, replaced, spread, taken
+from minigrad.ops.shape import Expand, dim_of, view
+
+__all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
+METHODS = ("gather", "scatter", "scatter_add", "take_along_dim")
+IN_PLACE = ("scatter", "scatter_add")
+
+Shape = tuple[int, ...]
+OF_A_TENSOR = (
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+    "release. Use torch.scatter_reduce instead for more reduction options."
+)
+
+
+class Gather(Node):
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("", "", "dim", "sparse_grad")
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, dim: int, sparse_grad: bool = False) -> Tensor:
+        x = a.array
+        places = along(index.array, dim, x.shape)
+        return record1(Gather, x.reshape(-1)[places], a, (index,), (places, x.shape, dim, sparse_grad))
+
+    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, *names: Any) -> Any:
+        return spread(xp, g, places, shape)
+
+
+class Scatter(Node):
+    """The elements of `src` that `index` has room for, written over those of `a`."""
+
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("", "", "dim")
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
+        x, places, y = a.array, along(index.array, dim, a.array.shape), corner(src.array, index.array.shape)
+        out = np.array(x, order="C")
+        out.reshape(-1)[places] = y
+        return record2(Scatter, out, a, src, (index,), (places, src.array.shape, dim))
+
+    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, dim: int) -> tuple[Any, Any]:
+        return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
+                cornered(xp, taken(xp, g, places), shape) if self.next[1] is not None else None)
+
+
+class ScatterValue(Node, name="Scatter", number=1):
+    """One number in the place of some elements of `a`."""
+
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("", "dim")
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
+        places = along(index.array, dim, a.array.shape)
+        out = np.array(a.array, order="C")
+        out.reshape(-1)[places] = number_in(value, out.dtype)
+        return record1(ScatterValue, out, a, (index,), (places, dim))
+
+    def backward(self, xp: Any, g: Any, index: Any, places: Any, dim: int) -> Any:
+        return replaced(xp, g, places, 0)
+
+
+class ScatterAdd(Node):
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("", "", "dim")
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
+        x, places, y = a.array, along(index.array, dim, a.array.shape), corner(src.array, index.array.shape)
+        out = np.array(x, order="C")
+        add_at(out.reshape(-1), places, y)
+        return record2(ScatterAdd, out, a, src, (index,), (places, src.array.shape, dim))
+
+    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, dim: int) -> tuple[Any, Any]:
+        return g, cornered(xp, taken(xp, g, places), shape) if self.next[1] is not None else None
+
+
+class ScatterOther(Node, number=None):
+    """`scatter` with a reduction: PyTorch's node too has no derivative."""
+
+    __slots__ = ()
+    op = "Scatter"
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, src: Any, dim: int, reduce: str) -> Tensor:
+        places, out = along(index.array, dim, a.array.shape), np.array(a.array, order="C")
+        values = corner(src.array, index.array.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
+        (np.add if reduce == "add" else np.multiply).at(out.reshape(-1), places, values)
+        return record2(ScatterOther, out, a, src) if isinstance(src, Tensor) else record1(ScatterOther, out, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        raise RuntimeError("derivative for aten::scatter is not implemented")
+
+    def name(self) -> str:
+        """PyTorch's qualified name of this node."""
+        return "torch::autograd::NotImplemented"
+
+
+ScatterOther.__name__ = ScatterOther.__qualname__ = "NotImplemented"
+
+
+def one(shape: Shape) -> Shape:
+    """The shape of a number as that of a vector."""
+    return shape or (1,)
+
+
+def corner(x: Any, shape: Shape) -> Any:
+    """The first elements of `x` along each dimension, as many as `shape` has."""
+    if x.shape == shape or 0 in shape:
+        return x if x.shape == shape else np.zeros(shape, x.dtype)
+    return x.reshape(one(x.shape))[tuple([slice(n) for n in one(shape)])].reshape(shape)
+
+
+def cornered(xp: Any, part: Any, shape: Shape) -> Any:
+    """Zeros of `shape` with `part` at their start: the derivative of `corner`."""
+    if part.shape == shape or 0 in part.shape:
+        return part if part.shape == shape else xp.zeros(shape, xp.dtype(part))
+    start = tuple([slice(n) for n in one(tuple(part.shape))])
+    return xp.reshape(xp.scatter(xp.reshape(part, one(tuple(part.shape))), start, one(shape)), shape)
+
+
+def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
+    """The dimension as a non-negative number; PyTorch's errors for an index of another dtype or other dimensions."""
+    axis = dim_of(dim, input.array.ndim)
+    if index.array.dtype.name not in ("int32", "int64"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    return axis
+
+
+def check_values(index: Any, shape: Shape, dim: int) -> None:
+    """PyTorch's error for an index that is out of range; there are no negative ones here."""
+    size = shape[dim] if shape else 1
+    wrong = in_range(index, size)
+    if wrong is not None:
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+
+
+def larger(index: Shape, other: Shape, dim: int | None) -> int | None:
+    """The first dimension but `dim` in which an index is larger than another tensor."""
+    pairs = zip(one(index), one(other), strict=True)
+    return next((d for d, (n, m) in enumerate(pairs) if d != dim and n > m), None)
+
+
+def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -> int:
+    """PyTorch's errors for what the scattering ops are given; the dimension."""
+    axis = check_index("scatter" if name != "scatter_add" else name, input, index, dim)
+    x, i, y = input.array, index.array, src.array if isinstance(src, Tensor) else None
+    if y is not None and x.dtype != y.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not i.size:
+        return axis
+    for array, what in ((x, "self"), (y, "src")):
+        if array is not None and max(i.ndim, 1) != max(array.ndim, 1):
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
+    if larger(i.shape, x.shape, axis) is not None or (y is not None and larger(i.shape, y.shape, None) is not None):
+        text = f"Expected index {list(i.shape)} to be no larger than self {list(x.shape)} apart from dimension {axis}"
+        raise RuntimeError(text if y is None else f"{text} and to be no larger size than src {list(y.shape)}")
+    check_values(i, x.shape, axis)
+    return axis
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """The elements of `input` that `index` names along `dim`, in the shape of `index`.
+
+    Raises:
+        RuntimeError: if an index is out of range, or `index` has other dimensions or is larger than `input`.
+    """
+    axis = check_index("gather", input, index, dim)
+    x, i = input.array, index.array
+    if i.size:
+        if max(i.ndim, 1) != max(x.ndim, 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        wrong = larger(i.shape, x.shape, axis)
+        if wrong is not None:
+            raise RuntimeError(f"Size does not match at dimension {wrong} expected index {list(i.shape)} to be no "
+                               f"larger than self {list(x.shape)} apart from dimension {axis}")
+        check_values(i, x.shape, axis)
+    return Gather.forward(input, index, axis, sparse_grad)
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+            reduce: str | None = None) -> Tensor:
+    """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`, or by a number.
+
+    Where an index names an element twice, the last one stays. `reduce="add"` or `"multiply"` has no derivative.
+
+    Raises:
+        RuntimeError: if an index is out of range, the dimensions do not fit, or the dtypes differ.
+    """
+    given = value if src is None else src
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    axis = check_written("scatter", input, index, given, dim)
+    if reduce is not None:
+        if isinstance(given, Tensor):
+            warn_once(OF_A_TENSOR)
+        return ScatterOther.forward(input, index, given, axis, reduce)
+    if isinstance(given, Tensor):
+        return Scatter.forward(input, index, given, axis)
+    return ScatterValue.forward(input, index, given, axis)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of `input` to whose elements that `index` names along `dim` those of `src` are added.
+
+    Raises:
+        RuntimeError: as `scatter`.
+    """
+    return ScatterAdd.forward(input, index, src, check_written("scatter_add", input, index, src, dim))
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """`gather` where the two broadcast, and an index may count from the end; without `dim`, of the flat tensor.
+
+    Raises:
+        RuntimeError: if the dtype of `indices` is not int64, or the dimensions do not fit.
+    """
+    if indices.array.dtype != np.int64:
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
+                           f"{indices.dtype.type_name}")
+    if dim is None:
+        flat = view(input, -1)
+        return gather(flat, 0, plain(indices.array.reshape(-1)))
+    x, i = input.array, indices.array
+    if x.ndim != i.ndim:
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+                           f"got {x.ndim} dimensions for input, and {i.ndim} dimensions for indices")
+    axis = dim_of(dim, x.ndim)
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    rest = broadcast_shape(*[(*s[:axis], 1, *s[axis + 1:]) for s in (x.shape, i.shape)])
+    wide = Expand.forward(input, (*rest[:axis], *x.shape[axis:axis + 1], *rest[axis + 1:]))
+    index = np.broadcast_to(i, (*rest[:axis], *i.shape[axis:axis + 1], *rest[axis + 1:]))
+    return gather(wide, axis, wrapped(index, x.shape[axis]))
+
+
+def wrapped(index: Any, size: int) -> Tensor:
+    """Indices of which negative ones count from the end."""
+    return plain(np.where(index < 0, index + size, index))

@@ -1,0 +1,76 @@
+"""Special functions: mirrors `torch.special`.
+
+How exact each is stands in the modules that compute it on arrays: minigrad/ops/_erf.py, _gamma.py and _bessel.py.
+"""
+
+from __future__ import annotations
+
+from minigrad._tensor import Tensor
+from minigrad.ops.activation import Sigmoid
+from minigrad.ops.special import (
+    SpecialEntr,
+    SpecialErfcx,
+    SpecialI0E,
+    SpecialI1,
+    SpecialI1E,
+    SpecialLogNdtr,
+    SpecialNdtri,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    i0,
+    lgamma,
+    logit,
+    mvlgamma,
+    ndtr,
+    polygamma,
+)
+from minigrad.ops.special_pairs import xlog1py, xlogy, zeta
+from minigrad.ops.unary import exp2, expm1, log1p, sinc
+
+__all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e",
+           "i1", "i1e", "log1p", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "sinc",
+           "xlog1py", "xlogy", "zeta"]
+
+gammaln, psi, multigammaln = lgamma, digamma, mvlgamma
+
+
+def expit(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input))."""
+    return Sigmoid.forward(input)
+
+
+def entr(input: Tensor) -> Tensor:
+    """-input log(input); 0 at 0, -inf for negative elements."""
+    return SpecialEntr.forward(input)
+
+
+def erfcx(input: Tensor) -> Tensor:
+    """exp(input²) erfc(input), without overflow for large elements."""
+    return SpecialErfcx.forward(input)
+
+
+def ndtri(input: Tensor) -> Tensor:
+    """The number below which a standard normal variable is with this probability: the inverse of `ndtr`."""
+    return SpecialNdtri.forward(input)
+
+
+def log_ndtr(input: Tensor) -> Tensor:
+    """log(ndtr(input)), exact where that underflows."""
+    return SpecialLogNdtr.forward(input)
+
+
+def i0e(input: Tensor) -> Tensor:
+    """exp(-|input|) i0(input)."""
+    return SpecialI0E.forward(input)
+
+
+def i1(input: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1."""
+    return SpecialI1.forward(input)
+
+
+def i1e(input: Tensor) -> Tensor:
+    """exp(-|input|) i1(input)."""
+    return SpecialI1E.forward(input)
