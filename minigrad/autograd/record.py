@@ -109,11 +109,12 @@ def edges_of(inputs: Sequence[Tensor]) -> tuple[Any, ...]:
 
 def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) -> None:
     """Note what is to be said of a node that most have not: see `Node`."""
-    if any(x._output_nr for x in inputs):
+    if [x for x in inputs if x._rare is not None and x._rare.output_nr]:
         node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
-    if node.saved:
-        node.versions = versions_of(node.saved)
-    node.fit = fit
+    if [s for s in node.saved or () if getattr(s, "_rare", None) is not None]:
+        node.versions = versions_of(node.saved or ())
+    if fit is not None:
+        node.fit = fit
 
 
 def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple[Any, ...],
