@@ -54,6 +54,7 @@ from minigrad.ops.broadcast import *
 from minigrad.ops.chain import *
 from minigrad.ops.compare import *
 from minigrad.ops.copy import *
+from minigrad.ops.count import *
 from minigrad.ops.create import *
 from minigrad.ops.cumulative import *
 from minigrad.ops.diagonal import *
@@ -85,6 +86,7 @@ from minigrad.ops.slices import *
 from minigrad.ops.smooth import *
 from minigrad.ops.softmax import *
 from minigrad.ops.solve import *
+from minigrad.ops.sort import *
 from minigrad.ops.special import *
 from minigrad.ops.special_pairs import *
 from minigrad.ops.spectral import *
