@@ -12,6 +12,7 @@ from types import ModuleType
 
 from minigrad import autograd
 from minigrad import ops as _ops  # it gives Tensor its methods
+from minigrad import random as random  # a module, as `torch.random`
 from minigrad._device import device, layout, strided
 from minigrad._dtype import (
     ABSENT,
@@ -49,52 +50,60 @@ from minigrad.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from minigrad.ops.broadcast import *
+from minigrad.ops.chain import *
 from minigrad.ops.compare import *
 from minigrad.ops.copy import *
+from minigrad.ops.count import *
 from minigrad.ops.create import *
 from minigrad.ops.cumulative import *
+from minigrad.ops.diagonal import *
 from minigrad.ops.distance import *
 from minigrad.ops.dtypes import *
 from minigrad.ops.extrema import *
+from minigrad.ops.factor import *
+from minigrad.ops.fill import *
 from minigrad.ops.functions import *
+from minigrad.ops.gather import *
+from minigrad.ops.generator import *
+from minigrad.ops.grid import *
+from minigrad.ops.index import *
 from minigrad.ops.join import *
 from minigrad.ops.linalg import *
+from minigrad.ops.mask import *
 from minigrad.ops.memory import *
 from minigrad.ops.moments import *
+from minigrad.ops.pick import *
+from minigrad.ops.products import *
 from minigrad.ops.properties import *
+from minigrad.ops.random import *
 from minigrad.ops.rectify import *
 from minigrad.ops.reduce import *
+from minigrad.ops.repeat import *
+from minigrad.ops.scatter_reduce import *
 from minigrad.ops.shape import *
+from minigrad.ops.slices import *
 from minigrad.ops.smooth import *
 from minigrad.ops.softmax import *
-from minigrad.random import (
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    seed,
-    set_rng_state,
-)
+from minigrad.ops.solve import *
+from minigrad.ops.sort import *
+from minigrad.ops.special import *
+from minigrad.ops.special_pairs import *
+from minigrad.ops.spectral import *
+from minigrad.ops.split import *
+from minigrad.ops.turn import *
+from minigrad.ops.unary import *
 
 __all__ = [
-    "Generator", "Size", "Tensor", "__version__", "autograd", "bool", "default_generator", "device", "double", "dtype",
-    "enable_grad", "float", "float16", "float32", "float64", "get_rng_state", "half", "inference_mode", "initial_seed",
-    "int", "int8", "int16", "int32", "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_warn_always_enabled", "layout", "long", "manual_seed", "no_grad", "rand",
-    "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_anomaly_enabled",
-    "set_grad_enabled", "set_rng_state", "set_warn_always", "short", "strided", "uint8",
+    "Size", "Tensor", "__version__", "autograd", "bool", "device", "double", "dtype", "enable_grad", "float",
+    "float16", "float32", "float64", "half", "inference_mode", "int", "int8", "int16", "int32", "int64",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_grad_enabled",
+    "set_warn_always", "short", "strided", "uint8",
     *_ops.FUNCTIONS,
 ]
 __version__ = "0.1.0"
-LATER = ("nn", "optim", "utils")
+LATER = ("linalg", "nn", "optim", "special", "utils")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -32,7 +32,7 @@ def multinomial(stream: Stream, chances: Array, count: int, replacement: bool) -
     speed = chances / exponential(stream, chances.shape, chances.dtype)  # the likelier, the sooner it arrives
     if count == 1:
         return np.argmax(speed, -1)[..., None]
-    return np.argsort(-speed, -1, kind="stable")[..., :count]
+    return np.ascontiguousarray(np.argsort(-speed, -1, kind="stable")[..., :count])
 
 
 def with_replacement(stream: Stream, chances: Array, count: int) -> Any:

@@ -7,30 +7,53 @@ from types import ModuleType
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad._warnings import warn_once
 from minigrad.ops import (
+    broadcast,
+    chain,
     compare,
     copy,
+    count,
     create,
     cumulative,
+    diagonal,
     distance,
     dtypes,
     extrema,
+    factor,
+    fill,
     functions,
+    gather,
+    generator,
+    grid,
     index,
     inplace,
     join,
     linalg,
+    mask,
     memory,
     moments,
+    pick,
     pointwise,
+    products,
     properties,
+    random,
     rebuild,
     rectify,
     reduce,
+    repeat,
+    scatter_reduce,
     shape,
+    slices,
     smooth,
     softmax,
+    solve,
+    sort,
+    special,
+    special_pairs,
+    spectral,
+    split,
+    turn,
+    unary,
     words,
 )
 
@@ -58,13 +81,16 @@ OPERATORS: dict[str, Any] = {
 }
 
 # Methods whose function has another name, mostly since that one is Python's own.
-RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": copy.int_, "swapaxes": shape.transpose}
+RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": copy.int_,
+                           "polygamma": special.polygamma_of}
 
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
-    compare, copy, create, cumulative, distance, dtypes, extrema, functions, inplace, join, linalg, memory, moments,
-    properties, rectify, reduce, shape, smooth, softmax,
+    broadcast, chain, compare, copy, count, create, cumulative, diagonal, distance, dtypes, extrema, factor, fill,
+    functions, gather, generator, grid, index, inplace, join, linalg, mask, memory, moments, pick, products,
+    properties, random, rectify, reduce, repeat, scatter_reduce, shape, slices, smooth, softmax, solve, sort, special,
+    special_pairs, spectral, split, turn, unary,
 )
 
 
@@ -83,39 +109,10 @@ IN_PLACE: dict[str, Any] = {
 PROPERTIES: dict[str, property] = {name: vars(module)["PROPERTIES"][name] for module, name in names("PROPERTIES")}
 
 
-OF_A_NUMBER = "Tensor.{} is deprecated on 0-D tensors. This function is the identity in these cases."
-NOT_OF_A_MATRIX = (
-    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
-    "1, -1, -1))` to reverse the dimensions of a tensor."
-)
-
-
-def transposed(self: Tensor) -> Tensor:
-    """The tensor with its dimensions reversed."""
-    if self.array.ndim == 0:
-        warn_once(OF_A_NUMBER.format("T"))
-    elif self.array.ndim != 2:
-        warn_once(NOT_OF_A_MATRIX)
-    return shape.Permute.forward(self, tuple(range(self.array.ndim))[::-1])
-
-
-def matrix_transposed(self: Tensor) -> Tensor:
-    """The tensor with its last two dimensions swapped."""
-    if self.array.ndim == 0:
-        warn_once(OF_A_NUMBER.format("mT"))
-        return self
-    if self.array.ndim == 1:
-        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return shape.Transpose.forward(self, -2, -1)
-
-
 def bind() -> None:
     """Give Tensor its methods and operators."""
     for name, each in {**OPERATORS, **METHODS, **IN_PLACE, **PROPERTIES}.items():
         setattr(Tensor, name, each)
-    setattr(Tensor, "T", property(transposed))  # noqa: B010 (mypy knows no attribute T to assign to)
-    setattr(Tensor, "mT", property(matrix_transposed))  # noqa: B010 (as above)
 
 
 bind()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +10,8 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.memory import from_numpy
-from minigrad.ops.reduce import Dims, axes_of
 
-__all__ = ["all", "allclose", "any", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le",
+__all__ = ["allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le",
            "logical_and", "logical_not", "logical_or", "lt", "ne"]
 METHODS = (*__all__,)
 
@@ -82,7 +80,7 @@ def logical_not(input: Tensor) -> Tensor:
 
 def _bitwise(op: np.ufunc, a: Tensor, b: Operand) -> Tensor:
     numbers = [v.array if isinstance(v, Tensor) else v for v in (a, b)]
-    if builtins.any(isinstance(v, float) or getattr(v, "dtype", INT64).kind == "f" for v in numbers):
+    if any(isinstance(v, float) or getattr(v, "dtype", INT64).kind == "f" for v in numbers):
         kind = next((v for v in (a, b) if isinstance(v, Tensor) and v.is_floating_point()), None)
         raise NotImplementedError(f"\"{op.__name__}_cpu\" not implemented for "
                                   f"'{'Float' if kind is None else kind.dtype.type_name}'")
@@ -146,22 +144,3 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements."""
     return bool(np.array_equal(input.array, other.array))
-
-
-def truth(array: Any, input: Tensor) -> Tensor:
-    """A bool result; for uint8 it is uint8, as in PyTorch's early days."""
-    return plain(array.astype(np.uint8) if input.array.dtype == np.uint8 else array)
-
-
-def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
-        keepdims: bool = False) -> Tensor:
-    """Whether any element is not zero; `axis` and `keepdims` as in `sum`."""
-    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-    return truth(np.any(input.array, axis=axes_of(dim, input.array.ndim), keepdims=keepdim), input)
-
-
-def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
-        keepdims: bool = False) -> Tensor:
-    """Whether all elements are not zero; `axis` and `keepdims` as in `sum`."""
-    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-    return truth(np.all(input.array, axis=axes_of(dim, input.array.ndim), keepdims=keepdim), input)

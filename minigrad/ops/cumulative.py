@@ -18,7 +18,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.ops._forms import refuse
-from minigrad.ops.along import PutAlong, places
+from minigrad.ops.along import Selection
 from minigrad.ops.compare import ne
 from minigrad.ops.copy import Copy
 from minigrad.ops.join import Cat
@@ -169,25 +169,19 @@ class Logcumsumexp(Node):
         return xp.exp(a - y) * carried(xp, g, xp.exp(xp.masked(y != after, y - after)), dim)
 
 
-class Cummax(Node):
+class Cummax(Selection):
     __slots__ = ()
-    saves = ("indices",)
-    constants = ("dim", "self_sym_sizes")
     ufunc: ClassVar[Any] = np.maximum
 
     @classmethod
-    def forward(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    def found(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """The largest so far, and where it was: the last of several; NaN counts as the largest."""
         x = a.array
-        best = cls.ufunc.accumulate(x, dim) if x.ndim else x
-        hit = (x == best) | (x != x)  # the last of several names the place; so does each NaN
-        count = np.arange(x.shape[dim] if x.ndim else 1).reshape((-1, *(1,) * (x.ndim - 1 - dim)) if x.ndim else ())
-        indices = np.where(hit, count, 0)
-        indices = np.maximum.accumulate(indices, dim) if x.ndim else indices
-        where = plain(indices)
-        return record1(cls, x[places(indices, dim)], a, (where,), (dim, x.shape)), where
-
-    def backward(self, xp: Any, g: Any, indices: Any, dim: int, shape: Shape) -> Any:
-        return xp.apply(PutAlong, g, dim, indices, shape)
+        if not x.ndim:
+            return cls.forward(a, 0, np.zeros((), np.int64))
+        hit = (x == cls.ufunc.accumulate(x, dim)) | (x != x)
+        count = np.arange(x.shape[dim]).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
+        return cls.forward(a, dim, np.maximum.accumulate(np.where(hit, count, 0), dim))
 
 
 class Cummin(Cummax):
@@ -257,12 +251,12 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and where it was, the last of several."""
-    return return_types.cummax(Cummax.forward(input, dim_of(dim, input.array.ndim)))
+    return return_types.cummax(Cummax.found(input, dim_of(dim, input.array.ndim)))
 
 
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
-    return return_types.cummin(Cummin.forward(input, dim_of(dim, input.array.ndim)))
+    return return_types.cummin(Cummin.found(input, dim_of(dim, input.array.ndim)))
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,

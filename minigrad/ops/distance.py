@@ -39,16 +39,14 @@ def length(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
 
 def slope(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any:
     """The gradient of `a`, whose p-norm over `axes` is `y`, the reduced dimensions kept; 0 where the norm is 0."""
-    if p == 0:
-        return xp.zeros(a.shape, xp.dtype(a))
     if p == 1:
         return g * xp.sign(a)
     if p == 2:
         return a * xp.masked(y != 0, g / y)
     if math.isinf(p):
         return xp.sign(a) * share_evenly(xp, g, (a == y) | (a == -y) | (a != a), axes)
-    size = a if p % 2 == 0 else a * xp.sign(a)
-    steep = xp.masked(a != 0, xp.sign(a) * xp.power(size, p - 1))
+    sign = xp.sign(a)
+    steep = xp.masked(a != 0, sign * xp.power(a * sign, p - 1))
     return steep * xp.masked(y != 0, g / xp.power(y, p - 1))
 
 
@@ -68,7 +66,7 @@ class LinalgVectorNorm(Node):
         return record1(LinalgVectorNorm, y, a, (a, y), (p, axes, kept_shape(x.shape, axes)), fit)
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape) -> Any:
-        return slope(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes)
+        return slope(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes) if p else None
 
 
 class Dist(Node):
@@ -85,6 +83,8 @@ class Dist(Node):
         return record2(Dist, z, a, b, (a, b, z), (p,), tuple([(v.array.shape, v.array.dtype) for v in (a, b)]))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
+        if p == 0:
+            return None, None
         apart = a - b
         d = slope(xp, g, apart, z, p, tuple(range(apart.ndim)))
         return d, -d

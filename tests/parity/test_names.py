@@ -95,6 +95,23 @@ NAMES = {
     "ZeroBackward0": "z.zero_()",
     "FillBackward2": "z.fill_(1.0)",
     "FillBackward3": "z.fill_(s)",
+    # random numbers
+    "UniformBackward0": "z.uniform_()",
+    "NormalBackward0": "z.normal_()",
+    "NormalBackward1": "torch.normal(x, 1.0)",
+    "NormalBackward2": "torch.normal(1.0, x * x)",
+    "NormalBackward3": "torch.normal(x, y * y)",
+    "ExponentialBackward0": "z.exponential_()",
+    "LogNormalBackward0": "z.log_normal_()",
+    "CauchyBackward0": "z.cauchy_()",
+    "GeometricBackward0": "z.geometric_(0.5)",
+    "RandomBackward0": "z.random_(2, 5)",
+    "RandomBackward1": "z.random_(5)",
+    "RandomBackward2": "z.random_()",
+    "BernoulliBackward0": "torch.bernoulli(x * 0), (x * 0).bernoulli()",
+    "BernoulliBackward1": "z.bernoulli_(d * 0)",
+    "BernoulliBackward2": "z.bernoulli_(0.5)",
+    "PoissonBackward0": "torch.poisson(x * x)",
     "AsStridedBackward0": "after(z, lambda z: z[0], lambda z: z.mul_(2)), "
                           "after(z, lambda z: z.t(), lambda z: z.add_(1)), "
                           "after(z, lambda z: z[0], lambda z: z[1].mul_(2))",
@@ -161,7 +178,8 @@ def test_name(torch, expression, name):
 
 def test_every_op_is_in_the_table():
     text = " ".join(NAMES.values())
-    without_a_node = {*ops.compare.METHODS, *ops.create.METHODS, *ops.memory.METHODS, *ops.properties.METHODS}
+    without_a_node = {*ops.compare.METHODS, *ops.create.METHODS, *ops.memory.METHODS, *ops.properties.METHODS,
+                      "multinomial"}
     methods = {*ops.METHODS, *ops.IN_PLACE} - without_a_node
     assert {name for name in methods if not re.search(rf"\b{name}\(", text)} == set()
 
