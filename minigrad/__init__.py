@@ -53,6 +53,7 @@ from minigrad.autograd.grad_mode import (
 from minigrad.ops.broadcast import *
 from minigrad.ops.chain import *
 from minigrad.ops.compare import *
+from minigrad.ops.conv import *
 from minigrad.ops.copy import *
 from minigrad.ops.count import *
 from minigrad.ops.create import *
@@ -74,6 +75,7 @@ from minigrad.ops.mask import *
 from minigrad.ops.memory import *
 from minigrad.ops.moments import *
 from minigrad.ops.pick import *
+from minigrad.ops.pool import *
 from minigrad.ops.products import *
 from minigrad.ops.properties import *
 from minigrad.ops.random import *

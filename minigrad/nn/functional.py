@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, plain
+from minigrad.backends import random as draws
 from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
+from minigrad.ops.class_loss import cross_entropy, nll_loss
+from minigrad.ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from minigrad.ops.inplace import relu_
 from minigrad.ops.linalg import linear
 from minigrad.ops.loss import (
@@ -22,6 +27,16 @@ from minigrad.ops.loss import (
     mse_loss,
     smooth_l1_loss,
     soft_margin_loss,
+)
+from minigrad.ops.pad import pad
+from minigrad.ops.pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
 )
 from minigrad.ops.rectify import (
     hardshrink,
@@ -39,11 +54,13 @@ from minigrad.ops.rectify import (
     threshold,
     threshold_,
 )
+from minigrad.ops.resample import interpolate
 from minigrad.ops.smooth import (
     celu,
     celu_,
     elu,
     elu_,
+    gelu,
     glu,
     logsigmoid,
     mish,
@@ -56,11 +73,14 @@ from minigrad.ops.smooth import (
 )
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "elu", "elu_", "glu", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "huber_loss", "l1_loss", "leaky_relu", "leaky_relu_",
-    "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_",
-    "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "elu", "elu_", "gelu", "glu",
+    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "huber_loss", "interpolate",
+    "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish",
+    "mse_loss", "nll_loss", "pad", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid",
+    "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "threshold_",
 ]
 
 
@@ -101,3 +121,17 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
     """`log(softmax(input, dim))`."""
     return soft.log_softmax(input, dim_for("log_softmax", dim, input.array.ndim, _stacklevel), dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A random choice along `dim` by these logits, as softmax of noise (the numbers that PyTorch draws).
+
+    `tau`: the smaller, the nearer to a choice of one. `hard`: exactly one, with the gradient of the soft choice. `eps`
+    does nothing.
+    """
+    noise = plain(-np.log(draws.exponential(draws.DEFAULT, logits.array.shape, logits.array.dtype)))
+    chosen = soft.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return chosen
+    one = plain((chosen.array == chosen.array.max(dim, keepdims=True)).astype(chosen.array.dtype))
+    return one - chosen.detach() + chosen

@@ -16,6 +16,7 @@ from minigrad.ops._forms import OfInput, OfResult, widely
 from minigrad.ops.pointwise import Add, Div, Sub
 from minigrad.ops.rectify import chosen
 from minigrad.ops.shape import dim_of
+from minigrad.ops.special import Erf
 
 __all__ = ["celu", "celu_", "selu", "selu_"]
 
@@ -68,6 +69,21 @@ class CeluInPlace(OfResult, name="Celu", number=1):
     constants = Celu.constants
     values = Elu.values
     backward = EluInPlace.backward
+
+
+class Gelu(OfInput):
+    """x times the distribution function of the normal distribution."""
+
+    __slots__ = ()
+    kernel = "GeluKernelImpl"
+
+    @staticmethod
+    def values(x: Any) -> Any:
+        return x * (0.5 * (1 + Erf.values(x * math.sqrt(0.5))))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        below = 0.5 * (1 + xp.apply(Erf, a * math.sqrt(0.5)))
+        return g * (below + a * xp.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi)))
 
 
 class GeluTanh(OfInput, name="Gelu"):
@@ -194,6 +210,17 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return chosen(CeluInPlace if inplace else Celu, inplace, input, float(alpha), 1.0, 1 / alpha)
+
+
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """The input times the normal distribution function of it, exactly or by a formula with tanh (`approximate`).
+
+    Raises:
+        RuntimeError: if `approximate` is neither 'none' nor 'tanh'.
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return GeluTanh.forward(input) if approximate == "tanh" else Gelu.forward(input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -46,6 +46,8 @@ CASES = {
     "celu": (lambda m, a: m.celu(a), [leaf(8)]),
     "celu alpha": (lambda m, a: m.nn.functional.celu(a, 0.5), [leaf(8)]),
     "celu_": (lambda m, a: m.celu_(a * 1, 2.0), [leaf(8)]),
+    "gelu": (lambda m, a: m.nn.functional.gelu(a), [leaf(8)]),
+    "gelu tanh": (lambda m, a: m.nn.functional.gelu(a, approximate="tanh"), [leaf(8)]),
     "silu": (lambda m, a: m.nn.functional.silu(a), [leaf(8)]),
     "silu inplace": (lambda m, a: m.nn.functional.silu(a * 1, inplace=True), [leaf(8)]),
     "mish": (lambda m, a: m.nn.functional.mish(a), [leaf(8)]),
@@ -68,6 +70,8 @@ CASES = {
     "log_softmax dim": (lambda m, a: m.nn.functional.log_softmax(a, dim=1), [leaf(2, 3, 2)]),
     "log_softmax double": (lambda m, a: m.nn.functional.log_softmax(a, -1, dtype=m.float64), [leaf(3)]),
     "softmin": (lambda m, a: m.nn.functional.softmin(a, 1), [leaf(2, 3)]),
+    "gumbel_softmax": (lambda m, a: seeded(m).gumbel_softmax(a, tau=0.5), [leaf(2, 3)]),
+    "gumbel_softmax hard": (lambda m, a: seeded(m).gumbel_softmax(a, hard=True, dim=0), [leaf(2, 3)]),
     # also here, for whoever looks for them
     "F.sigmoid, F.tanh": (lambda m, a: [m.nn.functional.sigmoid(a), m.nn.functional.tanh(a)], [leaf(5)]),
 }
@@ -79,6 +83,7 @@ def seeded(m):
     return m.nn.functional
 
 MISSING = {
+    "GeluBackward0": {"approximate"},
     "LogSigmoidBackward0": {"buffer"},
     "RreluWithNoiseBackward0": {"lower", "noise", "training", "upper"},
     "RreluWithNoiseBackward1": {"lower", "noise", "training", "upper"},

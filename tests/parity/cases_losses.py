@@ -39,12 +39,55 @@ CASES = {
     "soft_margin_loss": (lambda m, a, b: m.nn.functional.soft_margin_loss(a, b), [leaf(2, 3), frozen(2, 3)]),
     "soft_margin_loss none": (lambda m, a, b: m.nn.functional.soft_margin_loss(a, b, reduction="none"),
                               [leaf(2, 3), frozen(2, 3)]),
+    # of classes
+    "nll_loss": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor([0, 2])), [leaf(2, 3)]),
+    "nll_loss of one": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor(1)), [leaf(3)]),
+    "nll_loss sum": (lambda m, a, w: m.nn.functional.nll_loss(a, m.tensor([0, 2]), w, reduction="sum"),
+                     [leaf(2, 3), frozen(3)]),
+    "nll_loss none": (lambda m, a, w: m.nn.functional.nll_loss(a, m.tensor([0, 2]), w, reduction="none"),
+                      [leaf(2, 3), frozen(3)]),
+    "nll_loss ignore": (lambda m, a, w: m.nn.functional.nll_loss(a, m.tensor([0, 2, 1]), w, ignore_index=2),
+                        [leaf(3, 3), frozen(3)]),
+    "nll_loss of pictures": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor([[[0, 1], [2, 2]]])),
+                             [leaf(1, 3, 2, 2)]),
+    "nll_loss of rows": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor([[0, 2]]), reduction="none"),
+                         [leaf(1, 3, 2)]),
+    "cross_entropy": (lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([0, 2])), [leaf(2, 3)]),
+    "cross_entropy of one": (lambda m, a: m.nn.functional.cross_entropy(a, m.tensor(1)), [leaf(3)]),
+    "cross_entropy sum": (lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([0, 2]), reduction="sum"),
+                          [leaf(2, 3)]),
+    "cross_entropy weight": (
+        lambda m, a, w: m.nn.functional.cross_entropy(a, m.tensor([0, -100, 1]), w), [leaf(3, 3), frozen(3)]),
+    "cross_entropy of rows": (lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([[0, 2]])), [leaf(1, 3, 2)]),
+    "cross_entropy of pictures": (lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([[[0, 1], [2, 2]]])),
+                                  [leaf(1, 3, 2, 2)]),
+    "cross_entropy smooth": (
+        lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([0, -100, 2]), label_smoothing=0.1), [leaf(3, 3)]),
+    "cross_entropy smooth weight": (
+        lambda m, a, w: m.nn.functional.cross_entropy(a, m.tensor([0, 1, 2]), w, ignore_index=1, label_smoothing=0.2),
+        [leaf(3, 3), frozen(3)]),
+    "cross_entropy smooth sum": (
+        lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([0, 2]), reduction="sum", label_smoothing=0.1),
+        [leaf(2, 3)]),
+    "cross_entropy smooth none": (
+        lambda m, a: m.nn.functional.cross_entropy(a, m.tensor([0, 2]), reduction="none", label_smoothing=0.1),
+        [leaf(2, 3)]),
+    "cross_entropy of probabilities": (lambda m, a, b: m.nn.functional.cross_entropy(a, b), [leaf(2, 3), leaf(2, 3)]),
+    "cross_entropy of probabilities, sum": (
+        lambda m, a, b, w: m.nn.functional.cross_entropy(a, b, w, reduction="sum", label_smoothing=0.1),
+        [leaf(2, 3), frozen(2, 3), frozen(3)]),
+    "cross_entropy of probabilities, none": (
+        lambda m, a, b: m.nn.functional.cross_entropy(a, b, reduction="none"), [leaf(2, 3), leaf(2, 3)]),
+    "cross_entropy of probabilities, smooth": (
+        lambda m, a, b: m.nn.functional.cross_entropy(a, b, label_smoothing=0.3), [leaf(2, 3), leaf(2, 3)]),
 }
 
 MISSING = {
     "BinaryCrossEntropyBackward0": {"reduction"},
     "BinaryCrossEntropyWithLogitsBackward0": {"reduction"},
     "HuberLossBackward0": {"reduction"},
+    "NllLoss2DBackward0": {"ignore_index", "reduction", "self", "total_weight", "weight"},
+    "NllLossBackward0": {"ignore_index", "reduction", "self", "total_weight", "weight"},
     "SmoothL1LossBackward0": {"reduction"},
     "SoftMarginLossBackward0": {"reduction"},
 }

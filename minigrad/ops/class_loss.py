@@ -1,0 +1,240 @@
+"""Losses of classes: nll_loss and cross_entropy. As in PyTorch cross_entropy is log_softmax, then nll_loss."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record1
+from minigrad.backends.numpy import total
+from minigrad.ops._forms import refuse
+from minigrad.ops._meet import fit_of
+from minigrad.ops.loss import checked
+from minigrad.ops.mask import MaskedFill
+from minigrad.ops.pointwise import Add, Div, Mul, Neg
+from minigrad.ops.reduce import sum
+from minigrad.ops.scalar import AddScalar, DivScalar, MulScalar
+from minigrad.ops.shape import View
+from minigrad.ops.softmax import log_softmax
+
+__all__: list[str] = []
+
+
+class Place(Node):
+    """Zeros of a shape, with values at places of which none is named twice."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(part: Any, index: Any, shape: tuple[int, ...]) -> Any:
+        out = np.zeros(shape, part.dtype)
+        out[index] = part
+        return out
+
+    @staticmethod
+    def forward(part: Tensor, index: Any, shape: tuple[int, ...]) -> Tensor:
+        return record1(Place, Place.values(part.array, index, shape), part, (), (index,))
+
+    def backward(self, xp: Any, g: Any, index: Any) -> Any:
+        return xp.getitem(g, index)
+
+
+class Scaled(Node):
+    """A tensor times an array that wants no gradient."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, factor: Any) -> Any:
+        return x * factor
+
+    @staticmethod
+    def forward(a: Tensor, factor: Any) -> Tensor:
+        x, y = a.array, a.array * factor
+        return record1(Scaled, y, a, (), (factor,), fit_of(y.shape, y.dtype, x))
+
+    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
+        return xp.apply(Scaled, g, factor)
+
+
+class NllLoss(Node):
+    """Minus the element of each row that its target names, times the weight of that class.
+
+    For its derivative it keeps where these elements are, and the share of each in the result: 0 for what is ignored.
+    """
+
+    __slots__ = ()
+    saves = ("target",)
+
+    @classmethod
+    def forward(cls, a: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int) -> Tensor:
+        x, t = a.array, target.array
+        if x.dtype.kind != "f":
+            refuse("nll_loss_out_frame", x.dtype)
+        keep = t != ignored
+        classes = np.where(keep, t, 0)
+        check_classes(classes, x.shape[min(1, x.ndim - 1)])
+        share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
+        index = place_of(classes, x.ndim)
+        loss = -x[index] * share
+        if reduction != "none":
+            loss = total(loss, None)
+        if reduction == "mean":
+            weights = total(share, None)
+            loss, share = loss / weights, share / weights
+        return record1(cls, loss, a, (target,), (-share, index, x.shape))
+
+    def backward(self, xp: Any, g: Any, target: Any, share: Any, index: Any, shape: tuple[int, ...]) -> Any:
+        return xp.apply(Place, xp.apply(Scaled, g, share), index, shape)
+
+
+class NllLoss2D(NllLoss, name="NllLoss2D"):
+    """The same of pictures, shape (N, C, H, W), with a target for each pixel."""
+
+    __slots__ = ()
+
+
+def place_of(classes: Any, ndim: int) -> Any:
+    """The index of the elements that the targets name; dimension 1 of the input is that of the classes."""
+    if ndim == 1:
+        return (classes,)
+    grid = np.ogrid[tuple([slice(n) for n in classes.shape])]
+    return (grid[0], classes, *grid[1:])
+
+
+def check_classes(classes: Any, count: int) -> None:
+    """PyTorch's error for a target that is no class."""
+    wrong = (classes < 0) | (classes >= count)
+    if wrong.any():
+        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+
+
+def check_target(input: Tensor, target: Tensor) -> None:
+    """PyTorch's errors for targets that do not fit an input of shape (C), (N, C) or (N, C, …)."""
+    m, n = input.array.shape, target.array.shape
+    if not m:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if len(m) > 1 and n and m[0] != n[0] or len(m) > 1 and not n:
+        raise ValueError(f"Expected input batch_size ({m[0]}) to match target batch_size "
+                         f"({n[0] if n else 1}).")
+    if len(m) <= 2 and len(n) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.array.dtype.name not in ("int64", "uint8"):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.type_name}")
+    if len(m) == 4 and len(n) == 3 and m[2:] != n[1:]:
+        raise RuntimeError(f"size mismatch (got input: {list(m)} , target: {list(n)}")
+    if len(m) > 2 and n[1:] != m[2:]:
+        raise RuntimeError(f"Expected target size {[m[0], *m[2:]]}, got {list(n)}")
+
+
+def check_class_weight(weight: Tensor | None, input: Tensor) -> None:
+    """PyTorch's errors for weights that are not one for each class, or of another dtype."""
+    if weight is None:
+        return
+    count = input.array.shape[min(1, input.array.ndim - 1)]
+    if weight.array.size != count:
+        raise RuntimeError(f"weight tensor should be defined either for all {count} classes or no classes but got "
+                           f"weight tensor of shape: {list(weight.array.shape)}")
+    if weight.array.dtype != input.array.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {weight.dtype.type_name}")
+
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """Minus the log-probability of the target class: `input` (C), (N, C) or (N, C, …), `target` (), (N) or (N, …).
+
+    A mean is that of the weights of the targets; targets equal to `ignore_index` do not count.
+
+    Raises:
+        IndexError: if a target is no class.
+        ValueError: for another reduction, or if the batch sizes differ.
+        RuntimeError: if the shapes or dtypes do not fit.
+    """
+    return negative_log(input, target, weight, ignore_index, checked(size_average, reduce, reduction))
+
+
+def negative_log(input: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str) -> Tensor:
+    """`nll_loss`; as in PyTorch an input that is neither (N, C) nor a picture is viewed as one."""
+    check_target(input, target)
+    check_class_weight(weight, input)
+    shape = input.array.shape
+    if len(shape) <= 2:
+        picked = target if len(shape) == 2 or not target.array.ndim else plain(target.array.reshape(()))
+        loss = NllLoss.forward(input, picked, weight, reduction, ignored)
+        return loss
+    if len(shape) == 4:
+        return NllLoss2D.forward(input, target, weight, reduction, ignored)
+    size = math.prod(shape[2:])
+    rows = View.forward(input, (*shape[:2], 1, size))
+    loss = NllLoss2D.forward(rows, plain(target.array.reshape(shape[0], 1, size)), weight, reduction, ignored)
+    return View.forward(loss, target.array.shape) if reduction == "none" else loss
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
+    """The cross entropy of `softmax(input)` and targets: classes as for `nll_loss`, or probabilities like `input`.
+
+    `label_smoothing`: how much of each target is spread over all classes.
+
+    Raises:
+        IndexError, ValueError, RuntimeError: as `nll_loss`.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    dim = min(1, max(input.array.ndim - 1, 0))
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if input.array.shape == target.array.shape:
+        if target.array.dtype.kind != "f":
+            raise RuntimeError("Expected floating point type for target with class probabilities, got "
+                               f"{target.dtype.type_name}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        check_class_weight(weight, input)
+        return of_probabilities(log_softmax(input, dim), target, weight, reduction, label_smoothing, dim)
+    logs = log_softmax(input, dim)
+    loss = negative_log(logs, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return loss
+    return smoothed(loss, logs, target, weight, ignore_index, reduction, label_smoothing, dim)
+
+
+def along(weight: Tensor, dim: int, ndim: int) -> Tensor:
+    """Weights of classes, in a shape that broadcasts along their dimension."""
+    return plain(weight.array.reshape([-1 if d == dim else 1 for d in range(ndim)]))
+
+
+def of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float,
+                     dim: int) -> Tensor:
+    """The cross entropy with targets that are probabilities."""
+    shape = logs.array.shape
+    if smoothing:
+        target = AddScalar.forward(MulScalar.forward(target, 1 - smoothing), smoothing / shape[dim])
+    each = Mul.forward(logs, target)
+    if weight is not None:
+        each = Mul.forward(each, along(weight, dim, len(shape)))
+    if reduction == "none":
+        return Neg.forward(sum(each, dim))
+    loss = Neg.forward(sum(each))
+    count = math.prod(shape) / shape[dim] if math.prod(shape) else 0
+    return DivScalar.forward(loss, count) if reduction == "mean" else loss
+
+
+def smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str,
+             smoothing: float, dim: int) -> Tensor:
+    """The loss of classes, a part of which is spread over all classes."""
+    each = logs if weight is None else Mul.forward(logs, along(weight, dim, logs.array.ndim))
+    gone = target.array == ignored
+    spread = MaskedFill.forward(Neg.forward(sum(each, dim)), plain(gone), 0.0)
+    if reduction != "none":
+        spread = sum(spread)
+    if reduction == "mean":
+        count = np.count_nonzero(~gone) if weight is None else total(
+            np.where(gone, 0, weight.array[np.where(gone, 0, target.array)]), None)
+        spread = Div.forward(spread, plain(np.asarray(count)))
+    share = smoothing / logs.array.shape[dim]
+    return Add.forward(MulScalar.forward(loss, 1 - smoothing), MulScalar.forward(spread, share))

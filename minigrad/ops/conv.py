@@ -1,0 +1,344 @@
+"""Convolutions over one, two or three dimensions: the windows of the input as columns, times the weights.
+
+A convolution of x by w, seen by a gradient g, is a product of three: linear in each. `Convolve` gives the result,
+`ConvolveInput` what goes back to x (which is also the transposed convolution), `ConvolveWeight` what goes to w. Each is
+the derivative of the others, so that a formula made of them can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad._tensor import Tensor
+from minigrad._warnings import warn_once
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import NUMBER, record2, record_n
+from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.ops._windows import Window, add_back, columns
+from minigrad.ops.pad import ConstantPadNd
+from minigrad.ops.shape import SqueezeDim, Unsqueeze
+
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
+
+Shape = tuple[int, ...]
+Sizes = int | Sequence[int]
+CHUNK = 1 << 19  # bytes of columns that are worked on at a time: they stay in the cache
+
+
+class Sweep(NamedTuple):
+    """How weights move over an input: their window, and into how many groups the channels fall."""
+
+    window: Window
+    groups: int
+
+
+def wide(*arrays: Any) -> tuple[Any, ...]:
+    """Arrays as they are multiplied: float16 as float32."""
+    return tuple([x.astype(FLOAT32) if x.dtype is FLOAT16 else x for x in arrays])
+
+
+def chunks(x: Any, sweep: Sweep) -> Iterator[tuple[slice, Any]]:
+    """A few inputs of the batch at a time: their columns, of shape (n, groups, rows, windows)."""
+    window, groups = sweep
+    view = columns(x, window)
+    shape = view.shape
+    k = len(window.kernel)
+    rows, places = math.prod(shape[1:2 + k]) // groups, math.prod(shape[2 + k:])
+    if math.prod(window.kernel) == 1 and view.flags.c_contiguous:
+        yield slice(0, len(x)), view.reshape(len(x), groups, rows, places)
+        return
+    count = max(1, min(len(x), CHUNK // max(1, groups * rows * places * x.itemsize)))
+    buffer = np.empty((count, *shape[1:]), x.dtype)
+    for start in range(0, len(x), count):
+        part = slice(start, min(start + count, len(x)))
+        filled = buffer[:part.stop - start]
+        filled[...] = view[part]
+        yield part, filled.reshape(-1, groups, rows, places)
+
+
+class Convolve(Node):
+    """A convolution: x of shape (N, C, …), w of shape (O, C / groups, *kernel)."""
+
+    __slots__ = ()
+    saves = ("input", "weight")
+
+    @staticmethod
+    def values(x: Any, w: Any, sweep: Sweep) -> Any:
+        wide_x, wide_w = wide(x, w)
+        out = sweep.window.out(x.shape[2:])
+        weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, -1)
+        y = np.empty((len(x), sweep.groups, weights.shape[1], math.prod(out)), wide_x.dtype)
+        for part, cols in chunks(wide_x, sweep):
+            np.matmul(weights, cols, out=y[part])
+        return y.reshape(len(x), w.shape[0], *out).astype(x.dtype, copy=False)
+
+    @staticmethod
+    def forward(a: Tensor, w: Tensor, sweep: Sweep) -> Tensor:
+        return record2(Convolve, Convolve.values(a.array, w.array, sweep), a, w, (a, w), (sweep,))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
+        return xp.apply(ConvolveInput, g, w, sweep, a.shape), xp.apply(ConvolveWeight, g, a, sweep, w.shape)
+
+
+class ConvolveInput(Node):
+    """What a gradient of a convolution's result gives its input, of the shape `size`."""
+
+    __slots__ = ()
+    saves = ("grad_output", "weight")
+
+    @staticmethod
+    def values(g: Any, w: Any, sweep: Sweep, size: Shape) -> Any:
+        wide_g, wide_w = wide(g, w)
+        window, groups = sweep
+        if all(s == 1 for s in window.stride) and w.shape[0] // groups <= 2 * w.shape[1]:
+            turned = unstrided(window)
+            if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
+                return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
+        weights = np.ascontiguousarray(wide_w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2))
+        grads = wide_g.reshape(len(g), groups, weights.shape[2], -1)
+        out = np.zeros(size, wide_g.dtype)
+        count = max(1, min(len(g), CHUNK // max(1, weights[:, :, 0].size * grads.shape[3] * grads.itemsize)))
+        for start in range(0, len(g), count):
+            part = slice(start, start + count)
+            cols = np.matmul(weights, grads[part])
+            add_back(cols.reshape(len(cols), size[1], *window.kernel, *g.shape[2:]), window, out[part])
+        return out.astype(g.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, w: Tensor, sweep: Sweep, size: Shape) -> Tensor:
+        return record2(ConvolveInput, ConvolveInput.values(g.array, w.array, sweep, size), g, w, (g, w), (sweep,))
+
+    def backward(self, xp: Any, h: Any, g: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
+        return xp.apply(Convolve, h, w, sweep), xp.apply(ConvolveWeight, g, h, sweep, w.shape)
+
+
+def unstrided(window: Window) -> Window:
+    """The window by which the way back of a convolution with stride 1 is itself a convolution, by turned weights."""
+    padding = tuple([d * (k - 1) - p for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True)])
+    return window._replace(padding=padding)
+
+
+def flipped(w: Any, groups: int) -> Any:
+    """Weights turned round, with their channels in and out exchanged."""
+    parts = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
+    turned = np.flip(parts, tuple(range(3, parts.ndim)))
+    return turned.reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
+
+
+class ConvolveWeight(Node):
+    """What a gradient of a convolution's result gives its weights, of the shape `size`."""
+
+    __slots__ = ()
+    saves = ("grad_output", "input")
+
+    @staticmethod
+    def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
+        wide_g, wide_x = wide(g, x)
+        grads = wide_g.reshape(len(g), sweep.groups, size[0] // sweep.groups, -1)
+        out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype)
+        for part, cols in chunks(wide_x, sweep):
+            out += np.matmul(grads[part], cols.swapaxes(2, 3)).sum(0)
+        return out.reshape(size).astype(g.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, sweep: Sweep, size: Shape) -> Tensor:
+        return record2(ConvolveWeight, ConvolveWeight.values(g.array, a.array, sweep, size), g, a, (g, a), (sweep,))
+
+    def backward(self, xp: Any, h: Any, g: Any, a: Any, sweep: Sweep) -> tuple[Any, Any]:
+        return xp.apply(Convolve, a, h, sweep), xp.apply(ConvolveInput, g, h, sweep, a.shape)
+
+
+class Convolution(Node):
+    """A convolution or a transposed one, plus a bias for each channel: what the functions below record."""
+
+    __slots__ = ()
+    saves = ("input", "weight")
+    constants = ("", "transposed")
+
+    @staticmethod
+    def forward(a: Tensor, w: Tensor, bias: Tensor | None, sweep: Sweep, size: Shape | None) -> Tensor:
+        x, weights = a.array, w.array
+        y = Convolve.values(x, weights, sweep) if size is None else ConvolveInput.values(x, weights, sweep, size)
+        if bias is not None:
+            y += bias.array.reshape(-1, *(1,) * (y.ndim - 2))
+        inputs = (a, w, NUMBER if bias is None else bias)
+        return record_n(Convolution, y, inputs, (a, w), (sweep, size is not None))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep, transposed: bool) -> tuple[Any, ...]:
+        for_a, for_w, for_bias = [edge is not None for edge in self.next]
+        of_bias = xp.sum(g, (0, *range(2, g.ndim)), False) if for_bias else None
+        if transposed:
+            return (xp.apply(Convolve, g, w, sweep) if for_a else None,
+                    xp.apply(ConvolveWeight, a, g, sweep, w.shape) if for_w else None, of_bias)
+        return (xp.apply(ConvolveInput, g, w, sweep, a.shape) if for_a else None,
+                xp.apply(ConvolveWeight, g, a, sweep, w.shape) if for_w else None, of_bias)
+
+
+def sizes_of(value: Any, k: int, name: str, dims: str = "convolution") -> Shape:
+    """A number for all of `k` dimensions, or one for each."""
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(sizes) not in (1, k):
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {k} values to match the "
+                           f"{dims} dimensions, but got {name}={list(sizes)}")
+    return tuple([int(n) for n in sizes]) * (k if len(sizes) == 1 else 1)
+
+
+def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Sweep, transposed: bool) -> None:
+    """PyTorch's errors for what does not fit together."""
+    x, w, groups = input.array, weight.array, sweep.groups
+    window = sweep.window
+    if min(window.padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(window.stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(window.dilation) <= 0:
+        raise RuntimeError("non-positive dilation is not supported")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if w.shape[0] < groups or w.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be "
+                           + (f"at least {groups} at dimension 0, but got weight of size {list(w.shape)} instead"
+                              if w.shape[0] < groups else
+                              f"divisible by {groups} at dimension 0, but got weight of size [{list(w.shape)}] "
+                              "instead"))
+    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+    channels = w.shape[0] if transposed else w.shape[1] * groups
+    if x.shape[1] != channels:
+        raise RuntimeError(f"Given {given}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
+                           f"{channels} channels, but got {x.shape[1]} channels instead")
+    out = w.shape[1] * groups if transposed else w.shape[0]
+    if bias is not None and bias.array.shape != (out,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w.shape)}, expected "
+                           f"bias to be 1-dimensional with {out} elements, but got bias of size "
+                           f"{list(bias.array.shape)} instead")
+    if x.dtype != w.dtype:
+        raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and weight type "
+                           f"(torch.{weight.dtype.type_name}Tensor) should be the same or input should be a MKLDNN "
+                           "tensor and weight is a dense tensor")
+    if bias is not None and bias.array.dtype != x.dtype:
+        raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and bias type "
+                           f"(torch.{bias.dtype.type_name}Tensor) should be the same")
+    if not transposed and min(window.out(x.shape[2:])) <= 0:
+        inside = [n + 2 * p for n, p in zip(x.shape[2:], window.padding, strict=True)]
+        kernel = [d * (k - 1) + 1 for k, d in zip(window.kernel, window.dilation, strict=True)]
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, inside))}). Kernel size: "
+                           f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size")
+
+
+def batched(name: str, input: Tensor, weight: Tensor, k: int) -> tuple[Tensor, bool]:
+    """An input with a batch dimension, and whether it had one."""
+    ndim = input.array.ndim
+    if ndim not in (k + 1, k + 2):
+        raise RuntimeError(f"Expected {k + 1}D (unbatched) or {k + 2}D (batched) input to {name}, but got input of "
+                           f"size: {list(input.array.shape)}")
+    if weight.array.ndim > k + 2:
+        raise RuntimeError(f"Expected {weight.array.ndim}-dimensional input for {weight.array.ndim}-dimensional weight "
+                           f"{list(weight.array.shape)}, but got {k + 2}-dimensional input of size "
+                           f"{list(input.array.shape)} instead")
+    return (input, True) if ndim == k + 2 else (Unsqueeze.forward(input, 0), False)
+
+
+def convolution(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes,
+                padding: str | Sizes, dilation: Sizes, groups: int) -> Tensor:
+    """A convolution over as many dimensions as the name says."""
+    k = int(name[4])
+    source, has_batch = batched(name, input, weight, k)
+    ndim = weight.array.ndim - 2
+    step, gaps = sizes_of(stride, ndim, "stride"), sizes_of(dilation, ndim, "dilation")
+    kernel = weight.array.shape[2:]
+    if isinstance(padding, str):
+        source, around = padding_named(padding, source, kernel, step, gaps)
+    else:
+        around = sizes_of(padding, ndim, "padding")
+    sweep = Sweep(Window(kernel, step, around, gaps), groups)
+    check_shapes(source, weight, bias, sweep, False)
+    made = Convolution.forward(source, weight, bias, sweep, None)
+    return made if has_batch else SqueezeDim.forward(made, 0)
+
+
+def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps: Shape) -> tuple[Tensor, Shape]:
+    """What 'valid' and 'same' mean: no padding, or as much as keeps the size (one side may need one zero more)."""
+    if padding == "valid":
+        return source, (0,) * len(kernel)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in step):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for k, d in zip(kernel, gaps, strict=True)]
+    if any(n % 2 for n in total):
+        warn_once("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of "
+                  "the input be created", 5)
+        sides = [side for n in reversed(total) for side in (0, n % 2)]
+        source = ConstantPadNd.forward(source, tuple(sides), 0)
+    return source, tuple([n // 2 for n in total])
+
+
+def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes,
+               output_padding: Sizes, groups: int, dilation: Sizes) -> Tensor:
+    """The way back of a convolution over as many dimensions as the name says, as an op of its own."""
+    k = int(name[14])
+    source, has_batch = batched(name, input, weight, k)
+    step, gaps = sizes_of(stride, k, "stride"), sizes_of(dilation, k, "dilation")
+    around, more = sizes_of(padding, k, "padding"), sizes_of(output_padding, k, "output_padding")
+    kernel = weight.array.shape[2:]
+    sweep = Sweep(Window(kernel, step, around, gaps), groups)
+    check_shapes(source, weight, bias, sweep, True)
+    size = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
+                  zip(source.array.shape[2:], step, around, gaps, kernel, more, strict=True)])
+    for o, s, d in zip(more, step, gaps, strict=True):
+        if o >= max(s, d):
+            names = ("depth", "height", "width")[-max(k, 2):]
+            full = [((1,) * (2 - k) + v) for v in ((0,) * (k == 1) + more, step, gaps)]
+            full[0] = ((0,) * (2 - k) + more)
+            kinds = ("output_padding", "stride", "dilation")
+            said = [f"{what}_{axis}: {n}" for what, v in zip(kinds, full, strict=True)
+                    for axis, n in zip(names, v, strict=True)]
+            raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
+                               + " ".join(said))
+    shape = (len(source.array), weight.array.shape[1] * groups, *size)
+    made = Convolution.forward(source, weight, bias, sweep, shape)
+    return made if has_batch else SqueezeDim.forward(made, 0)
+
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+           dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k); `padding` may be 'same' or 'valid'.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or the window is larger than the input.
+    """
+    return convolution("conv1d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+           dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The convolution of (N, C, H, W) or (C, H, W) by weights (O, C / groups, kH, kW); the rest as `conv1d`."""
+    return convolution("conv2d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+           dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The convolution of (N, C, D, H, W) by weights (O, C / groups, kD, kH, kW); the rest as `conv1d`."""
+    return convolution("conv3d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """The transposed convolution of (N, C, L) by weights (C, O / groups, k); errors as `conv1d`."""
+    return transposed("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """The transposed convolution of (N, C, H, W) by weights (C, O / groups, kH, kW); errors as `conv1d`."""
+    return transposed("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """The transposed convolution of (N, C, D, H, W) by weights (C, O / groups, kD, kH, kW); errors as `conv1d`."""
+    return transposed("conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation)
