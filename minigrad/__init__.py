@@ -61,6 +61,7 @@ from minigrad.ops.cumulative import *
 from minigrad.ops.diagonal import *
 from minigrad.ops.distance import *
 from minigrad.ops.dtypes import *
+from minigrad.ops.einsum import *
 from minigrad.ops.extrema import *
 from minigrad.ops.factor import *
 from minigrad.ops.fill import *

@@ -10,7 +10,10 @@ import operator
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
-__all__ = ["aminmax", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"]
+__all__ = ["aminmax", "cummax", "cummin", "kthvalue", "linalg_cholesky_ex", "linalg_eigh", "linalg_inv_ex",
+           "linalg_lstsq", "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet",
+           "linalg_solve_ex", "linalg_svd", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort",
+           "svd", "topk", "triangular_solve"]
 
 
 class _Parts(tuple[Any, ...]):
@@ -96,3 +99,108 @@ class aminmax(_Parts):
     __match_args__ = "min", "max"
     min: Any
     max: Any
+
+
+class linalg_cholesky_ex(_Parts):
+    __slots__ = ()
+    __match_args__ = "L", "info"
+    L: Any
+    info: Any
+
+
+class linalg_eigh(_Parts):
+    __slots__ = ()
+    __match_args__ = "eigenvalues", "eigenvectors"
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class linalg_inv_ex(_Parts):
+    __slots__ = ()
+    __match_args__ = "inverse", "info"
+    inverse: Any
+    info: Any
+
+
+class linalg_lstsq(_Parts):
+    __slots__ = ()
+    __match_args__ = "solution", "residuals", "rank", "singular_values"
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+class linalg_lu(_Parts):
+    __slots__ = ()
+    __match_args__ = "P", "L", "U"
+    P: Any
+    L: Any
+    U: Any
+
+
+class linalg_lu_factor(_Parts):
+    __slots__ = ()
+    __match_args__ = "LU", "pivots"
+    LU: Any
+    pivots: Any
+
+
+class linalg_lu_factor_ex(_Parts):
+    __slots__ = ()
+    __match_args__ = "LU", "pivots", "info"
+    LU: Any
+    pivots: Any
+    info: Any
+
+
+class linalg_qr(_Parts):
+    __slots__ = ()
+    __match_args__ = "Q", "R"
+    Q: Any
+    R: Any
+
+
+class linalg_slogdet(_Parts):
+    __slots__ = ()
+    __match_args__ = "sign", "logabsdet"
+    sign: Any
+    logabsdet: Any
+
+
+class linalg_solve_ex(_Parts):
+    __slots__ = ()
+    __match_args__ = "result", "info"
+    result: Any
+    info: Any
+
+
+class linalg_svd(_Parts):
+    __slots__ = ()
+    __match_args__ = "U", "S", "Vh"
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class qr(linalg_qr):
+    __slots__ = ()
+
+
+class slogdet(linalg_slogdet):
+    __slots__ = ()
+
+
+class svd(_Parts):
+    __slots__ = ()
+    __match_args__ = "U", "S", "V"
+    U: Any
+    S: Any
+    V: Any
+
+
+class triangular_solve(_Parts):
+    __slots__ = ()
+    __match_args__ = "solution", "cloned_coefficient"
+    solution: Any
+    cloned_coefficient: Any

@@ -19,6 +19,7 @@ from minigrad.ops import (
     diagonal,
     distance,
     dtypes,
+    einsum,
     extrema,
     factor,
     fill,
@@ -89,10 +90,10 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
-    broadcast, chain, compare, conv, copy, count, create, cumulative, diagonal, distance, dtypes, extrema, factor,
-    fill, functions, gather, generator, grid, index, inplace, join, linalg, mask, memory, moments, pick, pool,
-    products, properties, random, rectify, reduce, repeat, scatter_reduce, shape, slices, smooth, softmax, solve,
-    sort, special, special_pairs, spectral, split, turn, unary,
+    broadcast, chain, compare, conv, copy, count, create, cumulative, diagonal, distance, dtypes, einsum, extrema,
+    factor, fill, functions, gather, generator, grid, index, inplace, join, linalg, mask, memory, moments, pick, pool,
+    products, properties, random, rectify, reduce, repeat, scatter_reduce, shape, slices, smooth, softmax, solve, sort,
+    special, special_pairs, spectral, split, turn, unary,
 )
 
 

@@ -16,6 +16,7 @@ from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
 METHODS = (*__all__,)
+IN_PLACE = ("addmm",)
 
 
 BOOL = np.dtype(bool)
@@ -104,15 +105,22 @@ class Addmm(Node):
         x = bias.array
         fit = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
         if scales:
-            beta, alpha = scales
-            y, x = y * alpha, x * beta
-        y += x
+            y = plus(x, y, *scales)
+        else:
+            y += x
         return record_n(Addmm, y, (bias, a, b), wanted(a, b), scales, fit)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         scaled = g if alpha == 1 else g * alpha
-        return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.swapaxes(b, 0, 1)),
-                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), scaled))
+        return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.swapaxes(b, -1, -2)),
+                None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), scaled))
+
+
+def plus(x: Any, y: Any, beta: float, alpha: float) -> Any:
+    """`beta * x + alpha * y` in the dtype of `y`, into which the scales are cast; where beta is 0, `x` has no say."""
+    beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))
+    y = y if alpha == 1 else y * alpha
+    return y if beta == 0 else y + (x if beta == 1 else x * beta)
 
 
 C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
@@ -184,20 +192,28 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return Mv.forward(input, vec)
 
 
+def check_vectors(a: Tensor, b: Tensor) -> None:
+    """PyTorch's errors for what has no scalar product."""
+    if a.array.ndim != 1 or b.array.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+    if a.array.shape != b.array.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.array.shape[0]}] and src "
+                           f"[{b.array.shape[0]}] to have the same number of elements, but got "
+                           f"{a.array.shape[0]} and {b.array.shape[0]} elements respectively")
+    same_dtype(a, b, "dot")
+
+
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of one length."""
-    if input.array.ndim != 1 or tensor.array.ndim != 1:
-        raise RuntimeError(f"1D tensors expected, but got {input.array.ndim}D and {tensor.array.ndim}D tensors")
-    if input.array.shape != tensor.array.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.array.shape[0]}] and src "
-                           f"[{tensor.array.shape[0]}] to have the same number of elements, but got "
-                           f"{input.array.shape[0]} and {tensor.array.shape[0]} elements respectively")
-    same_dtype(input, tensor, "dot")
+    check_vectors(input, tensor)
     return Dot.forward(input, tensor)
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`."""
+    for name, v in (("mat1", mat1), ("mat2", mat2)):
+        if v.array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {v.array.ndim}-D tensor")
     check_inner(mat1, mat2)
     same_dtype(input, mat2, "addmm")
     same_dtype(mat1, mat2, "addmm of two")

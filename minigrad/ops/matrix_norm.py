@@ -1,0 +1,104 @@
+"""Norms of vectors and of matrices, and condition numbers, made of other ops: mirrors `linalg_norm` and its like in
+PyTorch's LinearAlgebra.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad._dtype import promote_types
+from minigrad._tensor import Tensor
+from minigrad.ops._matrices import check_float, check_matrices, check_precise
+from minigrad.ops.copy import cast
+from minigrad.ops.distance import vector_norm
+from minigrad.ops.extrema import amax, amin
+from minigrad.ops.reduce import Dims, SumDim
+from minigrad.ops.shape import Permute, Unsqueeze, dim_of
+from minigrad.ops.spectral import svdvals
+
+__all__: list[str] = []
+
+Order = float | str | None
+
+
+def norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
+         dtype: dtype_type | None = None) -> Tensor:
+    """A norm of vectors or of matrices (`torch.linalg.norm`).
+
+    `dim` of one dimension: of vectors; of two: of matrices; None: of the whole, as a vector if `ord` is None.
+    """
+    dims = None if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if isinstance(ord, str):
+        if dims is None:
+            check_order(input)
+        return matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None:
+        check_order(input)
+    if ord is not None and (input.array.ndim if dims is None else len(dims)) == 2:
+        return matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
+    return vector_norm(input, 2.0 if ord is None else ord, dims, keepdim, dtype)
+
+
+def check_order(v: Tensor) -> None:
+    """PyTorch's error for an order without dimensions where it is not clear which it is of."""
+    if v.array.ndim not in (1, 2):
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+                           f"{v.array.ndim}D.")
+
+
+def matrix_norm(input: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
+                dtype: dtype_type | None = None) -> Tensor:
+    """A norm of matrices: "fro", "nuc", or 1, 2, infinity and their negatives."""
+    check_matrices(input, "linalg.matrix_norm")
+    rows, columns = checked_dims(input, dim)
+    if ord not in ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
+        shown = f"{ord:g}" if isinstance(ord, float) else ord
+        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
+    (check_precise if ord in ("nuc", 2, -2) else check_float)(input, "linalg.matrix_norm")
+    if ord == "fro":
+        return vector_norm(input, 2.0, (rows, columns), keepdim, dtype)
+    x = input if dtype is None else in_dtype(input, dtype)
+    if ord in ("nuc", 2, -2):
+        return of_singular_values(x, ord, rows, columns, keepdim)
+    assert isinstance(ord, (int, float))
+    if abs(ord) != 1:
+        rows, columns = columns, rows
+    sums = vector_norm(x, 1.0, (rows,), keepdim, None)
+    return (amax if ord > 0 else amin)(sums, columns - int(rows < columns and not keepdim), keepdim)
+
+
+def checked_dims(v: Tensor, dim: Sequence[int]) -> tuple[int, int]:
+    """The dimensions of rows and columns; PyTorch's errors where they are not two."""
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if len(dims) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
+    rows, columns = [dim_of(d, v.array.ndim) for d in dims]
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
+    return rows, columns
+
+
+def in_dtype(v: Tensor, dtype: dtype_type) -> Tensor:
+    """A tensor in a wider dtype; PyTorch's error for a narrower one."""
+    if promote_types(v.array.dtype, dtype.numpy) != dtype.numpy:
+        raise RuntimeError(f"linalg.matrix_norm: the dtype of the input ({v.dtype.type_name}) should be convertible "
+                           f"without narrowing to the specified dtype ({dtype.type_name})")
+    return cast(v, dtype.numpy)
+
+
+def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) -> Tensor:
+    """The sum of the singular values, the largest or the smallest."""
+    others = [d for d in range(v.array.ndim) if d not in (rows, columns)]
+    order = (*others, rows, columns)
+    values = svdvals(Permute.forward(v, order))
+    if ord == "nuc":
+        made = SumDim.forward(values, (values.array.ndim - 1,), keepdim)
+    else:
+        made = (amax if ord > 0 else amin)(values, -1, keepdim)
+    if not keepdim:
+        return made
+    back = tuple([order.index(d) for d in range(v.array.ndim)])
+    return Permute.forward(Unsqueeze.forward(made, made.array.ndim), back)
