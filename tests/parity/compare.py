@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -75,6 +76,12 @@ def copied(array: np.ndarray) -> np.ndarray:
 
 
 def arrays_of(inputs: list[Input], dtype: str, seed: int) -> list[np.ndarray]:
+    """The values of the leaves; nobody writes into them."""
+    return drawn_arrays(tuple(inputs), dtype, seed)
+
+
+@functools.lru_cache(4)  # the same for both libraries and for all orders
+def drawn_arrays(inputs: tuple[Input, ...], dtype: str, seed: int) -> list[np.ndarray]:
     """The values of the leaves."""
     random = np.random.RandomState(seed)
     out = []
@@ -135,12 +142,17 @@ def numbers(value: Any) -> np.ndarray:
 
 def weighted_sum(lib: ModuleType, tensors: list[Any], seed: int) -> Any:
     """A number that depends on all elements differently."""
-    random = np.random.RandomState(seed)
     total = 0.0
-    for tensor in tensors:
-        weights = random.uniform(0.5, 1.5, tuple(tensor.shape)).astype(str(tensor.dtype).split(".")[-1])
-        total = total + (tensor * lib.from_numpy(np.asarray(weights))).sum()
+    for index, tensor in enumerate(tensors):
+        weights = weights_of(tuple(tensor.shape), str(tensor.dtype).split(".")[-1], seed + index)
+        total = total + (tensor * lib.from_numpy(weights)).sum()
     return total
+
+
+@functools.lru_cache(100)
+def weights_of(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
+    """Numbers in [0.5, 1.5]."""
+    return np.asarray(np.random.RandomState(seed).uniform(0.5, 1.5, shape)).astype(dtype)
 
 
 def derivatives(lib: ModuleType, results: list[Any], leaves: list[Any], order: int) -> list[Any]:
