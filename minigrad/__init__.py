@@ -50,6 +50,9 @@ from minigrad.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from minigrad.ops.aliases import *
+from minigrad.ops.binary import *
+from minigrad.ops.bits import *
 from minigrad.ops.broadcast import *
 from minigrad.ops.chain import *
 from minigrad.ops.compare import *
@@ -58,11 +61,14 @@ from minigrad.ops.copy import *
 from minigrad.ops.count import *
 from minigrad.ops.create import *
 from minigrad.ops.cumulative import *
+from minigrad.ops.data import *
 from minigrad.ops.diagonal import *
 from minigrad.ops.distance import *
+from minigrad.ops.division import *
 from minigrad.ops.dtypes import *
 from minigrad.ops.einsum import *
 from minigrad.ops.extrema import *
+from minigrad.ops.extremes import *
 from minigrad.ops.factor import *
 from minigrad.ops.fill import *
 from minigrad.ops.functions import *
@@ -83,7 +89,9 @@ from minigrad.ops.random import *
 from minigrad.ops.rectify import *
 from minigrad.ops.reduce import *
 from minigrad.ops.repeat import *
+from minigrad.ops.rounding import *
 from minigrad.ops.scatter_reduce import *
+from minigrad.ops.sequences import *
 from minigrad.ops.shape import *
 from minigrad.ops.slices import *
 from minigrad.ops.smooth import *
@@ -94,6 +102,7 @@ from minigrad.ops.special import *
 from minigrad.ops.special_pairs import *
 from minigrad.ops.spectral import *
 from minigrad.ops.split import *
+from minigrad.ops.ternary import *
 from minigrad.ops.turn import *
 from minigrad.ops.unary import *
 

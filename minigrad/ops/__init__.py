@@ -8,6 +8,9 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.ops import (
+    aliases,
+    binary,
+    bits,
     broadcast,
     chain,
     compare,
@@ -16,11 +19,14 @@ from minigrad.ops import (
     count,
     create,
     cumulative,
+    data,
     diagonal,
     distance,
+    division,
     dtypes,
     einsum,
     extrema,
+    extremes,
     factor,
     fill,
     functions,
@@ -44,7 +50,9 @@ from minigrad.ops import (
     rectify,
     reduce,
     repeat,
+    rounding,
     scatter_reduce,
+    sequences,
     shape,
     slices,
     smooth,
@@ -55,6 +63,7 @@ from minigrad.ops import (
     special_pairs,
     spectral,
     split,
+    ternary,
     turn,
     unary,
     words,
@@ -72,16 +81,22 @@ OPERATORS: dict[str, Any] = {
     "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
     "__ipow__": inplace.pow_,
     "__eq__": compare.equals, "__ne__": compare.ne, "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
-    "__ge__": compare.ge, "__and__": compare.bitwise_and, "__or__": compare.bitwise_or,
-    "__xor__": compare.bitwise_xor, "__rand__": compare.bitwise_and, "__ror__": compare.bitwise_or,
-    "__rxor__": compare.bitwise_xor,
-    "__invert__": compare.bitwise_not,
+    "__ge__": compare.ge, "__and__": bits.bitwise_and, "__or__": bits.bitwise_or,
+    "__xor__": bits.bitwise_xor, "__rand__": bits.bitwise_and, "__ror__": bits.bitwise_or,
+    "__rxor__": bits.bitwise_xor, "__invert__": bits.inverted, "__lshift__": bits.bitwise_left_shift,
+    "__rlshift__": bits.rlshift, "__rshift__": bits.bitwise_right_shift, "__rrshift__": bits.rrshift,
+    "__floordiv__": division.floor_divide, "__rfloordiv__": division.rfloordiv, "__mod__": division.remainder,
+    "__rmod__": division.rremainder, "__pos__": aliases.positive, "__rdiv__": functions.rdiv,
     "__getitem__": index.getitem, "__setitem__": index.setitem, "__contains__": properties.contains,
-    "__new__": create.construct, "__array__": memory.as_array, "__array_wrap__": memory.wrapped,
+    "__new__": data.construct, "__array__": memory.as_array, "__array_wrap__": memory.wrapped,
     "__deepcopy__": rebuild.deepcopy, "__reduce_ex__": rebuild.reduce_ex, "__setstate__": rebuild.setstate,
     "__dir__": properties.listed, "type": properties.type_of,
     "_make_subclass": staticmethod(properties.make_subclass),
 }
+
+AUGMENTED = {"__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
+             "__ilshift__": "bitwise_left_shift_", "__irshift__": "bitwise_right_shift_",
+             "__ifloordiv__": "floor_divide_", "__imod__": "remainder_"}
 
 # Methods whose function has another name, mostly since that one is Python's own.
 RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": copy.int_,
@@ -90,10 +105,11 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
-    broadcast, chain, compare, conv, copy, count, create, cumulative, diagonal, distance, dtypes, einsum, extrema,
-    factor, fill, functions, gather, generator, grid, index, inplace, join, linalg, mask, memory, moments, pick, pool,
-    products, properties, random, rectify, reduce, repeat, scatter_reduce, shape, slices, smooth, softmax, solve, sort,
-    special, special_pairs, spectral, split, turn, unary,
+    aliases, binary, bits, broadcast, chain, compare, conv, copy, count, create, cumulative, data, diagonal, distance,
+    division, dtypes, einsum, extrema, extremes, factor, fill, functions, gather, generator, grid, index, inplace, join,
+    linalg, mask, memory, moments, pick, pool, products, properties, random, rectify, reduce, repeat, rounding,
+    scatter_reduce, sequences, shape, slices, smooth, softmax, solve, sort, special, special_pairs, spectral, split,
+    ternary, turn, unary,
 )
 
 
@@ -114,7 +130,8 @@ PROPERTIES: dict[str, property] = {name: vars(module)["PROPERTIES"][name] for mo
 
 def bind() -> None:
     """Give Tensor its methods and operators."""
-    for name, each in {**OPERATORS, **METHODS, **IN_PLACE, **PROPERTIES}.items():
+    augmented = {name: IN_PLACE[method] for name, method in AUGMENTED.items()}
+    for name, each in {**OPERATORS, **augmented, **METHODS, **IN_PLACE, **PROPERTIES}.items():
         setattr(Tensor, name, each)
 
 

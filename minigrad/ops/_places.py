@@ -25,9 +25,9 @@ def numbered(shape: Shape) -> Any:
 def along(index: Any, dim: int, shape: Shape) -> Any:
     """Per element of `index`: the place of the element of a tensor of `shape` that has the same position, but for
     `dim`, where the index says it."""
-    if not shape:
-        return index.astype(np.int64)
-    places = index * math.prod(shape[dim + 1:]) if index.ndim else index
+    if not shape or not index.size:
+        return np.zeros(index.shape, np.int64)
+    places = index * math.prod(shape[dim + 1:])
     for d, n in enumerate(index.shape):
         if d != dim:
             steps = np.arange(0, n * (step := math.prod(shape[d + 1:])), step) if n else np.zeros(0, np.int64)

@@ -146,7 +146,7 @@ def cornered(xp: Any, part: Any, shape: Shape) -> Any:
 def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
     """The dimension as a non-negative number; PyTorch's errors for an index of another dtype or other dimensions."""
     axis = dim_of(dim, input.array.ndim)
-    if index.array.dtype.name not in ("int32", "int64"):
+    if index.array.size and index.array.dtype.name not in ("int32", "int64"):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     return axis
 

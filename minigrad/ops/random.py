@@ -21,7 +21,7 @@ from minigrad.autograd.record import record1, record2
 from minigrad.backends import random as draws
 from minigrad.backends.stream import Stream
 from minigrad.ops._meet import broadcast_shape
-from minigrad.ops.create import made, numpy_dtype
+from minigrad.ops.data import made, numpy_dtype
 from minigrad.ops.fill import in_memory_order
 from minigrad.ops.generator import Generator, stream_of
 

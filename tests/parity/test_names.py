@@ -13,11 +13,12 @@ import pytest
 import minigrad
 from minigrad import ops
 from minigrad.autograd.graph import Node
+from tests.parity.tables import merged
 
 pytestmark = pytest.mark.torch
 
 # x, y: matrices that require grad; v: a vector; s: a number; b: a batch of matrices; d: data; z: a fresh result, for
-# ops in place; i: indices; F: torch.nn.functional
+# ops in place; i: indices; j: a matrix of them; F: torch.nn.functional
 NAMES = {
     # pointwise
     "AddBackward0": "x + y, x + 1, 1 + x, torch.add(x, y), torch.add(x, 1), torch.add(x, y, alpha=2), x.add(y), "
@@ -121,6 +122,10 @@ NAMES = {
                 "x.cpu(), x.contiguous(), x.float(), x.to('cpu'), d * 2, torch.zeros_like(x), x.sign() > 0",
 }
 
+# Subjects bring their expressions in files of their own, names_<subject>.py.
+for _name, _row in merged("names", "NAMES").items():
+    NAMES[_name] = f"{NAMES[_name]}, {_row}" if _name in NAMES else _row
+
 
 def put(tensor, index, value):
     """`tensor[index] = value`."""
@@ -144,7 +149,7 @@ def inputs(lib):
     x = tensor(2, 3)
     return {"torch": lib, "F": lib.nn.functional, "put": put, "after": after, "x": x, "y": tensor(2, 3),
             "v": tensor(3), "s": tensor(), "b": tensor(2, 3, 3), "w": tensor(3, 3), "d": tensor(2, 3).detach() - 1,
-            "z": x.clone(), "i": lib.tensor([0, 1])}
+            "z": x.clone(), "i": lib.tensor([0, 1]), "j": lib.tensor([[0, 1, 0], [1, 0, 0]])}
 
 
 def cases():
@@ -178,8 +183,8 @@ def test_name(torch, expression, name):
 
 def test_every_op_is_in_the_table():
     text = " ".join(NAMES.values())
-    without_a_node = {*ops.compare.METHODS, *ops.create.METHODS, *ops.memory.METHODS, *ops.properties.METHODS,
-                      "multinomial"}
+    without_a_node = {*ops.compare.METHODS, *ops.create.METHODS, *ops.data.METHODS, *ops.memory.METHODS,
+                      *ops.properties.METHODS, "multinomial"}
     methods = {*ops.METHODS, *ops.IN_PLACE} - without_a_node
     assert {name for name in methods if not re.search(rf"\b{name}\(", text)} == set()
 

@@ -1,0 +1,106 @@
+"""Creation: numbers in a row, `arange`, `linspace`, `logspace`, and the unit matrix `eye`. All of them are leaves."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from minigrad._device import on_cpu
+from minigrad._dtype import default_float, from_numpy_dtype
+from minigrad._tensor import Tensor
+from minigrad.ops.data import Dtype, made, numpy_dtype
+
+__all__ = ["arange", "eye", "linspace", "logspace"]
+
+INT64 = np.dtype("int64")
+
+
+def number_of(value: Any) -> Any:
+    """A number, or what a tensor of one holds."""
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+def no_bools(kind: Any, what: str) -> None:
+    """PyTorch's error for a dtype in which nothing can be counted."""
+    if kind.kind == "b":
+        raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{from_numpy_dtype(kind).type_name}'")
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
+           requires_grad: bool = False) -> Tensor:
+    """Numbers from `start` (0 where only one is given) up to, not including, `end`; int64 if all of them are whole.
+
+    Raises:
+        RuntimeError: if the bounds do not agree with the sign of the step, or are not finite.
+    """
+    on_cpu(device)
+    low, high, by = [number_of(v) for v in ((0, start, step) if end is None else (start, end, step))]
+    whole = not any(isinstance(v, float) for v in (low, high, by))
+    kind = numpy_dtype(dtype, INT64 if whole else default_float(), "arange")
+    no_bools(kind, "arange")
+    if by == 0 or (kind.kind != "f" and int(by) == 0):
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"unsupported range: {low:g} -> {high:g}")
+    if (high - low) * by < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if kind.name == "int64":
+        low, high, by = int(low), int(high), int(by)
+    count = -(-(high - low) // by) if whole or kind.name == "int64" else math.ceil((high - low) / by)
+    if kind.kind != "f":
+        low, by = int(low), int(by)
+    counted: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64)
+    return made((low + by * counted).astype(kind), requires_grad, "arange")
+
+
+def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> Any:
+    """`steps` numbers from `start` to `end`, counted from both ends to the middle, as arrays of floats."""
+    for name, value in (("start", start), ("end", end)):
+        if isinstance(value, Tensor) and value.array.ndim:
+            raise RuntimeError(f"{what} only supports 0-dimensional start and end tensors, but got {name} with "
+                               f"{value.array.ndim} dimension(s).")
+    steps = operator.index(steps)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    no_bools(kind, what)
+    counting = kind if kind.kind == "f" else np.dtype("float64")
+    low, high = [counting.type(kind.type(int(v) if kind.kind != "f" else v)) for v in map(number_of, (start, end))]
+    if steps == 1:
+        return np.full(1, low)
+    by = (high - low) / counting.type(max(steps - 1, 1))
+    counted = np.arange(steps).astype(counting)
+    return np.where(counted < steps // 2, low + by * counted, high - by * (steps - 1 - counted).astype(counting))
+
+
+def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included; integers lose their fraction.
+
+    Raises:
+        RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
+    """
+    on_cpu(device)
+    kind = numpy_dtype(dtype, what="linspace")
+    return made(steps_of(start, end, steps, kind, "linspace").astype(kind), requires_grad, "linspace")
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:
+    """`base` to the powers that `linspace(start, end, steps)` gives."""
+    on_cpu(device)
+    kind = numpy_dtype(dtype, what="logspace")
+    powers = steps_of(start, end, steps, kind, "logspace")
+    return made(np.power(float(base), powers.astype(np.float64)).astype(kind), requires_grad, "logspace")
+
+
+def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
+        requires_grad: bool = False) -> Tensor:
+    """Ones on the diagonal of an (n, m) matrix, zeros elsewhere."""
+    on_cpu(device)
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye")), requires_grad, "eye")
