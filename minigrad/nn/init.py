@@ -53,13 +53,15 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with numbers drawn uniformly from [a, b)."""
     with no_grad():
-        return tensor.uniform_(a, b, generator=generator)
+        tensor.uniform_(a, b, generator=generator)
+    return tensor
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the normal distribution."""
     with no_grad():
-        return tensor.normal_(mean, std, generator=generator)
+        tensor.normal_(mean, std, generator=generator)
+    return tensor
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
@@ -74,7 +76,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     share = (math.erf((b - mean) / std / math.sqrt(2.0)) - math.erf((a - mean) / std / math.sqrt(2.0))) / 2.0
     with no_grad():
         draw = normals_within if share > 0.3 else uniforms_thinned
-        return tensor.copy_(draw(tensor, mean, std, a, b, generator))
+        tensor.copy_(draw(tensor, mean, std, a, b, generator))
+    return tensor
 
 
 def normals_within(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
@@ -105,7 +108,8 @@ def uniforms_thinned(tensor: Tensor, mean: float, std: float, a: float, b: float
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     with no_grad():
-        return tensor.fill_(val)
+        tensor.fill_(val)
+    return tensor
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -116,7 +120,8 @@ def ones_(tensor: Tensor) -> Tensor:
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros."""
     with no_grad():
-        return tensor.zero_()
+        tensor.zero_()
+    return tensor
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -128,7 +133,8 @@ def eye_(tensor: Tensor) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
-        return tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype)))
+        tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype)))
+    return tensor
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -148,7 +154,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         for channel in range(min(channels // groups, rest[0])):
             weight[(group * (channels // groups) + channel, channel, *centre)] = 1
     with no_grad():
-        return tensor.copy_(plain(weight))
+        tensor.copy_(plain(weight))
+    return tensor
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -239,7 +246,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
     q = q * np.sign(np.diag(r))
     with no_grad():
-        return tensor.copy_(plain((q.T if rows < columns else q).reshape(tensor.shape))).mul_(gain)
+        tensor.copy_(plain((q.T if rows < columns else q).reshape(tensor.shape))).mul_(gain)
+    return tensor
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:

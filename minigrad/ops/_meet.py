@@ -11,9 +11,10 @@ import numpy as np
 
 from minigrad._dtype import default_float, result_dtype
 
-__all__ = ["broadcast_shape", "fit_of", "meet", "weak"]
+__all__ = ["broadcast_shape", "fit_of", "meet", "meet_all", "weak"]
 
-INT64 = np.dtype("int64")
+FLOAT16, FLOAT32, INT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("int64")
+NUMBERS = (float, int)
 Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
 
 
@@ -38,26 +39,52 @@ def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
             fit_of(shape, dtype, x, y))
 
 
+def meet_all(*arrays: Any) -> tuple[list[Any], Fit]:
+    """Any number of arrays in the dtype in which they meet, and their `fit`."""
+    like = arrays[0]
+    for each in arrays[1:]:
+        like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
+    dtype = like.dtype
+    return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], fit_of(like.shape, dtype, *arrays)
+
+
 def fit_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
     """Per array its (shape, dtype); None where it has the result's shape already and nothing was promoted."""
     promoted = any(v.dtype is not dtype for v in arrays)
     return tuple([None if v.shape == shape and not promoted else (v.shape, v.dtype) for v in arrays])
 
 
-def weak(x: Any, number: Any) -> tuple[Any, Any]:
+def weak(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:
     """An array and a Python number as they meet: a number only decides if its kind (bool < int < float) is higher.
 
-    The number comes back as NotImplemented if it is none.
+    The number comes back as NotImplemented if it is none. A `factor` is not rounded to float16 (see `Wide`).
     """
-    if isinstance(number, np.generic):
-        number = number.item()
     kind = x.dtype.kind
+    if kind == "f" and type(number) in NUMBERS:
+        return x, Wide(number) if factor and x.dtype is FLOAT16 and float(FLOAT16.type(number)) != number else number
+    if isinstance(number, np.generic):
+        return weak(x, number.item(), factor)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return x, number if isinstance(number, bool) else NotImplemented
     if kind == "f":
         return x, number
     if isinstance(number, float):
-        return x.astype(default_float()), number
+        return weak(x.astype(default_float()), number, factor)
     if kind == "b":
         return x.astype(INT64), number
     return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
+
+
+class Wide(float):
+    """A number that float16 does not hold. PyTorch multiplies float16 by it, and divides, in float32, and rounds once;
+    NumPy would round the number first."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any:
+        """What NumPy calls where such a number meets an array."""
+        whole = [float(v) if type(v) is Wide else v for v in inputs]
+        dtypes = {v.dtype for v in whole if isinstance(v, (np.ndarray, np.generic))}
+        if dtypes != {FLOAT16}:
+            return getattr(ufunc, method)(*whole)
+        return getattr(ufunc, method)(*[FLOAT32.type(v) if type(v) is float else v for v in whole]).astype(FLOAT16)

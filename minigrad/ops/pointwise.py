@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad._dtype import default_float
 from minigrad._tensor import Tensor, plain
+from minigrad._warnings import warn_once
 from minigrad.autograd.formula import of_numbers
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2, record_n
@@ -26,6 +27,10 @@ Grads = tuple[Any, Any]
 
 NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
                  "mask, use the `~` or `logical_not()` operator instead.")
+
+
+UINT8 = ("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+         "PyTorch. Use a boolean condition instead.")
 
 
 class Add(Node):
@@ -126,6 +131,23 @@ class Rsub(Node, number=1):
         return -g
 
 
+class RsubTensor(Node, name="Rsub"):
+    """`b - alpha * a`."""
+
+    __slots__ = ()
+    constants = ("alpha",)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+        x, y, fit = meet(a.array, b.array)
+        if x.dtype.kind == "b":
+            raise RuntimeError(NO_BOOL_MINUS)
+        return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,), fit)
+
+    def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
+        return g * -alpha, g
+
+
 class Mul(Node):
     __slots__ = ()
     saves = ("self", "other")
@@ -134,7 +156,7 @@ class Mul(Node):
     def forward(a: Tensor, b: Operand) -> Any:
         x = a.array
         if not isinstance(b, Tensor):
-            x, b = weak(x, b)
+            x, b = weak(x, b, True)
             return b if b is NotImplemented else record2(MulNumber, x * b, a, NUMBER, (None, b))
         saved = a if b._requires_grad else None, b if a._requires_grad else None
         form = a._form
@@ -172,7 +194,7 @@ class Div(Node):
         if x.dtype.kind != "f":
             x = x.astype(default_float()) if not isinstance(b, Tensor) or b.array.dtype.kind != "f" else x
         if not isinstance(b, Tensor):
-            x, b = weak(x, b)
+            x, b = weak(x, b, True)
             return b if b is NotImplemented else record2(DivNumber, x / b, a, NUMBER, (None, b))
         y = b.array
         saved = a if b._requires_grad else None, b
@@ -332,6 +354,9 @@ class Where(Node):
 
     @staticmethod
     def forward(condition: Tensor, a: Operand, b: Operand) -> Tensor:
+        if condition.array.dtype == np.uint8:
+            warn_once(UINT8)
+            condition = plain(condition.array != 0)
         if condition.array.dtype.kind != "b":
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{condition.dtype.type_name}")
