@@ -36,6 +36,7 @@ from minigrad._dtype import (
     uint8,
 )
 from minigrad._tensor import Tensor
+from minigrad._tensor_str import set_printoptions
 from minigrad._warnings import is_warn_always_enabled, set_warn_always
 from minigrad.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
@@ -79,6 +80,7 @@ from minigrad.ops.index import *
 from minigrad.ops.join import *
 from minigrad.ops.linalg import *
 from minigrad.ops.mask import *
+from minigrad.ops.matrix_norm import *
 from minigrad.ops.memory import *
 from minigrad.ops.moments import *
 from minigrad.ops.pick import *
@@ -110,7 +112,7 @@ __all__ = [
     "Size", "Tensor", "__version__", "autograd", "bool", "device", "double", "dtype", "enable_grad", "float",
     "float16", "float32", "float64", "half", "inference_mode", "int", "int8", "int16", "int32", "int64",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_grad_enabled",
+    "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_grad_enabled", "set_printoptions",
     "set_warn_always", "short", "strided", "uint8",
     *_ops.FUNCTIONS,
 ]

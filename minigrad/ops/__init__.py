@@ -38,6 +38,7 @@ from minigrad.ops import (
     join,
     linalg,
     mask,
+    matrix_norm,
     memory,
     moments,
     pick,
@@ -100,16 +101,16 @@ AUGMENTED = {"__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "
 
 # Methods whose function has another name, mostly since that one is Python's own.
 RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": copy.int_,
-                           "polygamma": special.polygamma_of}
+                           "polygamma": special.polygamma_of, "where": functions.where_of}
 
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
     aliases, binary, bits, broadcast, chain, compare, conv, copy, count, create, cumulative, data, diagonal, distance,
     division, dtypes, einsum, extrema, extremes, factor, fill, functions, gather, generator, grid, index, inplace, join,
-    linalg, mask, memory, moments, pick, pool, products, properties, random, rectify, reduce, repeat, rounding,
-    scatter_reduce, sequences, shape, slices, smooth, softmax, solve, sort, special, special_pairs, spectral, split,
-    ternary, turn, unary,
+    linalg, mask, matrix_norm, memory, moments, pick, pool, products, properties, random, rectify, reduce, repeat,
+    rounding, scatter_reduce, sequences, shape, slices, smooth, softmax, solve, sort, special, special_pairs, spectral,
+    split, ternary, turn, unary,
 )
 
 

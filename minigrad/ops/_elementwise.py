@@ -87,7 +87,8 @@ class ByNumber(Elementwise, number=None):
     def forward(cls, a: Tensor, c: Any) -> Tensor:
         """The function of each element and the number."""
         x, c = weak(a.array, c)
-        return record1(cls, cls.values(floating(x), c), a, (a,) * len(cls.saves), (c,) * len(cls.constants))
+        y = cls.values(floating(x), c)
+        return record1(cls, y, a, tuple([a if name == "self" else y for name in cls.saves]), (c,) * len(cls.constants))
 
 
 class Underived(Node, number=None):

@@ -8,29 +8,36 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
-from minigrad.ops._meet import broadcast_shape
+from minigrad.ops._meet import meet, weak
 from minigrad.ops.memory import from_numpy
 
-__all__ = ["allclose", "eq", "equal", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le",
-           "logical_and", "logical_not", "logical_or", "lt", "ne"]
-METHODS = (*__all__,)
+__all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf",
+           "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
+           "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit"]
+METHODS = tuple([name for name in __all__ if name != "isin"])
+IN_PLACE = ("eq", "ge", "greater", "greater_equal", "gt", "le", "less", "less_equal", "logical_and", "logical_not",
+            "logical_or", "logical_xor", "lt", "ne", "not_equal")
 
 Operand = Any
-INT64 = np.dtype("int64")
 
 
-def _compare(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
-    if not isinstance(b, (Tensor, bool, int, float, np.generic)):
+def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
+    """A comparison in the dtype in which the operands meet; whole numbers are compared as they are."""
+    x = a.array
+    if isinstance(b, Tensor):
+        y = b.array
+        if x.dtype is not y.dtype or x.shape != y.shape:
+            x, y, _ = meet(x, y)
+        return plain(op(x, y))
+    number = b.item() if isinstance(b, np.generic) else b
+    if not isinstance(number, (bool, int, float)):
         return NotImplemented  # Python then asks the other operand
-    if not isinstance(b, Tensor):
-        return plain(op(a.array, b.item() if isinstance(b, np.generic) else b))
-    broadcast_shape(a.array.shape, b.array.shape)
-    return plain(op(a.array, b.array))
+    return plain(op(weak(x, number)[0] if isinstance(number, float) else x, number))
 
 
 def eq(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input == other`."""
-    return _compare(np.equal, input, other)
+    return compared(np.equal, input, other)
 
 
 def equals(input: Tensor, other: Operand) -> Tensor:
@@ -40,73 +47,47 @@ def equals(input: Tensor, other: Operand) -> Tensor:
 
 def ne(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input != other`."""
-    return _compare(np.not_equal, input, other)
+    return compared(np.not_equal, input, other)
 
 
 def lt(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input < other`."""
-    return _compare(np.less, input, other)
+    return compared(np.less, input, other)
 
 
 def le(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input <= other`."""
-    return _compare(np.less_equal, input, other)
+    return compared(np.less_equal, input, other)
 
 
 def gt(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input > other`."""
-    return _compare(np.greater, input, other)
+    return compared(np.greater, input, other)
 
 
 def ge(input: Tensor, other: Operand) -> Tensor:
     """Elementwise `input >= other`."""
-    return _compare(np.greater_equal, input, other)
+    return compared(np.greater_equal, input, other)
 
 
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """Elementwise and, of what is not zero."""
-    return _compare(np.logical_and, input, other)
+    return compared(np.logical_and, input, other)
 
 
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """Elementwise or, of what is not zero."""
-    return _compare(np.logical_or, input, other)
+    return compared(np.logical_or, input, other)
+
+
+def logical_xor(input: Tensor, other: Tensor) -> Tensor:
+    """Elementwise: exactly one of two is not zero."""
+    return compared(np.logical_xor, input, other)
 
 
 def logical_not(input: Tensor) -> Tensor:
     """Elementwise not, of what is not zero."""
     return plain(np.logical_not(input.array))
-
-
-def _bitwise(op: np.ufunc, a: Tensor, b: Operand) -> Tensor:
-    numbers = [v.array if isinstance(v, Tensor) else v for v in (a, b)]
-    if any(isinstance(v, float) or getattr(v, "dtype", INT64).kind == "f" for v in numbers):
-        kind = next((v for v in (a, b) if isinstance(v, Tensor) and v.is_floating_point()), None)
-        raise NotImplementedError(f"\"{op.__name__}_cpu\" not implemented for "
-                                  f"'{'Float' if kind is None else kind.dtype.type_name}'")
-    return _compare(op, a, b)
-
-
-def bitwise_and(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input & other` of bool or integer tensors."""
-    return _bitwise(np.bitwise_and, input, other)
-
-
-def bitwise_or(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input | other` of bool or integer tensors."""
-    return _bitwise(np.bitwise_or, input, other)
-
-
-def bitwise_xor(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input ^ other` of bool or integer tensors."""
-    return _bitwise(np.bitwise_xor, input, other)
-
-
-def bitwise_not(input: Tensor) -> Tensor:
-    """Elementwise `~input` of bool or integer tensors."""
-    if input.array.dtype.kind == "f":
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
-    return plain(np.invert(input.array))
 
 
 def isnan(input: Tensor) -> Tensor:
@@ -122,6 +103,40 @@ def isinf(input: Tensor) -> Tensor:
 def isfinite(input: Tensor) -> Tensor:
     """Where the elements are neither infinite nor NaN."""
     return plain(np.isfinite(input.array))
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Where the elements are inf."""
+    return plain(np.equal(input.array, np.inf))
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Where the elements are -inf."""
+    return plain(np.equal(input.array, -np.inf))
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Where the elements are real numbers: everywhere."""
+    return plain(np.ones(input.array.shape, bool))
+
+
+def signbit(input: Tensor) -> Tensor:
+    """Where the elements have a minus sign, -0.0 among them."""
+    x = input.array
+    return plain(np.signbit(x) if x.dtype.kind == "f" else x < 0)
+
+
+def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Where `elements` are among `test_elements`; one of the two may be a number. `invert`: where they are not.
+
+    Raises:
+        RuntimeError: for bools.
+    """
+    x, y = (v.array if isinstance(v, Tensor) else np.asarray(v) for v in (elements, test_elements))
+    for each in (x, y):
+        if each.dtype.kind == "b":
+            raise RuntimeError("Unsupported input type encountered for isin(): Bool")
+    return plain(np.asarray(np.isin(x, y, assume_unique, invert)))
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
@@ -144,3 +159,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements."""
     return bool(np.array_equal(input.array, other.array))
+
+
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge

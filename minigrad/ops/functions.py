@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
 from minigrad._type_name import type_name
 from minigrad.ops import activation, pointwise, power
+from minigrad.ops.division import DivRounded
 
 __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "rsub", "sigmoid",
            "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
@@ -19,6 +20,7 @@ METHODS = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "recip
 IN_PLACE = ("abs", "cos", "exp", "log", "neg", "reciprocal", "sigmoid", "sign", "sin", "sqrt", "square", "tanh")
 
 Operand = Any  # a Tensor or a Python number
+NOT_GIVEN = ""  # with a `rounding_mode`, be it None, the node of a division is another one
 
 
 def _checked(result: Any, name: str, position: int, given: Any) -> Tensor:
@@ -57,11 +59,11 @@ def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     return _checked(pointwise.Sub.forward(_tensor(input, other, "sub"), scaled), "sub", 2, other)
 
 
-def rsub(input: Tensor, other: Operand) -> Tensor:
-    """`other - input`."""
+def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`other - alpha * input`."""
     if isinstance(other, Tensor):
-        return pointwise.Sub.forward(other, input)
-    return pointwise.Rsub.forward(input, other)
+        return pointwise.RsubTensor.forward(input, other, alpha)
+    return pointwise.Rsub.forward(input if alpha == 1 else mul(input, alpha), other)
 
 
 def mul(input: Tensor, other: Operand) -> Tensor:
@@ -69,8 +71,17 @@ def mul(input: Tensor, other: Operand) -> Tensor:
     return _checked(pointwise.Mul.forward(_tensor(input, other, "mul"), other), "mul", 2, other)
 
 
-def div(input: Tensor, other: Operand) -> Tensor:
-    """`input / other`, with broadcasting and promotion; integers become float32."""
+def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN) -> Tensor:
+    """`input / other`, with broadcasting and promotion; integers become floats.
+
+    With `rounding_mode` "floor" or "trunc" the quotient is rounded, down or towards 0; then integers stay integers,
+    and the gradient is 0.
+
+    Raises:
+        RuntimeError: for another `rounding_mode`, and for integers that are divided by 0 with one.
+    """
+    if rounding_mode != NOT_GIVEN:
+        return DivRounded.forward(_tensor(input, other, "div"), other, rounding_mode)
     return _checked(pointwise.Div.forward(_tensor(input, other, "div"), other), "div", 2, other)
 
 
@@ -158,11 +169,22 @@ def tanh(input: Tensor) -> Tensor:
     return _unary(activation.Tanh.forward, input, "tanh")
 
 
-def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
-    """`input` where `condition`, else `other`."""
+def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
+    """`input` where `condition`, else `other`; with the condition alone the indices of what is not zero, as a tuple.
+
+    Raises:
+        RuntimeError: if the condition is not of bools.
+    """
+    if input is None and other is None:
+        return tuple([plain(index) for index in np.nonzero(np.atleast_1d(condition.array))])
     given: tuple[Any, ...] = condition, input, other
     if not isinstance(given[0], Tensor) or not all(isinstance(v, (Tensor, Number, np.generic)) for v in given):
-        kinds = ["Tensor" if isinstance(v, Tensor) else type_name(v) for v in given]
+        kinds = ["Tensor" if isinstance(v, Tensor) else type_name(v) for v in given if v is not None]
         raise TypeError(f"where() received an invalid combination of arguments - got ({', '.join(kinds)}), "
                         "but expected one of:\n * (Tensor condition, Tensor or Number input, Tensor or Number other)")
     return pointwise.Where.forward(condition, input, other)
+
+
+def where_of(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """The tensor where `condition`, else `other`: the method of Tensor."""
+    return where(condition, input, other)

@@ -76,8 +76,10 @@ def mul_(self: Tensor, other: Any) -> Tensor:
     return in_place(pointwise.Mul.forward, self, other)
 
 
-def div_(self: Tensor, other: Any) -> Tensor:
-    """`self /= other`."""
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = functions.NOT_GIVEN) -> Tensor:
+    """`self /= other`, with a rounding as in `div`."""
+    if rounding_mode != functions.NOT_GIVEN:
+        return in_place(functions.div, self, other, rounding_mode=rounding_mode)
     return in_place(pointwise.Div.forward, self, other)
 
 

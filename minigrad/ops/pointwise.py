@@ -29,8 +29,8 @@ NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not suppo
                  "mask, use the `~` or `logical_not()` operator instead.")
 
 
-UINT8 = ("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
-         "PyTorch. Use a boolean condition instead.")
+UINT8 = ("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version "
+         "of PyTorch. Use a boolean condition instead.")
 
 
 class Add(Node):

@@ -19,6 +19,7 @@ from minigrad.autograd.record import record1
 from minigrad.ops import _bessel, _erf, _gamma
 from minigrad.ops._elementwise import OfOne
 from minigrad.ops.pointwise import floating
+from minigrad.ops.scalar import AddScalar, MulScalar
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamma", "polygamma"]
 METHODS = ("digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamma")
@@ -215,33 +216,6 @@ class Logit(Node):
         return xp.masked((a >= eps) & (a <= 1 - eps), slope)
 
 
-class MulScalar(Node, name="Mul", number=1):
-    """A tensor times a number, inside an op of PyTorch's that is made of others."""
-
-    __slots__ = ()
-    constants = ("other",)
-
-    @staticmethod
-    def forward(a: Tensor, c: float) -> Tensor:
-        return record1(MulScalar, a.array * c, a, (), (c,))
-
-    def backward(self, xp: Any, g: Any, c: float) -> Any:
-        return g * c
-
-
-class AddScalar(Node, name="Add", number=1):
-    """A tensor and a number, inside an op of PyTorch's that is made of others."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, c: float) -> Tensor:
-        return record1(AddScalar, a.array + c, a)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        return g
-
-
 def erf(input: Tensor) -> Tensor:
     """The error function of each element."""
     return Erf.forward(input)
@@ -307,5 +281,4 @@ def i0(input: Tensor) -> Tensor:
 
 def ndtr(input: Tensor) -> Tensor:
     """The probability that a standard normal variable is below each element."""
-    x = MulScalar.forward(input if input.array.dtype.kind == "f" else input.float(), math.sqrt(0.5))
-    return MulScalar.forward(AddScalar.forward(Erf.forward(x), 1), 0.5)
+    return MulScalar.forward(AddScalar.forward(Erf.forward(MulScalar.forward(input, math.sqrt(0.5))), 1), 0.5)

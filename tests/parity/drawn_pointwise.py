@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.parity.drawn import log_one, one, together
+from tests.parity.drawn import alike, into, log_one, one, together
 
 DRAWN = {
     # one tensor
@@ -49,7 +49,69 @@ DRAWN = {
     "xlog1py, number": (lambda m, a: m.special.xlog1py(a, 2.5) + m.special.xlog1py(2.5, a), log_one),
     "zeta": (lambda m, a, b: m.special.zeta(a.detach() + 1, b), together(positive=(0, 1))),
     "zeta of number": (lambda m, a: m.special.zeta(2.5, a), log_one),
+    # rounding and division
+    "ceil": (lambda m, a: m.ceil(a) * a, one),
+    "floor": (lambda m, a: m.floor(a) * a, one),
+    "round": (lambda m, a: m.round(a) * a, one),
+    "round, decimals": (lambda m, a: m.round(a, decimals=1) * a, one),
+    "trunc": (lambda m, a: m.trunc(a) * m.fix(a) * a, one),
+    "frac": (lambda m, a: m.frac(a) * a, one),
+    "sgn": (lambda m, a: m.sgn(a) * a, one),
+    "div, floor": (lambda m, a, b: m.div(a, b, rounding_mode="floor") * a, together()),
+    "div, trunc": (lambda m, a, b: m.div(a, b, rounding_mode="trunc") * a, together()),
+    "div, None": (lambda m, a, b: m.div(a, b, rounding_mode=None), together()),
+    "fmod": (lambda m, a: m.fmod(a, 0.7) * a, one),
+    "fmod, tensor": (lambda m, a, b: m.fmod(a, b) * a, together()),
+    "remainder": (lambda m, a: m.remainder(a, 0.7) * a, one),
+    "remainder, tensor": (lambda m, a, b: m.remainder(a, b) * a, together()),
+    "floor_divide": (lambda m, a, b: m.floor_divide(a.detach(), b.detach()) * a, together()),
+    # bounds, the larger and the smaller
+    "clamp": (lambda m, a: m.clamp(a, -0.5, 0.9) * m.clip(a, 0.5) * a, one),
+    "clamp, tensors": (lambda m, a, b, c: m.clamp(a, b, c) * a, alike(3)),
+    "clamp, tensor": (lambda m, a, b: m.clamp(a, b) * m.clamp(a, max=b), together()),
+    "clamp_min": (lambda m, a: m.clamp_min(a, 0.4) * a, one),
+    "clamp_max": (lambda m, a: m.clamp_max(a, 0.4) * a, one),
+    "clamp_min, tensor": (lambda m, a, b: m.clamp_min(a, b) * a, together()),
+    "clamp_max, tensor": (lambda m, a, b: m.clamp_max(a, b) * a, together()),
+    "maximum": (lambda m, a, b: m.maximum(a, b) * m.maximum(a, a), together()),
+    "minimum": (lambda m, a, b: m.minimum(a, b) * m.minimum(a, a), together()),
+    "fmax": (lambda m, a, b: m.fmax(a, b) * a, together()),
+    "fmin": (lambda m, a, b: m.fmin(a, b) * a, together()),
+    "nan_to_num": (lambda m, a: m.nan_to_num(a, 1.0) * a, one),
+    # three tensors
+    "lerp": (lambda m, a, b: m.lerp(a, b, 0.7), together()),
+    "lerp, tensor": (lambda m, a, b, c: m.lerp(a, b, c), together(3)),
+    "addcmul": (lambda m, a, b, c: m.addcmul(a, b, c, value=2.5), together(3)),
+    "addcdiv": (lambda m, a, b, c: m.addcdiv(a, b, c, value=2.5), together(3)),
+    # two tensors
+    "atan2": (lambda m, a, b: m.atan2(a, b), together()),
+    "hypot": (lambda m, a, b: m.hypot(a, b), together()),
+    "logaddexp": (lambda m, a, b: m.logaddexp(a, b), together()),
+    "logaddexp2": (lambda m, a, b: m.logaddexp2(a, b), together()),
+    "copysign": (lambda m, a, b: m.copysign(a, b) * a, together()),
+    "copysign, number": (lambda m, a: m.copysign(a, -1) * a, one),
+    "ldexp": (lambda m, a, b: m.ldexp(a, b), together()),
+    "nextafter": (lambda m, a, b: m.nextafter(a, b) * a, together()),
+    "heaviside": (lambda m, a, b: m.heaviside(a.detach(), b.detach()) * a, together()),
+    "float_power": (lambda m, a, b: m.float_power(a, b) + m.float_power(2, b), together(positive=(0,))),
     # in place, and by other names
+    "in place, two": (lambda m, a, b: [
+        f(a.clone()) for f in (
+            lambda x: x.atan2_(b), lambda x: x.arctan2_(b), lambda x: x.hypot_(b), lambda x: x.copysign_(b),
+            lambda x: x.ldexp_(b), lambda x: x.nextafter_(b), lambda x: x.fmod_(b), lambda x: x.remainder_(b),
+            lambda x: x.clamp_(b), lambda x: x.clip_(max=b), lambda x: x.clamp_min_(b), lambda x: x.clamp_max_(b),
+            lambda x: x.lerp_(b, 0.3), lambda x: x.addcmul_(b, b), lambda x: x.addcdiv_(b, b),
+            lambda x: x.divide_(b), lambda x: x.true_divide_(b), lambda x: x.multiply_(b), lambda x: x.subtract_(b),
+            lambda x: x.div_(b, rounding_mode="trunc"), lambda x: x.detach().heaviside_(b.detach()),
+            lambda x: x.abs().float_power_(b))], into()),
+    "in place, flat": (lambda m, a: [
+        f(a.clone()) for f in (
+            lambda x: x.ceil_(), lambda x: x.floor_(), lambda x: x.round_(), lambda x: x.trunc_(), lambda x: x.fix_(),
+            lambda x: x.frac_(), lambda x: x.sgn_(), lambda x: x.nan_to_num_(), lambda x: x.absolute_(),
+            lambda x: x.negative_(), lambda x: x.detach().floor_divide_(0.3))], one),
+    "synonyms": (lambda m, a, b: [
+        a.absolute(), a.negative(), a.positive(), a.multiply(b), a.subtract(b), a.divide(b), a.true_divide(b),
+        a.arctan2(b), a.clip(-0.5, 0.5)], together()),
     "in place": (lambda m, a: [
         f(a.clone()) for f in (
             lambda x: x.exp2_(), lambda x: x.expm1_(), lambda x: x.tan_(), lambda x: x.atan_(), lambda x: x.arctan_(),
