@@ -66,12 +66,15 @@ from minigrad.ops.data import *
 from minigrad.ops.diagonal import *
 from minigrad.ops.distance import *
 from minigrad.ops.division import *
+from minigrad.ops.dropout import *
 from minigrad.ops.dtypes import *
 from minigrad.ops.einsum import *
+from minigrad.ops.embed import *
 from minigrad.ops.extrema import *
 from minigrad.ops.extremes import *
 from minigrad.ops.factor import *
 from minigrad.ops.fill import *
+from minigrad.ops.fold import *
 from minigrad.ops.functions import *
 from minigrad.ops.gather import *
 from minigrad.ops.generator import *
@@ -83,6 +86,7 @@ from minigrad.ops.mask import *
 from minigrad.ops.matrix_norm import *
 from minigrad.ops.memory import *
 from minigrad.ops.moments import *
+from minigrad.ops.norm import *
 from minigrad.ops.pick import *
 from minigrad.ops.pool import *
 from minigrad.ops.products import *

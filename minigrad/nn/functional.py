@@ -17,6 +17,13 @@ from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
 from minigrad.ops.class_loss import cross_entropy, nll_loss
 from minigrad.ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from minigrad.ops.dropout import alpha_dropout_of as alpha_dropout
+from minigrad.ops.dropout import dropout1d, dropout2d, dropout3d
+from minigrad.ops.dropout import dropout_of as dropout
+from minigrad.ops.dropout import feature_alpha_dropout_of as feature_alpha_dropout
+from minigrad.ops.embed import bilinear
+from minigrad.ops.embed import embedding_of as embedding
+from minigrad.ops.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
 from minigrad.ops.inplace import relu_
 from minigrad.ops.linalg import linear
 from minigrad.ops.loss import (
@@ -28,6 +35,7 @@ from minigrad.ops.loss import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from minigrad.ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from minigrad.ops.pad import pad
 from minigrad.ops.pool import (
     adaptive_avg_pool1d,
@@ -73,14 +81,16 @@ from minigrad.ops.smooth import (
 )
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "elu", "elu_", "gelu", "glu",
-    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "huber_loss", "interpolate",
-    "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish",
-    "mse_loss", "nll_loss", "pad", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid",
-    "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-    "tanhshrink", "threshold", "threshold_",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
+    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
+    "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding",
+    "feature_alpha_dropout", "fold", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_", "huber_loss", "instance_norm", "interpolate", "l1_loss", "layer_norm",
+    "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish",
+    "mse_loss", "nll_loss", "pad", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "relu_", "rms_norm",
+    "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "unfold",
 ]
 
 

@@ -16,8 +16,9 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.ops._meet import fit_of
 
-__all__ = ["Gate", "OfInput", "OfResult", "refuse", "widely"]
+__all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely"]
 
 
 def refuse(kernel: str, dtype: Any) -> NoReturn:
@@ -89,3 +90,21 @@ class Gate(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, keep: Any, other: Any) -> tuple[Any, Any]:
         return xp.apply(Gate, g, a, keep, other), xp.zeros(g.shape, xp.dtype(g))
+
+
+class Scaled(Node):
+    """A tensor times an array that wants no gradient."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, factor: Any) -> Any:
+        return x * factor
+
+    @staticmethod
+    def forward(a: Tensor, factor: Any) -> Tensor:
+        x, y = a.array, a.array * factor
+        return record1(Scaled, y, a, (), (factor,), fit_of(y.shape, y.dtype, x))
+
+    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
+        return xp.apply(Scaled, g, factor)

@@ -11,8 +11,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
-from minigrad.ops._forms import refuse
-from minigrad.ops._meet import fit_of
+from minigrad.ops._forms import Scaled, refuse
 from minigrad.ops.loss import checked
 from minigrad.ops.mask import MaskedFill
 from minigrad.ops.pointwise import Add, Div, Mul, Neg
@@ -41,24 +40,6 @@ class Place(Node):
 
     def backward(self, xp: Any, g: Any, index: Any) -> Any:
         return xp.getitem(g, index)
-
-
-class Scaled(Node):
-    """A tensor times an array that wants no gradient."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def values(x: Any, factor: Any) -> Any:
-        return x * factor
-
-    @staticmethod
-    def forward(a: Tensor, factor: Any) -> Tensor:
-        x, y = a.array, a.array * factor
-        return record1(Scaled, y, a, (), (factor,), fit_of(y.shape, y.dtype, x))
-
-    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
-        return xp.apply(Scaled, g, factor)
 
 
 class NllLoss(Node):

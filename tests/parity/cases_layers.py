@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.parity.compare import frozen, leaf
+from tests.parity.compare import Input, frozen, leaf
 
 CASES = {
     # convolutions
@@ -84,6 +84,56 @@ CASES = {
     "interpolate bicubic corners": (
         lambda m, a: m.nn.functional.interpolate(a, size=5, mode="bicubic", align_corners=True), [leaf(1, 1, 3, 4)]),
     "interpolate area": (lambda m, a: m.nn.functional.interpolate(a, size=2, mode="area"), [leaf(1, 2, 3, 5)]),
+    # norms
+    "batch_norm given": (lambda m, a, r, w, b: m.nn.functional.batch_norm(a, r, r, w, b),
+                         [leaf(2, 2, 3), Input((2,), positive=True, grad=False), leaf(2), leaf(2)]),
+    "instance_norm given": (
+        lambda m, a, r: m.nn.functional.instance_norm(a, r, r, use_input_stats=False),
+        [leaf(2, 2, 3), Input((2,), positive=True, grad=False)]),
+    "rms_norm": (lambda m, a, w: m.rms_norm(a, (3,), w), [leaf(2, 3), leaf(3)]),
+    "rms_norm alone": (lambda m, a: m.nn.functional.rms_norm(a, (3, 2), eps=0.1), [leaf(2, 3, 2)]),
+    # tables, products
+    "embedding": (lambda m, w: m.nn.functional.embedding(m.tensor([[0, 2], [2, 1]]), w), [leaf(4, 3)]),
+    "embedding padding": (lambda m, w: m.nn.functional.embedding(m.tensor([0, 2, 2]), w, padding_idx=-2), [leaf(4, 3)]),
+    "embedding frequency": (
+        lambda m, w: m.nn.functional.embedding(m.tensor([0, 2, 2]), w, scale_grad_by_freq=True), [leaf(4, 3)]),
+    "embedding max_norm": (
+        lambda m, w: m.nn.functional.embedding(m.tensor([0, 2, 2]), w.detach().clone(), max_norm=0.5), [leaf(4, 3)]),
+    "torch.embedding": (lambda m, w: m.embedding(w, m.tensor([0, 2])), [leaf(4, 3)]),
+    "bilinear": (lambda m, a, b, w, c: m.bilinear(a, b, w, c), [leaf(2, 3), leaf(2, 2), leaf(4, 3, 2), leaf(4)]),
+    "bilinear no bias": (lambda m, a, b, w: m.nn.functional.bilinear(a, b, w), [leaf(2, 2, 3), leaf(2, 2, 2),
+                                                                                leaf(1, 3, 2)]),
+    # dropout: the same seed drops the same
+    "dropout": (lambda m, a: seeded(m).dropout(a), [leaf(4, 5)]),
+    "dropout all": (lambda m, a: seeded(m).dropout(a, 1.0), [leaf(4, 5)]),
+    "dropout none": (lambda m, a: [seeded(m).dropout(a * 1, 0.0), m.dropout(a * 1, 0.5, False)], [leaf(4, 5)]),
+    "dropout inplace": (lambda m, a: seeded(m).dropout(a * 1, 0.3, inplace=True), [leaf(4, 5)]),
+    "torch.dropout": (lambda m, a: seeded(m) and m.dropout(a, 0.7, True), [leaf(4, 5)]),
+    "torch.dropout_": (lambda m, a: seeded(m) and m.dropout_(a * 1, 0.7, True), [leaf(4, 5)]),
+    "dropout1d": (lambda m, a: seeded(m).dropout1d(a), [leaf(3, 4, 2)]),
+    "dropout1d without batch": (lambda m, a: seeded(m).dropout1d(a), [leaf(4, 2)]),
+    "dropout2d": (lambda m, a: seeded(m).dropout2d(a, 0.4), [leaf(2, 4, 2, 2)]),
+    "dropout3d": (lambda m, a: seeded(m).dropout3d(a), [leaf(2, 4, 1, 2, 2)]),
+    "feature_dropout": (lambda m, a: seeded(m) and [m.feature_dropout(a, 0.5, True),
+                                                    m.feature_dropout_(a * 1, 0.5, True)], [leaf(2, 4, 2)]),
+    "alpha_dropout": (lambda m, a: seeded(m).alpha_dropout(a, 0.4, True), [leaf(4, 5)]),
+    "alpha_dropout inplace": (lambda m, a: seeded(m).alpha_dropout(a * 1, 0.4, True, True), [leaf(4, 5)]),
+    "torch.alpha_dropout": (lambda m, a: seeded(m) and [m.alpha_dropout(a, 0.5, True),
+                                                        m.alpha_dropout_(a * 1, 0.5, True)], [leaf(4, 5)]),
+    "feature_alpha_dropout": (lambda m, a: seeded(m).feature_alpha_dropout(a, 0.5, True), [leaf(2, 4, 2)]),
+    "torch.feature_alpha_dropout": (
+        lambda m, a: seeded(m) and [m.feature_alpha_dropout(a, 0.5, True), m.feature_alpha_dropout_(a * 1, 0.5, True)],
+        [leaf(2, 4, 2)]),
+    # windows, pixels, channels
+    "unfold pictures": (lambda m, a: m.nn.functional.unfold(a, 2), [leaf(2, 2, 3, 4)]),
+    "unfold pictures all": (lambda m, a: m.nn.functional.unfold(a, (2, 1), (1, 2), (1, 0), (2, 1)), [leaf(2, 3, 4)]),
+    "fold": (lambda m, a: m.nn.functional.fold(a, (3, 3), 2), [leaf(1, 8, 4)]),
+    "fold all": (lambda m, a: m.nn.functional.fold(a, (3, 4), (2, 1), padding=(1, 0), stride=(2, 1)), [leaf(4, 8)]),
+    "pixel_shuffle": (lambda m, a: m.pixel_shuffle(a, 2), [leaf(2, 4, 2, 3)]),
+    "pixel_unshuffle": (lambda m, a: m.pixel_unshuffle(a, 2), [leaf(3, 4, 2)]),
+    "channel_shuffle": (lambda m, a: m.channel_shuffle(a, 2), [leaf(1, 4, 2, 1)]),
+    "F.pixel_shuffle": (lambda m, a: [m.nn.functional.pixel_shuffle(a, 2), m.nn.functional.pixel_unshuffle(a, 2),
+                                      m.nn.functional.channel_shuffle(a, 2)], [leaf(1, 4, 2, 2)]),
 }
 
 SIZES = {"align_corners", "output_size", "scales", "scales_d", "scales_h", "scales_w", "self_sym_sizes"}
@@ -91,6 +141,15 @@ POOL = {"ceil_mode", "kernel_size", "padding", "stride"}
 MISSING = {
     "AdaptiveAvgPool2DBackward0": {"self"},
     "AdaptiveAvgPool3DBackward0": {"self"},
+    "ChannelShuffleBackward0": {"groups"},
+    "Col2ImBackward0": {"dilation", "kernel_size", "padding", "stride"},
+    "EmbeddingBackward0": {"sparse", "weight_sym_argsize_0"},
+    "Im2ColBackward0": {"dilation", "kernel_size", "padding", "self_sym_argsize_minus_1", "self_sym_argsize_minus_2",
+                        "stride"},
+    "NativeBatchNormBackward0": {"eps", "result1", "result2", "running_mean", "running_var", "training"},
+    "PixelShuffleBackward0": {"upscale_factor"},
+    "PixelUnshuffleBackward0": {"downscale_factor"},
+    "TrilinearBackward0": {"expand1", "expand2", "expand3", "sumdim"},
     "AvgPool2DBackward0": POOL | {"count_include_pad", "divisor_override", "self"},
     "ConvolutionBackward0": {"bias_sym_sizes_opt", "dilation", "groups", "output_padding", "padding", "stride"},
     "MaxPool2DWithIndicesBackward0": POOL | {"dilation", "result1"},
@@ -109,3 +168,9 @@ MISSING = {
     "UpsampleNearestExact2DBackward0": SIZES,
     "UpsampleTrilinear3DBackward0": SIZES,
 }
+
+
+def seeded(m):
+    """`nn.functional`, after a seed that makes both libraries draw the same numbers."""
+    m.manual_seed(3)
+    return m.nn.functional

@@ -1,0 +1,354 @@
+"""Normalisation: elements less their mean, over their standard deviation, in a layer, a group or a batch.
+
+What differs is over which dimensions mean and variance are taken; the derivative is the same for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import Size
+from minigrad._tensor import Tensor
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import NUMBER, record_n
+from minigrad.autograd.saved import counter_of
+from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.ops._forms import refuse
+from minigrad.ops.pointwise import Mul
+from minigrad.ops.power import Pow
+from minigrad.ops.reduce import MeanDim
+from minigrad.ops.repeat import Repeat
+from minigrad.ops.scalar import AddScalar
+from minigrad.ops.shape import View
+from minigrad.ops.unary import Rsqrt
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
+
+Shape = tuple[int, ...]
+
+
+def mean_of(x: Any, axes: Shape) -> Any:
+    """The mean over `axes`, kept: the last dimensions, or these and the first; by products with ones (fast)."""
+    shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    count = math.prod([x.shape[i] for i in axes])
+    last = math.prod([x.shape[i] for i in axes if i or len(axes) == x.ndim])
+    sums = x.reshape(-1, last) @ np.ones(last, x.dtype) if last > 1 else x.reshape(-1)
+    if 0 in axes and len(axes) < x.ndim:
+        sums = np.ones(len(x), x.dtype) @ sums.reshape(len(x), -1)
+    return (sums / x.dtype.type(count)).reshape(shape)
+
+
+class Standard:
+    """Elements less their mean, over their standard deviation; and 1 over the latter. No node: on Tensors many ops."""
+
+    @staticmethod
+    def values(x: Any, axes: Shape, eps: float, kept: tuple[Any, Any]) -> tuple[Any, Any]:
+        """On arrays: mean and deviation are there already."""
+        mean, scale = kept
+        return (x - mean) * scale, scale
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape, eps: float, kept: Any) -> tuple[Tensor, Tensor]:
+        """On Tensors: made anew, so that derivatives go through."""
+        apart = a - MeanDim.forward(a, axes, True)
+        scale = Rsqrt.forward(MeanDim.forward(apart * apart, axes, True) + eps)
+        return apart * scale, scale
+
+
+class StandardBackward:
+    """What a gradient of the standardised elements gives the elements themselves."""
+
+    @staticmethod
+    def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
+        """On arrays."""
+        out = x * mean_of(g * x, axes)
+        np.subtract(g, out, out=out)
+        out -= mean_of(g, axes)
+        out *= scale
+        return out
+
+    @staticmethod
+    def forward(g: Tensor, x: Tensor, scale: Tensor, axes: Shape) -> Tensor:
+        """On Tensors."""
+        return (g - MeanDim.forward(g, axes, True) - x * MeanDim.forward(g * x, axes, True)) * scale
+
+
+class Norm(Node, number=None):
+    """The form of a normalisation; `axes`: over which mean and variance are taken, `along`: shape of the weights.
+
+    `inner` is the shape in which this is done, where it is not that of the input.
+    """
+
+    __slots__ = ()
+    saves = ("input", "weight")
+    kernel = ""
+
+    @classmethod
+    def forward(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Shape, along: Shape, eps: float,
+                inner: Shape) -> Tensor:
+        """The normalised tensor."""
+        x = a.array
+        if x.dtype.kind != "f":
+            refuse(cls.kernel, x.dtype)
+        grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
+        mean = mean_of(grouped, axes)
+        y = grouped - mean
+        scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
+        y *= scale
+        kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
+        return cls.finished(a, weight, bias, y.reshape(x.shape).astype(x.dtype, copy=False), along,
+                            (axes, along, eps, inner, kept))
+
+    @classmethod
+    def finished(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, y: Any, along: Shape,
+                 const: tuple[Any, ...]) -> Tensor:
+        """The result, times the weights plus the bias."""
+        if weight is not None:
+            y *= weight.array.reshape(along)
+        if bias is not None:
+            y += bias.array.reshape(along)
+        inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
+        return record_n(cls, y, inputs, (a, weight), const)
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
+                 kept: Any) -> tuple[Any, Any, Any]:
+        x, scale = xp.apply(Standard, xp.reshape(a, inner), axes, eps, kept)
+        return of_affine(self, xp, g, xp.reshape(x, a.shape), w, along, lambda scaled: xp.reshape(
+            xp.apply(StandardBackward, xp.reshape(scaled, inner), x, scale, axes), a.shape))
+
+
+def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_input: Any) -> tuple[Any, Any, Any]:
+    """The gradients of input, weights and bias where the result is x * w + b, `of_input` that of x's input."""
+    for_input, for_weight, for_bias = [edge is not None for edge in node.next]
+    rest = tuple([i for i, n in enumerate((1,) * (g.ndim - len(along)) + along) if n == 1 and i < g.ndim and (
+        i < g.ndim - len(along) or g.shape[i] != 1)])
+    shape = tuple([n for n in along if n != 1]) or (1,)
+    if w is not None:
+        shape = w.shape
+    scaled = (g if w is None else g * xp.reshape(w, along)) if for_input else None
+    return (of_input(scaled) if for_input else None,
+            xp.reshape(xp.sum(g * x, rest, False) if rest else g * x, shape) if for_weight else None,
+            xp.reshape(xp.sum(g, rest, False) if rest else g, shape) if for_bias else None)
+
+
+class NativeLayerNorm(Norm):
+    """Over the last dimensions."""
+
+    __slots__ = ()
+    kernel = "LayerNormKernelImpl"
+
+
+class NativeGroupNorm(Norm):
+    """Over groups of channels."""
+
+    __slots__ = ()
+    kernel = "GroupNormKernelImpl"
+
+
+class NativeBatchNorm(Norm):
+    """Over the batch, for each channel."""
+
+    __slots__ = ()
+    kernel = "batch_norm"
+
+
+class BatchNormOf(Node, name="NativeBatchNorm"):
+    """By a mean and a variance that are given."""
+
+    __slots__ = ()
+    saves = ("input", "weight")
+
+    @staticmethod
+    def forward(a: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, variance: Any, along: Shape,
+                eps: float) -> Tensor:
+        x = a.array
+        if x.dtype.kind != "f":
+            refuse("batch_norm", x.dtype)
+        scale = (1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along).astype(x.dtype)
+        y = (x - mean.reshape(along)).astype(x.dtype) * scale
+        if weight is not None:
+            y *= weight.array.reshape(along)
+        if bias is not None:
+            y += bias.array.reshape(along)
+        inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
+        return record_n(BatchNormOf, y, inputs, (a, weight), (along, mean.reshape(along).copy(), scale))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, along: Shape, mean: Any, scale: Any) -> tuple[Any, Any, Any]:
+        x = xp.apply(Shifted, a, mean, scale)
+        return of_affine(self, xp, g, x, w, along, lambda scaled: xp.apply(Shifted, scaled, None, scale))
+
+
+class Shifted(Node):
+    """A tensor less an array (None: 0), times another."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, less: Any, factor: Any) -> Any:
+        return (x if less is None else x - less) * factor
+
+    @staticmethod
+    def forward(a: Tensor, less: Any, factor: Any) -> Tensor:
+        return record_n(Shifted, Shifted.values(a.array, less, factor), (a,), (), (factor,))
+
+    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
+        return xp.apply(Shifted, g, None, factor)
+
+
+def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+                star: str) -> Shape:
+    """The shape that is normalised; PyTorch's errors where something does not have it."""
+    shape, found = tuple(normalized_shape), input.array.shape
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                           "element, but got normalized_shape = []")
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.array.shape != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                               f"{list(part.array.shape)} and normalized_shape = {list(shape)}")
+    if found[max(len(found) - len(shape), 0):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
+                           f"{', '.join(map(str, shape))}], but got input of size{list(found)}")
+    return shape
+
+
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+               bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """The tensor normalised over its last dimensions, which are `normalized_shape`, as are `weight` and `bias`.
+
+    Raises:
+        RuntimeError: if these shapes do not fit.
+    """
+    shape = check_parts(input, normalized_shape, weight, bias, ", ")
+    found = input.array.shape
+    rows = math.prod(found[:len(found) - len(shape)])
+    if weight is not None and weight.array.dtype != input.array.dtype:
+        raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype.type_name}")
+    return NativeLayerNorm.forward(input, weight, bias, (1,), shape, eps, (rows, math.prod(shape)))
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """(N, C, …) normalised over groups of channels; `weight` and `bias` are one for each channel.
+
+    Raises:
+        RuntimeError: if the channels cannot be divided into such groups, or shapes do not fit.
+        ValueError: if a group has one element only.
+    """
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if math.prod(shape[2:]) * (shape[0] * shape[1] // num_groups) == 1:
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
+    if shape[1] % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of "
+                           f"shape {list(shape)} and num_groups={num_groups}")
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.array.shape != shape[1:2]:
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but "
+                               f"got {name} of shape {list(part.array.shape)} and input of shape {list(shape)}")
+    along = (shape[1], *(1,) * (len(shape) - 2))
+    inner = (shape[0] * num_groups, math.prod(shape[1:]) // num_groups)
+    return NativeGroupNorm.forward(input, weight, bias, (1,), along, eps, inner)
+
+
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """(N, C, …) normalised for each channel: in training by the batch, else by the running mean and variance.
+
+    Training moves these by `momentum` towards those of the batch, in place.
+
+    Raises:
+        RuntimeError: if something has not one element for each channel, or there is no running mean to use.
+        ValueError: if in training a channel has one element only.
+    """
+    shape = input.array.shape
+    if training:
+        check_size(shape)
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps:g}")
+    return batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def check_size(shape: Shape) -> None:
+    """PyTorch's error for a batch whose channels have one element."""
+    if len(shape) > 1 and math.prod(shape) // max(shape[1], 1) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(shape)}")
+
+
+def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
+                  bias: Tensor | None, training: bool, momentum: float, eps: float) -> Tensor:
+    """`batch_norm`, arguments checked in part."""
+    shape = input.array.shape
+    channels = shape[1] if len(shape) > 1 else 0
+    if not training and (running_mean is None or running_var is None):
+        name = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{name} must be defined in evaluation mode")
+    for name, part in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+                       ("bias", bias)):
+        if part is not None and part.array.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
+    along = (channels, *(1,) * (len(shape) - 2))
+    if not training and running_mean is not None and running_var is not None:
+        return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
+    inner = (shape[0], channels, math.prod(shape[2:]))
+    made = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
+    if running_mean is not None and running_var is not None:
+        x = input.array.reshape(inner)
+        count = x.size // max(channels, 1)
+        mean = mean_of(x, (0, 2))
+        variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
+        for running, found in ((running_mean, mean), (running_var, variance)):
+            running.array[...] = (1 - momentum) * running.array + momentum * found.reshape(-1)  # PyTorch counts none
+    return made
+
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """(N, C, …) normalised for each channel of each sample: a batch norm of (1, N * C, …), as in PyTorch.
+
+    Raises:
+        ValueError: if there is one element only.
+        RuntimeError: as `batch_norm`.
+    """
+    shape = input.array.shape
+    if use_input_stats and math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {Size(shape)}")
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    n, c = shape[0], shape[1]
+    parts = [None if v is None else Repeat.forward(v, (n,)) for v in (weight, bias)]
+    running = [None if v is None else Repeat.forward(v, (n,)) for v in (running_mean, running_var)]
+    rows = View.forward(input, (1, n * c, *shape[2:]))
+    made = batch_norm_of(rows, running[0], running[1], parts[0], parts[1], use_input_stats, momentum, eps)
+    for given, found in zip((running_mean, running_var), running, strict=True):
+        if given is not None and found is not None and use_input_stats:
+            given.array[...] = found.array.reshape(n, c).mean(0)
+            counter_of(given).value += 1
+    return View.forward(made, shape)
+
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+             eps: float | None = None) -> Tensor:
+    """The tensor over the root of the mean square of its last dimensions, which are `normalized_shape`.
+
+    `eps` is what is added to the mean square: by default the smallest difference from 1 in its dtype.
+
+    Raises:
+        RuntimeError: if shapes do not fit.
+    """
+    shape = check_parts(input, normalized_shape, weight, None, "")
+    x = input.array
+    if x.dtype.kind != "f":
+        refuse("rms_norm", x.dtype)
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    small = float(np.finfo(x.dtype).eps) if eps is None else eps
+    made = Mul.forward(input, Rsqrt.forward(AddScalar.forward(MeanDim.forward(Pow.forward(input, 2), axes, True),
+                                                              small)))
+    return made if weight is None else Mul.forward(made, weight)
