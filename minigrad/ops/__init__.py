@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from minigrad._tensor import Tensor
@@ -73,8 +73,9 @@ from minigrad.ops import (
     unary,
     words,
 )
+from minigrad.ops._frame import framed
 
-__all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "bind", "words"]
+__all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "STRAIGHT", "bind", "words"]
 
 OPERATORS: dict[str, Any] = {
     "__add__": pointwise.Add.forward, "__radd__": pointwise.Add.forward,
@@ -125,11 +126,26 @@ def names(kind: str) -> Iterator[tuple[ModuleType, str]]:
             yield module, name
 
 
-FUNCTIONS: tuple[str, ...] = tuple([name for _, name in names("__all__")])
-METHODS: dict[str, Any] = {**{name: getattr(module, name) for module, name in names("METHODS")}, **RENAMED}
+# Methods that are the op's own function: in a chain of small ops a frame would cost a tenth. Their errors for arguments
+# of a wrong type are Python's.
+STRAIGHT = {"add", "add_", "div", "div_", "exp", "matmul", "mm", "mul", "mul_", "neg", "relu", "sigmoid", "sub", "sub_",
+            "sum", "tanh", "zero_"}
+
+
+def in_its_frame(name: str, method: Any) -> Any:
+    """A method as it is bound to Tensor."""
+    return method if name in STRAIGHT else framed(method, name, method=True)
+
+
+FUNCTIONS: dict[str, Any] = {
+    name: framed(each, name) if isinstance(each := getattr(module, name), FunctionType) else each
+    for module, name in names("__all__")}
+METHODS: dict[str, Any] = {
+    name: in_its_frame(name, each) for name, each in (
+        *((name, getattr(module, name)) for module, name in names("METHODS")), *RENAMED.items())}
 IN_PLACE: dict[str, Any] = {
-    f"{name}_": getattr(module, f"{name}_", None) or inplace.in_place_of(name, getattr(module, name))
-    for module, name in names("IN_PLACE")}
+    f"{name}_": in_its_frame(f"{name}_", own) if (own := vars(module).get(f"{name}_")) is not None
+    else inplace.in_place_of(name, getattr(module, name)) for module, name in names("IN_PLACE")}
 PROPERTIES: dict[str, property] = {name: vars(module)["PROPERTIES"][name] for module, name in names("PROPERTIES")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from numbers import Number
 from typing import Any
@@ -14,10 +15,11 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.ops import functions, pointwise, power
+from minigrad.ops._frame import framed
 from minigrad.ops.activation import Relu
 from minigrad.ops.copy import Copy
 
-IN_PLACE = ("add", "copy", "div", "fill", "mul", "pow", "relu", "sub", "zero")
+IN_PLACE = ("add", "copy", "div", "fill", "mul", "pow", "sub", "zero")
 
 
 class Zero(Node):
@@ -108,11 +110,7 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
 
 def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place method of an op: `exp_` of `exp`."""
-
-    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        return in_place(function, self, *args, **options)
-
-    method.__name__ = method.__qualname__ = f"{name}_"
+    method = framed(functools.partial(in_place, function), f"{name}_", method=True, words=function)
     method.__doc__ = f"`{name}`, in place."
     return method
 
