@@ -117,8 +117,7 @@ __all__ = [
     "float16", "float32", "float64", "half", "inference_mode", "int", "int8", "int16", "int32", "int64",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
     "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_grad_enabled",
-    "set_printoptions",
-    "set_warn_always", "short", "strided", "uint8",
+    "set_printoptions", "set_warn_always", "short", "strided", "uint8",
     *_ops.FUNCTIONS,
 ]
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
