@@ -5,7 +5,7 @@ from __future__ import annotations
 from minigrad import return_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
-from minigrad.ops import distance, pointwise, reduce
+from minigrad.ops import distance, pointwise, products, reduce
 from minigrad.ops import solve as solvers
 from minigrad.ops._matrices import LinAlgError, check_float
 from minigrad.ops.chain import matrix_power, multi_dot
@@ -13,7 +13,8 @@ from minigrad.ops.factor import cholesky_ex
 from minigrad.ops.factor import linalg_cholesky as cholesky
 from minigrad.ops.factor import linalg_qr as qr
 from minigrad.ops.linalg import matmul
-from minigrad.ops.matrix_norm import matrix_norm, norm
+from minigrad.ops.matrix_norm import linalg_norm as norm
+from minigrad.ops.matrix_norm import matrix_norm
 from minigrad.ops.products import vector_cross as cross
 from minigrad.ops.reduce import Dims
 from minigrad.ops.solve import inv_ex, solve, solve_ex, solve_triangular
@@ -54,6 +55,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of products along a dimension; the others are broadcast."""
     check_float(x, "linalg.vecdot")
     if x.array.dtype != y.array.dtype:
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
                            f"{x.dtype.type_name} and y of type {y.dtype.type_name} instead")
+    if x.array.ndim == 1 and y.array.ndim == 1:
+        return products.vdot(x, y)
     return reduce.sum(pointwise.Mul.forward(x, y), dim)

@@ -15,7 +15,7 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.ops._meet import meet
 from minigrad.ops.reduce import Dims, axes_of, kept_shape, share_evenly
 
-__all__ = ["dist", "norm"]
+__all__ = ["dist"]
 METHODS = (*__all__,)
 
 Shape = tuple[int, ...]
@@ -122,23 +122,6 @@ def vector_norm(input: Tensor, p: float, dim: Dims, keepdim: bool, dtype: dtype_
     axes = axes_of(dim, input.array.ndim)
     check_filled(p, input.array.shape, axes)
     return LinalgVectorNorm.forward(input, p, axes, keepdim, None if dtype is None else dtype.numpy)
-
-
-def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, *,
-         dtype: dtype_type | None = None) -> Tensor:
-    """The p-norm of the elements, over all dimensions or over `dim`; "fro" is the 2-norm.
-
-    The gradient is 0 where the norm is 0; of the infinity norm it is shared by elements that are equally large.
-
-    Raises:
-        RuntimeError: for a tensor of integers or bools, and as `vector_norm`.
-        NotImplementedError: for `p="nuc"`.
-    """
-    if p == "nuc":
-        raise NotImplementedError("minigrad's norm takes no p='nuc'")
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else float(p), dim, keepdim, dtype)
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:

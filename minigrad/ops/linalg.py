@@ -11,7 +11,7 @@ from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
-from minigrad.ops.copy import Clone
+from minigrad.ops.copy import contiguous
 from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View, expand, reshape
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
@@ -276,7 +276,7 @@ def folded(a: Tensor, b: Tensor) -> Tensor:
     if batch is a:
         return UnsafeView.forward(mm(rows, other), (*shape[:-1], other.array.shape[1]))
     product = UnsafeView.forward(mm(rows, T.forward(other)), (*shape[:-1], other.array.shape[0]))
-    return Clone.forward(Transpose.forward(product, -1, -2), "C")
+    return contiguous(Transpose.forward(product, -1, -2))
 
 
 def batched(a: Tensor, b: Tensor) -> Tensor:

@@ -3,7 +3,6 @@ PyTorch's LinearAlgebra.cpp."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from minigrad._dtype import dtype as dtype_type
@@ -17,12 +16,29 @@ from minigrad.ops.reduce import Dims, SumDim
 from minigrad.ops.shape import Permute, Unsqueeze, dim_of
 from minigrad.ops.spectral import svdvals
 
-__all__: list[str] = []
+__all__ = ["norm"]
+METHODS = ("norm",)
 
 Order = float | str | None
 
 
-def norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
+def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
+         dtype: dtype_type | None = None) -> Tensor:
+    """The p-norm of the elements, over all dimensions or over `dim`; "fro" is the 2-norm; "nuc" that of matrices.
+
+    The gradient is 0 where the norm is 0; of the infinity norm it is shared by elements that are equally large.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools, and as `vector_norm`.
+    """
+    if p == "nuc":
+        return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else float(p), dim, keepdim, dtype)
+
+
+def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
          dtype: dtype_type | None = None) -> Tensor:
     """A norm of vectors or of matrices (`torch.linalg.norm`).
 
@@ -49,7 +65,7 @@ def check_order(v: Tensor) -> None:
                            f"{v.array.ndim}D.")
 
 
-def matrix_norm(input: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
+def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim: bool = False, *,
                 dtype: dtype_type | None = None) -> Tensor:
     """A norm of matrices: "fro", "nuc", or 1, 2, infinity and their negatives."""
     check_matrices(input, "linalg.matrix_norm")
@@ -70,9 +86,9 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Sequence[int] = (-2, -1)
     return (amax if ord > 0 else amin)(sums, columns - int(rows < columns and not keepdim), keepdim)
 
 
-def checked_dims(v: Tensor, dim: Sequence[int]) -> tuple[int, int]:
+def checked_dims(v: Tensor, dim: Dims) -> tuple[int, int]:
     """The dimensions of rows and columns; PyTorch's errors where they are not two."""
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    dims: tuple[Any, ...] = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
     rows, columns = [dim_of(d, v.array.ndim) for d in dims]

@@ -246,7 +246,7 @@ def check_sides(a: tuple[int, ...], b: tuple[int, ...], left: bool, name: str) -
     if a[-1] != b[-2 if left else -1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
                            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
-    broadcast_shape(a[:-2], b[:-2])
+    broadcast_shape(b[:-2], a[:-2])
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:

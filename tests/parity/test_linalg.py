@@ -1,0 +1,205 @@
+"""Linear algebra where it has no answer: the same errors with the same sentences, singular matrices, return types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad
+import minigrad.linalg
+from tests.parity.outcome import outcome, plain
+
+pytestmark = pytest.mark.torch
+
+ERRORS = {
+    "outer": lambda m: m.outer(m.ones(2, 2), m.ones(2)),
+    "outer, second": lambda m: m.outer(m.ones(2), m.ones(2, 2)),
+    "inner": lambda m: m.inner(m.ones(2, 3), m.ones(2, 2)),
+    "inner, dtypes": lambda m: m.inner(m.ones(3), m.ones(3).double()),
+    "vdot": lambda m: m.vdot(m.ones(2), m.ones(3)),
+    "vdot, matrix": lambda m: m.vdot(m.ones(2, 2), m.ones(3)),
+    "addbmm, bias": lambda m: m.addbmm(m.ones(5), m.ones(4, 2, 5), m.ones(4, 5, 3)),
+    "addbmm, bias of 4": lambda m: m.addbmm(m.ones(1, 1, 1, 3), m.ones(4, 2, 5), m.ones(4, 5, 3)),
+    "addbmm, dtype": lambda m: m.addbmm(m.ones(2, 3).double(), m.ones(4, 2, 5), m.ones(4, 5, 3)),
+    "addbmm, matrix": lambda m: m.addbmm(m.ones(2, 3), m.ones(4, 2, 5), m.ones(5, 3)),
+    "addbmm, sizes": lambda m: m.addbmm(m.ones(2, 3), m.ones(4, 2, 5), m.ones(3, 5, 3)),
+    "baddbmm, bias": lambda m: m.baddbmm(m.ones(5), m.ones(4, 2, 5), m.ones(4, 5, 3)),
+    "baddbmm, dtypes": lambda m: m.baddbmm(m.ones(3), m.ones(4, 2, 5), m.ones(4, 5, 3).double()),
+    "baddbmm, dtype": lambda m: m.baddbmm(m.ones(3).double(), m.ones(4, 2, 5), m.ones(4, 5, 3)),
+    "baddbmm, bools": lambda m: m.baddbmm(*[m.ones(1, 1, 1, dtype=m.bool)] * 3),
+    "addmv": lambda m: m.addmv(m.ones(2), m.ones(3), m.ones(2, 3)),
+    "addmv, bias": lambda m: m.addmv(m.ones(5), m.ones(2, 3), m.ones(3)),
+    "addmv, dtypes": lambda m: m.addmv(m.ones(2).double(), m.ones(2, 3), m.ones(3)),
+    "addr": lambda m: m.addr(m.ones(2, 3), m.ones(()), m.ones(3)),
+    "addr, bias": lambda m: m.addr(m.ones(5), m.ones(2), m.ones(3)),
+    "addr, alpha": lambda m: m.addr(m.ones(2, 3).long(), m.ones(2).long(), m.ones(3).long(), alpha=0.5),
+    "addr, flag": lambda m: m.addr(m.ones(2, 3), m.ones(2), m.ones(3), alpha=True),
+    "addmm, vector": lambda m: m.addmm(m.ones(2), m.ones(2), m.ones(2, 2)),
+    "tensordot": lambda m: m.tensordot(m.ones(2, 3), m.ones(2, 3), 1),
+    "tensordot, below 0": lambda m: m.tensordot(m.ones(2, 3), m.ones(2, 3), -1),
+    "tensordot, too many": lambda m: m.tensordot(m.ones(2, 3), m.ones(2, 3), 3),
+    "tensordot, lists": lambda m: m.tensordot(m.ones(2, 3), m.ones(2, 3), ([0], [0, 1])),
+    "tensordot, out of range": lambda m: m.tensordot(m.ones(2, 3), m.ones(2, 3), ([5], [0])),
+    "tensordot, dtypes": lambda m: m.tensordot(m.ones(2, 3), m.ones(3, 2).double(), 1),
+    "multi_dot of one": lambda m: m.linalg.multi_dot([m.ones(2, 3)]),
+    "multi_dot": lambda m: m.linalg.multi_dot([m.ones(2, 3), m.ones(2, 3)]),
+    "multi_dot, first": lambda m: m.linalg.multi_dot([m.ones(2, 3, 1), m.ones(2, 3)]),
+    "multi_dot, middle": lambda m: m.linalg.multi_dot([m.ones(2, 3), m.ones(3), m.ones(2, 3)]),
+    "multi_dot, dtypes": lambda m: m.linalg.multi_dot([m.ones(2, 3), m.ones(3, 2).double()]),
+    "chain_matmul": lambda m: m.chain_matmul(m.ones(2)),
+    "chain_matmul of two": lambda m: m.chain_matmul(m.ones(2, 3), m.ones(3, 3)),
+    "chain_matmul of none": lambda m: m.chain_matmul(),
+    "trace": lambda m: m.trace(m.ones(3)),
+    "trace of bools": lambda m: m.trace(m.ones(3, 3, dtype=m.bool)),
+    "cross": lambda m: m.linalg.cross(m.ones(2, 2), m.ones(2, 2)),
+    "cross, dims": lambda m: m.linalg.cross(m.ones(3), m.ones(2, 3)),
+    "cross, sizes": lambda m: m.linalg.cross(m.ones(3, 3), m.ones(2, 3)),
+    "torch.cross": lambda m: m.cross(m.ones(2, 2), m.ones(2, 2)),
+    "torch.cross, found": lambda m: m.cross(m.ones(3, 2), m.ones(3, 2)),
+    "vecdot": lambda m: m.linalg.vecdot(m.ones(2).long(), m.ones(2).long()),
+    "vecdot, dtypes": lambda m: m.linalg.vecdot(m.ones(2), m.ones(2).double()),
+    "matrix_power": lambda m: m.linalg.matrix_power(m.ones(2, 3), 2),
+    "matrix_power of a vector": lambda m: m.linalg.matrix_power(m.ones(2), 2),
+    "matrix_power, singular": lambda m: m.linalg.matrix_power(m.zeros(2, 2), -2),
+    "inv": lambda m: m.linalg.inv(m.zeros(3, 3)),
+    "inv in a batch": lambda m: m.linalg.inv(m.stack([m.eye(3), m.zeros(3, 3)])),
+    "inv of rank 1": lambda m: m.inverse(m.ones(3, 3)),
+    "inv of a vector": lambda m: m.linalg.inv(m.ones(3)),
+    "inv of a rectangle": lambda m: m.linalg.inv(m.ones(2, 3)),
+    "inv of integers": lambda m: m.linalg.inv(m.ones(3, 3).long()),
+    "inv of half": lambda m: m.linalg.inv(m.ones(3, 3).half()),
+    "inv_ex, checked": lambda m: m.linalg.inv_ex(m.zeros(3, 3), check_errors=True),
+    "solve, singular": lambda m: m.linalg.solve(m.zeros(3, 3), m.ones(3)),
+    "solve in a batch": lambda m: m.linalg.solve(m.stack([m.eye(3), m.zeros(3, 3)]), m.ones(3, 2)),
+    "solve": lambda m: m.linalg.solve(m.eye(3), m.ones(2)),
+    "solve, right": lambda m: m.linalg.solve(m.eye(3), m.ones(3, 2), left=False),
+    "solve of 0-d": lambda m: m.linalg.solve(m.eye(3), m.ones(())),
+    "solve, dtypes": lambda m: m.linalg.solve(m.eye(3), m.ones(3).double()),
+    "solve, batches": lambda m: m.linalg.solve(m.eye(3).expand(2, 3, 3), m.ones(4, 3, 3)),
+    "solve_triangular": lambda m: m.linalg.solve_triangular(m.eye(3), m.ones(2, 3), upper=True),
+    "solve_triangular of a vector": lambda m: m.linalg.solve_triangular(m.eye(3), m.ones(3), upper=True),
+    "det": lambda m: m.det(m.ones(2, 3)),
+    "det of half": lambda m: m.det(m.ones(2, 2).half()),
+    "slogdet": lambda m: m.slogdet(m.ones(3)),
+    "logdet": lambda m: m.logdet(m.ones(2, 3)),
+    "cholesky": lambda m: m.linalg.cholesky(-m.eye(3)),
+    "cholesky, second": lambda m: m.linalg.cholesky(m.tensor([[1., 2.], [2., 1.]])),
+    "cholesky in a batch": lambda m: m.linalg.cholesky(m.stack([m.eye(3), m.zeros(3, 3)])),
+    "cholesky of integers": lambda m: m.linalg.cholesky(m.ones(3, 3).long()),
+    "torch.cholesky": lambda m: m.cholesky(-m.eye(3)),
+    "cholesky_inverse": lambda m: m.cholesky_inverse(m.zeros(3, 3)),
+    "qr of a vector": lambda m: m.linalg.qr(m.ones(3)),
+    "qr, mode": lambda m: m.linalg.qr(m.ones(3, 3), "x"),
+    "qr, r": lambda m: m.linalg.qr(m.ones(3, 2, requires_grad=True), "r")[1].sum().backward(),
+    "qr, complete": lambda m: m.linalg.qr(m.ones(3, 2, requires_grad=True), "complete")[1].sum().backward(),
+    "torch.qr": lambda m: m.qr(m.ones(3)),
+    "svd of a vector": lambda m: m.svd(m.ones(3)),
+    "svd, driver": lambda m: m.linalg.svd(m.ones(3, 3), driver="gesvd"),
+    "svd of NaN": lambda m: m.linalg.svd(m.ones(3, 3) * float("nan")),
+    "svdvals of half": lambda m: m.linalg.svdvals(m.ones(3, 3).half()),
+    "eigh": lambda m: m.linalg.eigh(m.ones(2, 3)),
+    "eigh, triangle": lambda m: m.linalg.eigh(m.ones(3, 3), "X"),
+    "eigvalsh of integers": lambda m: m.linalg.eigvalsh(m.ones(3, 3).long()),
+    "pinv": lambda m: m.linalg.pinv(m.ones(3)),
+    "pinv, hermitian": lambda m: m.linalg.pinv(m.ones(2, 3), hermitian=True),
+    "norm fro": lambda m: m.linalg.norm(m.ones(3), "fro"),
+    "norm nuc": lambda m: m.linalg.norm(m.ones(3, 3), "nuc", 0),
+    "norm foo": lambda m: m.linalg.norm(m.ones(3, 3), "foo"),
+    "norm 3": lambda m: m.linalg.norm(m.ones(3, 3), 3),
+    "norm, dims": lambda m: m.linalg.norm(m.ones(3, 3), 2, (0, 0)),
+    "norm, three dims": lambda m: m.linalg.norm(m.ones(3, 3, 3), 2, (0, 1, 2)),
+    "norm of three dims": lambda m: m.linalg.norm(m.ones(3, 3, 3), 2),
+    "norm of integers": lambda m: m.linalg.norm(m.ones(3, 3).long(), 2),
+    "matrix_norm of a vector": lambda m: m.linalg.matrix_norm(m.ones(3)),
+    "matrix_norm of half": lambda m: m.linalg.matrix_norm(m.ones(3, 3).half(), 2),
+    "matrix_norm, narrow": lambda m: m.linalg.matrix_norm(m.ones(3, 3).double(), 1, dtype=m.float32),
+    "einsum": lambda m: m.einsum("ij"),
+    "einsum, result": lambda m: m.einsum("ij->jk", m.ones(2, 3)),
+    "einsum, twice": lambda m: m.einsum("ij->ii", m.ones(2, 3)),
+    "einsum, letter": lambda m: m.einsum("i1->i", m.ones(2, 3)),
+    "einsum, letter of the result": lambda m: m.einsum("ij->i1", m.ones(2, 3)),
+    "einsum, dims": lambda m: m.einsum("ijk", m.ones(2, 3)),
+    "einsum, ellipsis twice": lambda m: m.einsum("...i...", m.ones(2, 3)),
+    "einsum, dot": lambda m: m.einsum("i.j", m.ones(2, 3)),
+    "einsum, dots of the result": lambda m: m.einsum("ij->..", m.ones(2, 3)),
+    "einsum, too many dims": lambda m: m.einsum("ijk...", m.ones(2, 3)),
+    "einsum, operands": lambda m: m.einsum("ij,jk", m.ones(2, 3)),
+    "einsum, more operands": lambda m: m.einsum("ij", m.ones(2, 3), m.ones(2, 3)),
+    "einsum, sizes": lambda m: m.einsum("ij,jk", m.ones(2, 3), m.ones(2, 3)),
+    "einsum, diagonal": lambda m: m.einsum("ii", m.ones(2, 3)),
+    "einsum, sizes of ellipses": lambda m: m.einsum("...,...", m.ones(2, 3), m.ones(2, 2)),
+    "einsum, number": lambda m: m.einsum(m.ones(2, 3), [0, 52], [0]),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error(torch, name):
+    ours, theirs = (outcome(ERRORS[name], lib)[0] for lib in (minigrad, torch))
+    assert ours == theirs
+
+
+def test_the_error_is_the_public_one(torch):
+    for lib in (minigrad, torch):
+        assert issubclass(lib.linalg.LinAlgError, RuntimeError)
+        with pytest.raises(lib.linalg.LinAlgError):
+            lib.linalg.inv(lib.zeros(2, 2))
+
+
+FAILED = {
+    "inv_ex": lambda m, a: m.linalg.inv_ex(a).info,
+    "solve_ex": lambda m, a: m.linalg.solve_ex(a, m.ones(2)).info,
+    "cholesky_ex": lambda m, a: m.linalg.cholesky_ex(a).info,
+    "det": lambda m, a: m.linalg.det(a),
+    "slogdet": lambda m, a: m.linalg.slogdet(a),
+    "logdet": lambda m, a: a.logdet(),
+    "matrix_rank": lambda m, a: m.linalg.matrix_rank(a),
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_some_of_a_batch_fail(torch, name):
+    batch = [[[1., 0.], [0., 1.]], [[0., 0.], [0., 1.]], [[1., 1.], [1., 1.]], [[-1., 2.], [3., 4.]]]
+    ours, theirs = (repr(plain(FAILED[name](lib, lib.tensor(batch)))) for lib in (minigrad, torch))
+    assert ours == theirs
+
+
+def test_the_regular_ones_of_a_batch_are_solved(torch):
+    batch = [[[2., 0.], [0., 4.]], [[0., 0.], [0., 1.]]]
+    for lib in (minigrad, torch):
+        inverse = lib.linalg.inv_ex(lib.tensor(batch)).inverse
+        assert inverse[0].tolist() == [[0.5, 0.], [0., 0.25]]
+        assert not lib.isfinite(inverse[1]).all()
+        assert lib.linalg.cholesky_ex(lib.tensor(batch)).L[0].tolist() == [[np.float32(np.sqrt(2)), 0.], [0., 2.]]
+
+
+@pytest.mark.parametrize("batch", [[[0.]], [[2., 2.], [2., 2.]], [[1., 2., 3.], [2., 4., 6.], [1., 0., 5.]]], ids=len)
+def test_the_gradient_of_a_zero_determinant(torch, batch):
+    found = []
+    for lib, recorded in ((minigrad, False), (minigrad, True), (torch, True)):  # unrecorded, PyTorch says that it is 0
+        a = lib.tensor(batch, dtype=lib.float64, requires_grad=True)
+        (g,) = lib.autograd.grad(lib.linalg.det(a), a, create_graph=recorded)
+        found.append(g.detach().numpy())
+    np.testing.assert_allclose(found[0], found[2], atol=1e-12)
+    np.testing.assert_allclose(found[1], found[2], atol=1e-12)
+
+
+TYPES = {
+    "slogdet": lambda m: m.slogdet(m.eye(2)),
+    "linalg.slogdet": lambda m: m.linalg.slogdet(m.eye(2)),
+    "linalg.inv_ex": lambda m: m.linalg.inv_ex(m.eye(2)),
+    "linalg.solve_ex": lambda m: m.linalg.solve_ex(m.eye(2), m.ones(2)),
+    "linalg.cholesky_ex": lambda m: m.linalg.cholesky_ex(m.eye(2)),
+    "linalg.qr": lambda m: m.linalg.qr(m.eye(2), "r"),
+    "linalg.svd": lambda m: m.linalg.svd(m.zeros(2, 0)),
+    "svd": lambda m: m.svd(m.zeros(0, 2)),
+    "svd, values": lambda m: m.svd(m.eye(2), compute_uv=False),
+    "linalg.eigh": lambda m: m.linalg.eigh(m.zeros(0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_parts_have_names(torch, name):
+    ours, theirs = (TYPES[name](lib) for lib in (minigrad, torch))
+    assert (type(ours).__name__, type(ours).__match_args__) == (type(theirs).__name__, type(theirs).__match_args__)
+    assert [tuple(part.shape) for part in ours] == [tuple(part.shape) for part in theirs]
+    assert repr(ours) == repr(theirs)
