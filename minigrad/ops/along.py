@@ -5,7 +5,7 @@ They give the elements and their indices, and send the gradient back to where th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
@@ -21,12 +21,12 @@ Shape = tuple[int, ...]
 class Selection(Node, number=None):
     """What was found at `indices` along a dimension, which stays with as many elements as were found there.
 
-    A subclass is one op; `keepdim` is False where it took the dimension away.
+    A subclass is one op.
     """
 
     __slots__ = ()
     saves = ("indices",)
-    constants = ("", "self_sym_sizes", "dim", "keepdim")
+    constants: ClassVar[tuple[str, ...]] = ("", "", "dim")
 
     @classmethod
     def forward(cls, a: Tensor, dim: int, indices: Any, keepdim: bool = True) -> tuple[Tensor, Tensor]:
@@ -40,6 +40,13 @@ class Selection(Node, number=None):
 
     def backward(self, xp: Any, g: Any, indices: Any, places: Any, shape: Shape, *names: Any) -> Any:
         return spread(xp, xp.reshape(g, places.shape), places, shape)
+
+
+class SelectionOfOne(Selection, number=None):
+    """Of one element along a dimension, which it takes away unless `keepdim`."""
+
+    __slots__ = ()
+    constants = ("", "self_sym_sizes", "dim", "keepdim")
 
 
 def filled_dim(name: str, dim: int, shape: Shape) -> int:

@@ -219,7 +219,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
         check_rows(x, axis)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
     new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]).reshape(len(rows[1:]), -1).any(1) if len(rows) else True
+    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     starts = np.flatnonzero(new)
     values = rows[starts] if axis is None else np.moveaxis(rows[starts], 0, axis)
     inverse = (np.cumsum(new) - 1).reshape(x.shape if axis is None else -1)

@@ -33,6 +33,7 @@ IN_PLACE = ("cumprod", "cumsum")
 
 Shape = tuple[int, ...]
 FLOAT64 = np.dtype("float64")
+multiply: Any = np.multiply.reduce  # NumPy's types know `keepdims` as a literal only
 
 
 def part(dim: int, start: int | None, stop: int | None, step: int | None = None) -> tuple[slice, ...]:
@@ -198,7 +199,7 @@ def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
 def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
     """The product of the elements, of float16 in float32."""
     wide = FLOAT32 if x.dtype is FLOAT16 else x.dtype
-    return np.prod(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
+    return multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
 
 
 def shifted(xp: Any, y: Any, dim: int) -> Any:

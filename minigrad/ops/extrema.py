@@ -14,7 +14,7 @@ from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many
-from minigrad.ops.along import Selection, filled_dim
+from minigrad.ops.along import SelectionOfOne, filled_dim
 from minigrad.ops.reduce import Dims, axes_of, kept_shape, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
@@ -53,11 +53,11 @@ class Min(OfAll, number=1):
         return record1(Min, y, a, (a, y))
 
 
-class MaxDim(Selection, name="Max"):
+class MaxDim(SelectionOfOne, name="Max"):
     __slots__ = ()
 
 
-class MinDim(Selection, name="Min"):
+class MinDim(SelectionOfOne, name="Min"):
     __slots__ = ()
 
 
@@ -145,7 +145,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     """The smallest and the largest element, of all or along `dim`."""
     shape = input.array.shape
     if dim is not None:
-        axes: Shape = (filled_dim("aminmax", dim, shape),) if shape else ()
+        axes: Shape = (filled_dim("aminmax", dim, shape),)[:len(shape)]
     elif 0 in shape:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
                            "identity.")

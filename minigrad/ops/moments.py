@@ -16,6 +16,7 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.ops.linalg import mm
 from minigrad.ops.pointwise import Div, Mul, Sub
 from minigrad.ops.reduce import Dims, axes_of, kept_shape, sum
+from minigrad.ops.scalar import MulScalar
 from minigrad.ops.shape import squeeze, t, unsqueeze, view
 
 __all__ = ["cov", "std", "std_mean", "var", "var_mean"]
@@ -28,29 +29,34 @@ FEW_OBSERVATIONS = ("cov(): degrees of freedom is <= 0. Correction should be str
                     "observations.")
 
 
-def moments(x: Any, axes: Shape, correction: float, keepdim: bool) -> tuple[Any, Any]:
+def freedom(count: int, correction: float | None) -> float:
+    """By what a sum of squares is divided; a correction of None is 1."""
+    return count - (1 if correction is None else correction)
+
+
+def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean of an array; of float16 in float32."""
     wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
     count = math.prod([x.shape[i] for i in axes])
     middle = total(wide, axes, keepdims=True, count=count)
     apart = wide - middle
     squares = total(apart * apart, axes, keepdims=keepdim)
-    variance = squares / squares.dtype.type(max(0.0, count - correction))
+    variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)))
     return variance.astype(x.dtype, copy=False), middle.reshape(variance.shape).astype(x.dtype, copy=False)
 
 
-def from_variance(xp: Any, g: Any, a: Any, correction: float, axes: Shape) -> Any:
+def from_variance(xp: Any, g: Any, a: Any, correction: float | None, axes: Shape) -> Any:
     """The gradient of `a` from that of its variance: 2 (a - mean) / (count - correction)."""
     count = math.prod([a.shape[i] for i in axes])
     wide = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
     apart = wide - xp.sum(wide, axes, True) / count
     apart = xp.cast(apart, FLOAT16) if wide is not a else apart
-    if count <= correction:
+    if freedom(count, correction) <= 0:
         return g * xp.cast(xp.where(apart == 0, math.nan, math.inf), xp.dtype(g))
-    return g * (2 / (count - correction)) * apart
+    return g * (2 / freedom(count, correction)) * apart
 
 
-def from_moments(xp: Any, gs: Sequence[Any], a: Any, correction: float, axes: Shape, kept: Shape) -> Any:
+def from_moments(xp: Any, gs: Sequence[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
     """The gradient of `a` from those of its variance and of its mean."""
     g, of_mean = [xp.reshape(each, kept) for each in gs]
     return from_variance(xp, g, a, correction, axes) + of_mean / math.prod([a.shape[i] for i in axes])
@@ -62,11 +68,11 @@ class Var(Node):
     constants = ("correction",)
 
     @staticmethod
-    def forward(a: Tensor, correction: float, axes: Shape, keepdim: bool) -> Tensor:
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Tensor:
         y, _ = moments(a.array, axes, correction, keepdim)
         return record1(Var, y, a, (a,), (correction, axes, kept_shape(a.array.shape, axes)))
 
-    def backward(self, xp: Any, g: Any, a: Any, correction: float, axes: Shape, kept: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
         return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
 
 
@@ -78,11 +84,11 @@ class Std(Node):
     constants = ("correction",)
 
     @staticmethod
-    def forward(a: Tensor, correction: float, axes: Shape, keepdim: bool) -> Tensor:
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Tensor:
         y = np.sqrt(moments(a.array, axes, correction, keepdim)[0])
         return record1(Std, y, a, (a, y), (correction, axes, kept_shape(a.array.shape, axes)))
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, correction: float, axes: Shape, kept: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
         g = xp.masked(y != 0, g / (2 * y))
         return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
 
@@ -95,12 +101,12 @@ class VarMean(ManyOutputs):
     constants = ("correction",)
 
     @staticmethod
-    def forward(a: Tensor, correction: float, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
         pair = moments(a.array, axes, correction, keepdim)
         return record_many(VarMean, pair, a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a,))
 
-    def backward(self, xp: Any, gs: list[Any], a: Any, correction: float, axes: Shape, kept: Shape) -> Any:
-        return from_moments(xp, gs, a, correction, axes, kept)
+    def backward(self, xp: Any, gs: list[Any], a: Any, *const: Any) -> Any:
+        return from_moments(xp, gs, a, *const)
 
 
 class StdMean(ManyOutputs):
@@ -109,16 +115,17 @@ class StdMean(ManyOutputs):
     constants = ("correction",)
 
     @staticmethod
-    def forward(a: Tensor, correction: float, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
         variance, middle = moments(a.array, axes, correction, keepdim)
         y = np.sqrt(variance)
         return record_many(StdMean, (y, middle), a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a, y))
 
-    def backward(self, xp: Any, gs: list[Any], a: Any, y: Any, correction: float, axes: Shape, kept: Shape) -> Any:
-        return from_moments(xp, (xp.masked(y != 0, gs[0] / (2 * y)), gs[1]), a, correction, axes, kept)
+    def backward(self, xp: Any, gs: list[Any], a: Any, y: Any, *const: Any) -> Any:
+        return from_moments(xp, (xp.masked(y != 0, gs[0] / (2 * y)), gs[1]), a, *const)
 
 
-def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, Shape]:
+def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None,
+            correction: float | None) -> tuple[float | None, Shape]:
     """The correction and the dimensions that a caller asks for; `f(input, False)` is `unbiased`.
 
     Raises:
@@ -132,10 +139,11 @@ def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None, correctio
     shape = input.array.shape
     axes = axes_of(dim, len(shape))
     axes = tuple(range(len(shape))) if axes is None else axes
-    given = correction if correction is not None else 1 if unbiased is None or unbiased else 0
-    if math.prod([shape[i] for i in axes]) <= given and 0 not in kept_shape(shape, axes):
+    if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
+        correction = 0 if unbiased is False else 1
+    if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
         warn_once(FEW.format(f"{name}()"), stacklevel=4)
-    return given, axes
+    return correction, axes
 
 
 def var(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
@@ -213,11 +221,12 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     whole = plain(np.asarray(count)) if weights is None else sum(weights)
     if weights is not None and whole.item() == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
-    freedom = Sub.forward(whole, correction)
+    divisor = Sub.forward(whole, correction) if correction else whole
     if weights is not None and much is not None and correction:
-        freedom = Sub.forward(whole, Div.forward(Mul.forward(sum(Mul.forward(weights, much)), correction), whole))
-    if freedom.item() <= 0:
+        squares = MulScalar.forward(sum(Mul.forward(weights, much)), correction)
+        divisor = Sub.forward(whole, Div.forward(squares, whole))
+    if divisor.item() <= 0:
         warn_once(FEW_OBSERVATIONS)
-        freedom = plain(np.zeros((), freedom.array.dtype))
+        divisor = plain(np.zeros((), divisor.array.dtype))
     apart = Sub.forward(rows, unsqueeze(Div.forward(sum(weighed(rows, weights), 1), whole), 1))
-    return squeeze(Div.forward(mm(apart, t(weighed(apart, weights))), freedom))
+    return squeeze(Div.forward(mm(apart, t(weighed(apart, weights))), divisor))

@@ -15,7 +15,7 @@ from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.record import record1
 from minigrad.ops._forms import refuse
-from minigrad.ops.along import Selection, filled_dim
+from minigrad.ops.along import Selection, SelectionOfOne, filled_dim
 from minigrad.ops.extrema import OfAll
 from minigrad.ops.shape import dim_of
 
@@ -25,31 +25,34 @@ METHODS = (*__all__,)
 
 class Sort(Selection):
     __slots__ = ()
+    constants = ("", "self_sym_sizes", "dim")
 
 
 class SortStable(Selection, name="Sort", number=1):
     """The same op, where the caller says `stable`."""
 
     __slots__ = ()
+    constants = Sort.constants
 
 
 class Topk(Selection):
     __slots__ = ()
+    constants = Sort.constants
 
 
-class Kthvalue(Selection):
+class Kthvalue(SelectionOfOne):
     __slots__ = ()
 
 
-class MedianDim(Selection, name="Median", number=1):
+class MedianDim(SelectionOfOne, name="Median", number=1):
     __slots__ = ()
 
 
-class NanmedianDim(Selection, name="Nanmedian", number=1):
+class NanmedianDim(SelectionOfOne, name="Nanmedian", number=1):
     __slots__ = ()
 
 
-class Mode(Selection):
+class Mode(SelectionOfOne):
     __slots__ = ()
 
 
