@@ -158,7 +158,9 @@ def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
     if taken(parts) > ndim:
         if ndim == 0 and isinstance(index, slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        if ndim == 0 and type(index) is int:
+        if ndim == 0 and type(parts[0]) is int and not isinstance(index, (tuple, list, Tensor)):
+            if parts[0]:
+                raise IndexError(f"index {parts[0]} is out of bounds for dimension 0 with size 0")
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
@@ -181,8 +183,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return made if made is not input else Alias.forward(input)
     try:
         return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
-    except IndexError as error:
-        raise IndexError(advanced_message(error, rest, made.array.shape)) from None
+    except IndexError:
+        raise IndexError(advanced_message(rest, made.array.shape)) from None
 
 
 def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
@@ -195,26 +197,35 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
                 made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
             rest.append(part)
             source = given[position]
-            whole = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
-            saved.append(source if whole else plain(part))
+            as_it_is = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
+            saved.append(source if as_it_is else plain(part))
         elif part is ...:
-            rest += [slice(None)] * (made.array.ndim - dim - taken(parts[position + 1:]))
+            rest += [ALL] * (input.array.ndim - taken(parts))
         elif part is None:
             made = Unsqueeze.forward(made, dim)
-            rest.append(slice(None))
+            rest.append(ALL)
         elif isinstance(part, slice):
-            if part.indices(made.array.shape[dim]) != (0, made.array.shape[dim], 1):
+            if not whole(part, made.array.shape[dim]):
                 made = Slice.forward(made, dim, checked_slice(part))
-            rest.append(slice(None))
+            rest.append(ALL)
         else:
             size = made.array.shape[dim]
             if not -size <= part < size:
                 raise IndexError(f"index {part} is out of bounds for dimension {position} with size {size}")
             made = Select.forward(made, dim, part)
+    given_dims = len(rest)
     while rest and isinstance(rest[-1], slice):
         rest.pop()
+    if len(rest) > made.array.ndim:  # after a second `...`
+        raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
     check_masks(tuple(rest), made.array.shape)
     return made, tuple(rest), tuple(saved)
+
+
+def whole(part: slice, size: int) -> bool:
+    """Whether a slice says, without counting from the end, that it leaves nothing out."""
+    start, stop, step = part.start, part.stop, part.step
+    return start in (None, 0) and step in (None, 1) and (stop is None or operator.index(stop) >= size)
 
 
 def checked_slice(part: slice) -> slice:
@@ -238,23 +249,28 @@ def check_masks(parts: tuple[Any, ...], shape: Shape) -> None:
         dim += part.ndim
 
 
-def advanced_message(error: IndexError, parts: tuple[Any, ...], shape: Shape) -> str:
-    """PyTorch's sentence for indices that are out of range, its dimensions those that are indexed, or do not fit."""
-    dim, shapes = 0, list[list[int]]()
+def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
+    """PyTorch's sentence for indices that do not fit together, or are out of range; it counts those dimensions alone
+    that are indexed."""
+    named, dim = list[tuple[Any, int]](), 0
     for part in parts:
         if isinstance(part, slice):
             dim += 1
-        elif part.dtype.kind == "b":
-            shapes += [[int(np.count_nonzero(part))]] * part.ndim
-            dim += part.ndim
         else:
-            wrong = in_range(part, shape[dim], -shape[dim])
-            if wrong is not None:
-                return f"index {wrong} is out of bounds for dimension {len(shapes)} with size {shape[dim]}"
-            shapes.append(list(part.shape))
-            dim += 1
-    return ("shape mismatch: indexing tensors could not be broadcast together with shapes "
-            f"{', '.join(map(str, shapes))}") if "shape mismatch" in str(error) else str(error)
+            arrays = np.nonzero(part) if part.dtype.kind == "b" else (part,)
+            named += [(array, shape[dim + i]) for i, array in enumerate(arrays)]
+            dim += len(arrays)
+    try:
+        np.broadcast_shapes(*[array.shape for array, _ in named])
+    except ValueError:
+        return ("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                f"{', '.join([str(list(array.shape)) for array, _ in named])}")
+    for i, (array, size) in enumerate(named):
+        wrong = in_range(array, size, -size)
+        if wrong is not None:
+            return (f"index {wrong} is out of bounds for dimension {i} with size {size}" if size else
+                    "index is out of bounds for dimension with size 0")
+    return f"too many indices for tensor of dimension {len(shape)}"
 
 
 def setitem(input: Tensor, index: Any, value: Any) -> None:
@@ -268,10 +284,11 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
     if index is False:
         return
-    parts, given = parts_of(index, input.array.ndim)
+    parts, given = parts_of(None if index is True else index, input.array.ndim)
     view, rest, saved = basic(input, parts, given)
     if saved:
-        in_place(IndexPut.forward, view, tail_of(value), rest if len(rest) > 1 else rest[0], saved)
+        tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
+        in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
         return
     source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
     if source.array.ndim == 0 < view.array.ndim:
@@ -283,10 +300,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         in_place(Copy.forward, view, tail if tail.array.shape == view.array.shape else expand(tail, view.array.shape))
 
 
-def tail_of(value: Any) -> Any:
-    """A tensor without its leading dimensions of size 1; a number as it is."""
-    if not isinstance(value, Tensor) or value.array.shape[:1] != (1,):
-        return value
+def tail_of(value: Tensor) -> Tensor:
+    """A tensor without its leading dimensions of size 1, as a view."""
     lead = next((i for i, n in enumerate(value.array.shape) if n != 1), value.array.ndim)
     return View.forward(value, value.array.shape[lead:])
 
@@ -312,8 +327,8 @@ class IndexPut(Node):
                 add_at(out, index, y)
             else:
                 out[index] = y
-        except IndexError as error:
-            raise IndexError(advanced_message(error, index if type(index) is tuple else (index,), x.shape)) from None
+        except IndexError:
+            raise IndexError(advanced_message(index if type(index) is tuple else (index,), x.shape)) from None
         except ValueError:
             raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
                                f"result of shape {list(x[index].shape)}") from None

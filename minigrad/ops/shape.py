@@ -379,7 +379,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
         raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
                            f"{new.index(-1)}")
     full = tuple([shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(new)])
-    for i, n in enumerate(shape):
+    for i, n in reversed(list(enumerate(shape))):
         if n not in (1, full[lead + i]):
             raise RuntimeError(f"The expanded size of the tensor ({full[lead + i]}) must match the existing size ({n}) "
                                f"at non-singleton dimension {lead + i}.  Target sizes: {list(new)}.  Tensor sizes: "
