@@ -109,10 +109,9 @@ class Cumprod(Node):
         return record1(Cumprod, y, a, (a, y), (dim,), fit)
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
-        if 0 in g.shape:
+        if not g.ndim or 0 in g.shape:
             return g
-        before = shifted(xp, y, dim)
-        return before * carried(xp, g, moved_up(xp, a, dim), dim) if g.ndim else g
+        return shifted(xp, y, dim) * carried(xp, g, moved_up(xp, a, dim), dim)
 
 
 class Prod(Node):
