@@ -99,6 +99,7 @@ from minigrad.ops.rounding import *
 from minigrad.ops.scatter_reduce import *
 from minigrad.ops.sequences import *
 from minigrad.ops.shape import *
+from minigrad.ops.similarity import *
 from minigrad.ops.slices import *
 from minigrad.ops.smooth import *
 from minigrad.ops.softmax import *

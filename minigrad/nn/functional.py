@@ -15,6 +15,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.backends import random as draws
 from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
+from minigrad.ops.attention import scaled_dot_product_attention
 from minigrad.ops.class_loss import cross_entropy, nll_loss
 from minigrad.ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from minigrad.ops.dropout import alpha_dropout_of as alpha_dropout
@@ -34,6 +35,18 @@ from minigrad.ops.loss import (
     mse_loss,
     smooth_l1_loss,
     soft_margin_loss,
+)
+from minigrad.ops.margin_loss import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    kl_div,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from minigrad.ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from minigrad.ops.pad import pad
@@ -63,6 +76,7 @@ from minigrad.ops.rectify import (
     threshold_,
 )
 from minigrad.ops.resample import interpolate
+from minigrad.ops.similarity import cosine_similarity, normalize, pairwise_distance
 from minigrad.ops.smooth import (
     celu,
     celu_,
@@ -84,13 +98,16 @@ __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "alpha_dropout", "avg_pool1d", "avg_pool2d",
     "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
     "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding",
-    "feature_alpha_dropout", "fold", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "hardtanh_", "huber_loss", "instance_norm", "interpolate", "l1_loss", "layer_norm",
-    "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish",
-    "mse_loss", "nll_loss", "pad", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "relu_", "rms_norm",
-    "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "unfold",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "elu", "elu_", "embedding", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "group_norm",
+    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss",
+    "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",
+    "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss",
+    "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "pad", "pairwise_distance",
+    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu",
+    "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
 ]
 
 

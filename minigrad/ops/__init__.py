@@ -59,6 +59,7 @@ from minigrad.ops import (
     scatter_reduce,
     sequences,
     shape,
+    similarity,
     slices,
     smooth,
     softmax,
@@ -112,10 +113,10 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
     aliases, binary, bits, broadcast, chain, compare, conv, copy, count, create, cumulative, data, diagonal, distance,
-    division, dropout, dtypes, einsum, embed, extrema, extremes, factor, fill, fold, functions, gather, generator, grid,
-    index, inplace, join, linalg, mask, matrix_norm, memory, moments, norm, pick, pool, products, properties, random,
-    rectify, reduce, repeat, rounding, scatter_reduce, sequences, shape, slices, smooth, softmax, solve, sort, special,
-    special_pairs, spectral, split, ternary, turn, unary,
+    division, dropout, dtypes, einsum, embed, extrema, extremes, factor, fill, fold, functions, gather, generator,
+    grid, index, inplace, join, linalg, mask, matrix_norm, memory, moments, norm, pick, pool, products, properties,
+    random, rectify, reduce, repeat, rounding, scatter_reduce, sequences, shape, similarity, slices, smooth, softmax,
+    solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
 )
 
 

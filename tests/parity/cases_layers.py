@@ -134,6 +134,21 @@ CASES = {
     "channel_shuffle": (lambda m, a: m.channel_shuffle(a, 2), [leaf(1, 4, 2, 1)]),
     "F.pixel_shuffle": (lambda m, a: [m.nn.functional.pixel_shuffle(a, 2), m.nn.functional.pixel_unshuffle(a, 2),
                                       m.nn.functional.channel_shuffle(a, 2)], [leaf(1, 4, 2, 2)]),
+    # attention, put together of other ops
+    "attention": (lambda m, q, k, v: m.nn.functional.scaled_dot_product_attention(q, k, v),
+                  [leaf(2, 3, 4), leaf(2, 5, 4), leaf(2, 5, 2)]),
+    "attention of matrices": (
+        lambda m, q, k, v: m.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3),
+        [leaf(3, 2), leaf(3, 2), leaf(3, 2)]),
+    "attention mask": (
+        lambda m, q, k, v, b: m.nn.functional.scaled_dot_product_attention(q, k, v, b),
+        [leaf(1, 2, 3, 2), leaf(1, 2, 3, 2), leaf(1, 2, 3, 2), leaf(3, 3)]),
+    "attention mask of flags": (
+        lambda m, q, k, v, b: m.nn.functional.scaled_dot_product_attention(q, k, v, b > 0),
+        [leaf(2, 3, 4), leaf(2, 3, 4), leaf(2, 3, 4), frozen(3, 3)]),
+    "attention dropout": (
+        lambda m, q, k, v: seeded(m).scaled_dot_product_attention(q, k, v, dropout_p=0.4),
+        [leaf(2, 2, 3, 4), leaf(2, 2, 3, 4), leaf(2, 2, 3, 4)]),
 }
 
 SIZES = {"align_corners", "output_size", "scales", "scales_d", "scales_h", "scales_w", "self_sym_sizes"}

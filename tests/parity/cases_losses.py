@@ -80,6 +80,54 @@ CASES = {
         lambda m, a, b: m.nn.functional.cross_entropy(a, b, reduction="none"), [leaf(2, 3), leaf(2, 3)]),
     "cross_entropy of probabilities, smooth": (
         lambda m, a, b: m.nn.functional.cross_entropy(a, b, label_smoothing=0.3), [leaf(2, 3), leaf(2, 3)]),
+    # of distributions
+    "kl_div": (lambda m, a, b: m.nn.functional.kl_div(a, b, reduction="batchmean"), [leaf(2, 3), positive(2, 3)]),
+    "kl_div sum": (lambda m, a, b: m.nn.functional.kl_div(a, b, reduction="sum", log_target=True),
+                   [leaf(2, 3), leaf(2, 3)]),
+    "kl_div none": (lambda m, a, b: m.nn.functional.kl_div(a, b, reduction="none"),
+                    [leaf(2, 3), Input((2, 3), positive=True, grad=False)]),
+    "poisson_nll_loss": (lambda m, a, b: m.nn.functional.poisson_nll_loss(a, b), [leaf(2, 3), positive(2, 3)]),
+    "poisson_nll_loss full": (lambda m, a, b: m.nn.functional.poisson_nll_loss(a, b, full=True, reduction="sum"),
+                              [leaf(2, 3), positive(2, 3)]),
+    "poisson_nll_loss not of logarithms": (
+        lambda m, a, b: m.nn.functional.poisson_nll_loss(a, b, log_input=False, reduction="none"),
+        [positive(3), frozen(3)]),
+    "gaussian_nll_loss": (lambda m, a, b, v: m.nn.functional.gaussian_nll_loss(a, b, v),
+                          [leaf(2, 3), leaf(2, 3), positive(2, 3)]),
+    "gaussian_nll_loss full": (
+        lambda m, a, b, v: m.nn.functional.gaussian_nll_loss(a, b, v, full=True, eps=1.0, reduction="sum"),
+        [leaf(2, 3), frozen(2, 3), positive(2)]),
+    "gaussian_nll_loss number": (lambda m, a, b: m.nn.functional.gaussian_nll_loss(a, b, 2.0, reduction="none"),
+                                 [leaf(2, 3), leaf(2, 3)]),
+    # of margins
+    "hinge_embedding_loss": (lambda m, a, b: m.nn.functional.hinge_embedding_loss(a, b.sign()), [leaf(6), frozen(6)]),
+    "margin_ranking_loss": (lambda m, a, b, t: m.nn.functional.margin_ranking_loss(a, b, t.sign(), 0.3),
+                            [leaf(6), leaf(6), frozen(6)]),
+    "triplet_margin_loss": (lambda m, a, b, c: m.nn.functional.triplet_margin_loss(a, b, c),
+                            [leaf(3, 2), leaf(3, 2), leaf(3, 2)]),
+    "triplet_margin_loss swap": (
+        lambda m, a, b, c: m.nn.functional.triplet_margin_loss(a, b, c, 3.0, 3, swap=True, reduction="none"),
+        [leaf(3, 2), leaf(3, 2), leaf(3, 2)]),
+    "triplet_margin_with_distance_loss": (
+        lambda m, a, b, c: m.nn.functional.triplet_margin_with_distance_loss(
+            a, b, c, distance_function=lambda x, y: (x - y).square().sum(1), swap=True, reduction="sum"),
+        [leaf(3, 2), leaf(3, 2), leaf(3, 2)]),
+    "triplet_margin_with_distance_loss alone": (
+        lambda m, a, b, c: m.nn.functional.triplet_margin_with_distance_loss(a, b, c),
+        [leaf(3, 2), leaf(3, 2), leaf(3, 2)]),
+    "cosine_embedding_loss": (lambda m, a, b, t: m.nn.functional.cosine_embedding_loss(a, b, t.sign(), 0.1),
+                              [leaf(4, 3), leaf(4, 3), frozen(4)]),
+    "multilabel_soft_margin_loss": (lambda m, a, b, w: m.nn.functional.multilabel_soft_margin_loss(a, b, w),
+                                    [leaf(2, 3), leaf(2, 3), frozen(3)]),
+    # distances
+    "cosine_similarity": (lambda m, a, b: m.cosine_similarity(a, b), [leaf(2, 3), leaf(2, 3)]),
+    "cosine_similarity dim": (lambda m, a, b: m.nn.functional.cosine_similarity(a, b, dim=0), [leaf(2, 3), leaf(2, 3)]),
+    "pairwise_distance": (lambda m, a, b: m.pairwise_distance(a, b), [leaf(2, 3), leaf(2, 3)]),
+    "pairwise_distance 3": (lambda m, a, b: m.nn.functional.pairwise_distance(a, b, 3.0, keepdim=True),
+                            [leaf(2, 3), leaf(3)]),
+    "pairwise_distance 1": (lambda m, a, b: m.nn.functional.pairwise_distance(a, b, p=1), [leaf(2, 3), leaf(2, 3)]),
+    "normalize": (lambda m, a: m.nn.functional.normalize(a), [leaf(2, 3)]),
+    "normalize 3": (lambda m, a: m.nn.functional.normalize(a, p=3.0, dim=0, eps=0.1), [leaf(2, 3)]),
 }
 
 MISSING = {
@@ -89,5 +137,6 @@ MISSING = {
     "NllLoss2DBackward0": {"ignore_index", "reduction", "self", "total_weight", "weight"},
     "NllLossBackward0": {"ignore_index", "reduction", "self", "total_weight", "weight"},
     "SmoothL1LossBackward0": {"reduction"},
+    "NormBackward1": {"dim", "keepdim"},
     "SoftMarginLossBackward0": {"reduction"},
 }

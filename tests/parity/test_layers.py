@@ -39,6 +39,26 @@ TWICE = {
     "instance_norm alone": (lambda m, a: m.nn.functional.instance_norm(a), [leaf(1, 2, 2, 2)]),
 }
 ONCE = {
+    "multi_margin_loss": (lambda m, a: m.nn.functional.multi_margin_loss(a, m.tensor([0, 2])), [leaf(2, 3)]),
+    "multi_margin_loss square": (
+        lambda m, a, w: m.nn.functional.multi_margin_loss(a, m.tensor([0, 2]), 2, 1.5, w, reduction="none"),
+        [leaf(2, 3), frozen(3)]),
+    "multi_margin_loss of one": (lambda m, a: m.nn.functional.multi_margin_loss(a, m.tensor(1), reduction="sum"),
+                                 [leaf(3)]),
+    "attention": (lambda m, q, k, v: m.nn.functional.scaled_dot_product_attention(q, k, v),
+                  [leaf(2, 2, 3, 4), leaf(2, 2, 5, 4), leaf(2, 2, 5, 4)]),
+    "attention causal": (
+        lambda m, q, k, v: m.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.4),
+        [leaf(1, 2, 3, 4), leaf(1, 2, 4, 4), leaf(1, 2, 4, 4)]),
+    "attention mask": (
+        lambda m, q, k, v, b: m.nn.functional.scaled_dot_product_attention(q, k, v, b > 0),
+        [leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), frozen(3, 3)]),
+    "attention bias": (
+        lambda m, q, k, v, b: m.nn.functional.scaled_dot_product_attention(q, k, v, b),
+        [leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), leaf(1, 2, 3, 4), frozen(1, 2, 3, 3)]),
+    "attention of groups": (
+        lambda m, q, k, v: m.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        [leaf(1, 4, 3, 2), leaf(1, 2, 3, 2), leaf(1, 2, 3, 2)]),
     "hardsigmoid": (lambda m, a: m.nn.functional.hardsigmoid(a * 2.5), [leaf(8)]),
     "hardsigmoid inplace": (lambda m, a: m.nn.functional.hardsigmoid(a * 2.5, inplace=True), [leaf(8)]),
 }

@@ -1,0 +1,171 @@
+"""Attention: softmax(q @ k.T / sqrt(E)) @ v.
+
+As in PyTorch batches of heads (4-D) without dropout are one op, all else is put together of other ops.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad._tensor_errors import IN_C
+from minigrad.autograd.graph import Node
+from minigrad.autograd.record import record1, record_n
+from minigrad.ops._forms import OfResult, widely
+from minigrad.ops.dropout import dropout
+from minigrad.ops.linalg import matmul
+from minigrad.ops.pointwise import Add
+from minigrad.ops.repeat import repeat_interleave
+from minigrad.ops.scalar import MulScalar
+from minigrad.ops.shape import Transpose
+from minigrad.ops.softmax import Softmax
+
+__all__: list[str] = []
+
+
+class SafeSoftmax(OfResult):
+    """softmax, but 0 where a whole row is -inf."""
+
+    __slots__ = ()
+    kernel = Softmax.kernel
+    constants = ("dim",)
+
+    @staticmethod
+    def values(x: Any, dim: int) -> Any:
+        y = Softmax.values(x, dim)
+        broken = np.isnan(y).any(dim, keepdims=True)
+        return np.where((x == -math.inf).all(dim, keepdims=True), y.dtype.type(0), y) if broken.any() else y
+
+    backward = Softmax.backward
+
+
+class Biased(Node):
+    """A tensor plus an array, which wants no gradient."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, bias: Any) -> Any:
+        return x + bias
+
+    @staticmethod
+    def forward(a: Tensor, bias: Any) -> Tensor:
+        return record1(Biased, a.array + bias, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class ScaledDotProductFlashAttentionForCpu(Node):
+    """The one op: q of shape (B, H, L, E), k and v (B, heads, S, E), where `heads` divides H.
+
+    Only q, k and v are kept: the formula makes the weights anew, as PyTorch's does.
+    """
+
+    __slots__ = ()
+    saves = ("query", "key", "value")
+    constants = ("scale",)
+
+    @staticmethod
+    def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> Tensor:
+        made = widely(ScaledDotProductFlashAttentionForCpu.values, "flash_attention", q.array, k.array, v.array, scale,
+                      bias)
+        return record_n(ScaledDotProductFlashAttentionForCpu, made, (q, k, v), (q, k, v), (scale, bias))
+
+    @staticmethod
+    def values(q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:
+        heads = k.shape[1]
+        q5 = (q * q.dtype.type(scale)).reshape(q.shape[0], heads, q.shape[1] // heads, *q.shape[2:])
+        scores = q5 @ k[:, :, None].swapaxes(-1, -2)
+        if bias is not None:
+            scores = scores + bias.reshape(grouped(bias.shape, heads))
+        return (SafeSoftmax.values(scores, 4) @ v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
+
+    def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
+        (b, h, rows, e), heads = q.shape, k.shape[1]
+        shape = (b, heads, h // heads, rows, e)
+        q5, g5 = xp.reshape(q * scale, shape), xp.reshape(g, (*shape[:4], v.shape[3]))
+        k5, v5 = (xp.reshape(t, (b, heads, 1, *t.shape[2:])) for t in (k, v))
+        scores = xp.matmul(q5, xp.swapaxes(k5, -1, -2))
+        if bias is not None:
+            scores = xp.apply(Biased, scores, bias.reshape(grouped(bias.shape, heads)))
+        weights = xp.apply(SafeSoftmax, scores, 4)
+        inner = xp.matmul(g5, xp.swapaxes(v5, -1, -2)) * weights
+        slopes = inner - weights * xp.sum(inner, (4,), True)
+        of_k = xp.sum(xp.matmul(xp.swapaxes(slopes, -1, -2), q5), (2,), False)
+        of_v = xp.sum(xp.matmul(xp.swapaxes(weights, -1, -2), g5), (2,), False)
+        return xp.reshape(xp.matmul(slopes, k5) * scale, q.shape), of_k, of_v
+
+
+def grouped(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:
+    """The shape of a mask of 4 or fewer dimensions, for scores in which the heads are in groups."""
+    full = (1,) * (4 - len(shape)) + shape
+    return (full[0], 1, 1, *full[2:]) if full[1] == 1 else (full[0], heads, full[1] // heads, *full[2:])
+
+
+def bias_of(mask: Tensor | None, is_causal: bool, rows: int, columns: int, dtype: Any) -> Any:
+    """What is added to the scores: -inf where a mask says no; None for nothing."""
+    if is_causal:
+        allowed = np.tri(rows, columns, dtype=bool)
+        return np.where(allowed, dtype.type(0), dtype.type(-math.inf))
+    if mask is None:
+        return None
+    m = mask.array
+    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else m.astype(dtype)
+
+
+def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+    """PyTorch's errors for what does not fit together."""
+    kinds = [IN_C[v.dtype.name] for v in (query, key, value)]
+    if len(set(kinds)) > 1:
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
+                           f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead.")
+    dims = [v.array.ndim for v in (query, key, value)]
+    if min(dims) < 2:
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+                           f"{dims[0]} key.dim: {dims[1]} and value.dim: {dims[2]} instead.")
+    if mask is not None:
+        kind = mask.array.dtype
+        if kind.kind != "b" and kind != query.array.dtype and kind.name != "float32":
+            raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                               f"attn_mask.dtype: {IN_C[mask.dtype.name]} and  query.dtype: {kinds[0]} instead.")
+        if is_causal:
+            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                               "is_causal=True")
+    if query.array.dtype.kind != "f":
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value; shapes (…, L, E), (…, S, E), (…, S, Ev).
+
+    `attn_mask`: where it is False nothing is looked at, or numbers to add. `is_causal`: no row looks at what comes
+    after it. `scale`: by default 1 / sqrt(E). `enable_gqa`: several heads of `query` share one of `key`.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+    """
+    check(query, key, value, attn_mask, is_causal)
+    q, k, v = query.array, key.array, value.array
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    bias = bias_of(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.dtype)
+    heads = q.shape[:-3] == k.shape[:-3] and (q.shape[-3:-2] == k.shape[-3:-2] or enable_gqa)
+    if (q.ndim == k.ndim == v.ndim == 4 and not dropout_p and heads and k.shape[:3] == v.shape[:3]
+            and q.shape[3] == k.shape[3] == v.shape[3] and q.size and k.size
+            and (attn_mask is None or not attn_mask._requires_grad and attn_mask.array.ndim in (2, 4))):
+        return ScaledDotProductFlashAttentionForCpu.forward(query, key, value, factor, bias)
+    if enable_gqa and q.shape[-3] != k.shape[-3]:
+        times = q.shape[-3] // k.shape[-3]
+        key, value = (repeat_interleave(t, times, -3) for t in (key, value))
+    root = math.sqrt(factor)
+    scores = matmul(MulScalar.forward(query, root), MulScalar.forward(Transpose.forward(key, -2, -1), root))
+    if bias is not None:
+        mask = attn_mask if attn_mask is not None and attn_mask._requires_grad else plain(bias)
+        scores = Add.forward(scores, mask)
+    weights = SafeSoftmax.forward(scores, scores.array.ndim - 1)
+    return matmul(dropout(weights, dropout_p, True) if dropout_p else weights, value)
