@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from minigrad._tensor import Tensor
 from minigrad.ops.activation import Sigmoid
+from minigrad.ops.reduce import logsumexp
+from minigrad.ops.rounding import RoundDecimals
+from minigrad.ops.softmax import log_softmax, softmax
 from minigrad.ops.special import (
     SpecialEntr,
     SpecialErfcx,
@@ -30,8 +33,8 @@ from minigrad.ops.special_pairs import xlog1py, xlogy, zeta
 from minigrad.ops.unary import exp2, expm1, log1p, sinc
 
 __all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e",
-           "i1", "i1e", "log1p", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "sinc",
-           "xlog1py", "xlogy", "zeta"]
+           "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri",
+           "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta"]
 
 gammaln, psi, multigammaln = lgamma, digamma, mvlgamma
 
@@ -59,6 +62,11 @@ def ndtri(input: Tensor) -> Tensor:
 def log_ndtr(input: Tensor) -> Tensor:
     """log(ndtr(input)), exact where that underflows."""
     return SpecialLogNdtr.forward(input)
+
+
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """Each element rounded to the nearest number of `decimals` digits, halves to the even one."""
+    return RoundDecimals.forward(input, decimals)
 
 
 def i0e(input: Tensor) -> Tensor:

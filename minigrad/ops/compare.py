@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
-from minigrad.ops._meet import meet, weak
+from minigrad.ops._meet import broadcast_shape, meet, weak
 from minigrad.ops.memory import from_numpy
 
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf",
@@ -33,6 +33,12 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     if not isinstance(number, (bool, int, float)):
         return NotImplemented  # Python then asks the other operand
     return plain(op(weak(x, number)[0] if isinstance(number, float) else x, number))
+
+
+def of_truth(op: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
+    """An op of what is not zero in two tensors of any dtypes."""
+    broadcast_shape(a.array.shape, b.array.shape)
+    return plain(op(a.array, b.array))
 
 
 def eq(input: Tensor, other: Operand) -> Tensor:
@@ -72,17 +78,17 @@ def ge(input: Tensor, other: Operand) -> Tensor:
 
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """Elementwise and, of what is not zero."""
-    return compared(np.logical_and, input, other)
+    return of_truth(np.logical_and, input, other)
 
 
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """Elementwise or, of what is not zero."""
-    return compared(np.logical_or, input, other)
+    return of_truth(np.logical_or, input, other)
 
 
 def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     """Elementwise: exactly one of two is not zero."""
-    return compared(np.logical_xor, input, other)
+    return of_truth(np.logical_xor, input, other)
 
 
 def logical_not(input: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many
 from minigrad.ops.along import SelectionOfOne, filled_dim
+from minigrad.ops.extremes import maximum, minimum
 from minigrad.ops.reduce import Dims, axes_of, kept_shape, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
@@ -170,6 +171,8 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         RuntimeError: for no elements, if no `dim` is given.
         IndexError: if `dim` is out of range or empty.
     """
+    if other is not None or isinstance(dim, Tensor):
+        return maximum(input, dim if other is None else other)
     if dim is None:
         return Max.forward(input) if input.array.size else nothing("max")
     return return_types.max(MaxDim.forward(input, *found_at(input, dim, "max"), keepdim))
@@ -177,6 +180,8 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; otherwise as `max`."""
+    if other is not None or isinstance(dim, Tensor):
+        return minimum(input, dim if other is None else other)
     if dim is None:
         return Min.forward(input) if input.array.size else nothing("min")
     return return_types.min(MinDim.forward(input, *found_at(input, dim, "min"), keepdim))

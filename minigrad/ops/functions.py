@@ -73,7 +73,7 @@ def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
 def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`other - alpha * input`."""
     if isinstance(other, Tensor):
-        return sub(other, input, alpha=alpha)
+        return pointwise.RsubTensor.forward(input, other, alpha)
     return pointwise.Rsub.forward(input if alpha == 1 else input * alpha, other)
 
 
@@ -114,6 +114,8 @@ def pow(input: Operand, exponent: Operand) -> Any:
 
 def rpow(input: Tensor, other: Operand) -> Tensor:
     """`other ** input`."""
+    if isinstance(other, Tensor):
+        return power.PowTensor.forward(other, input)
     return power.PowScalar.forward(input, other)
 
 

@@ -122,6 +122,8 @@ class Rsub(Node, number=1):
 
     @staticmethod
     def forward(a: Tensor, c: Operand) -> Any:
+        if isinstance(c, Tensor):
+            return RsubTensor.forward(a, c, 1)
         if a.array.dtype.kind == "b" or isinstance(c, bool):
             raise RuntimeError(NO_BOOL_MINUS)
         x, c = weak(a.array, c)

@@ -46,9 +46,7 @@ class PowTensor(Node, name="Pow", number=1):
         x, y, fit = meet(a.array, b.array)
         if x.dtype.kind == "b":
             raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-        if x.dtype.kind != "f" and (y < 0).any():
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
-        z = np.power(x, y)
+        z = np.power(x, y) if x.dtype.kind == "f" else whole_power(x, y)
         return record2(PowTensor, z, a, b, (a, b, z), fit=fit)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
@@ -75,6 +73,12 @@ class PowScalar(Node, name="Pow", number=2):
         if c == 0:
             return xp.masked(b < 0, g * (z * -math.inf))
         return g * (z * (math.log(c) if c > 0 else math.nan))
+
+
+def whole_power(x: Any, y: Any) -> Any:
+    """`x ** y` of integers; where `y` is negative 0, but for 1 and -1."""
+    z = np.power(x, abs(y))
+    return np.where((y < 0) & (abs(x) != 1), x.dtype.type(0), z)
 
 
 def power(x: Any, n: float) -> Any:

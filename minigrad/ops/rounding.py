@@ -101,13 +101,13 @@ def floor(input: Tensor) -> Tensor:
     return Floor.forward(input)
 
 
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """Each element rounded to the nearest number of `decimals` digits, halves to the even one.
 
     Raises:
-        NotImplementedError: for bools, and for integers where `decimals` is not 0.
+        NotImplementedError: for bools, and for integers where `decimals` is given.
     """
-    return RoundDecimals.forward(input, decimals) if decimals else Round.forward(input)
+    return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
 
 
 def trunc(input: Tensor) -> Tensor:

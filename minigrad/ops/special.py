@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
@@ -136,6 +136,16 @@ class Polygamma(Node):
         return g * xp.apply(Polygamma, a, n + 1)
 
 
+class PolygammaInPlace(Polygamma, name="Polygamma", number=1):
+    """`polygamma_`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, n: int) -> Tensor:
+        return record1(PolygammaInPlace, Polygamma.forward(plain(a.array), n).array, a, (a,), (n,))
+
+
 class Mvlgamma(Node):
     """The sum of log Γ(a - j/2) for j < p, and p(p - 1)/4 log π."""
 
@@ -257,7 +267,7 @@ def polygamma_of(input: Tensor, n: int) -> Tensor:
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """`polygamma`, in place."""
-    return in_place(Polygamma.forward, self, n)
+    return in_place(PolygammaInPlace.forward, self, n)
 
 
 def mvlgamma(input: Tensor, p: int) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad.autograd.inplace import in_place
 from minigrad.ops._elementwise import OfOne
 
 __all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
@@ -167,6 +168,33 @@ class Rad2Deg(OfOne, of=np.rad2deg):
         return g * (180 / math.pi)
 
 
+class AsinhInPlace(Asinh, name="Asinh", number=1):
+    """`asinh_`, which in PyTorch has no derivative."""
+
+    __slots__ = ()
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        raise NotImplementedError("the derivative for 'inplace version of asinh' is not implemented.")
+
+
+class AcoshInPlace(Acosh, name="Acosh", number=1):
+    """`acosh_`, which in PyTorch has no derivative."""
+
+    __slots__ = ()
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        raise NotImplementedError("the derivative for 'inplace version of acosh' is not implemented.")
+
+
+class AtanhInPlace(Atanh, name="Atanh", number=1):
+    """`atanh_`, which in PyTorch has no derivative."""
+
+    __slots__ = ()
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        raise NotImplementedError("the derivative for 'inplace version of atanh' is not implemented.")
+
+
 def exp2(input: Tensor) -> Tensor:
     """2 to the power of each element."""
     return Exp2.forward(input)
@@ -242,6 +270,21 @@ def atanh(input: Tensor) -> Tensor:
     return Atanh.forward(input)
 
 
+def asinh_(self: Tensor) -> Tensor:
+    """`asinh`, in place; as in PyTorch without a derivative."""
+    return in_place(AsinhInPlace.forward, self)
+
+
+def acosh_(self: Tensor) -> Tensor:
+    """`acosh`, in place; as in PyTorch without a derivative."""
+    return in_place(AcoshInPlace.forward, self)
+
+
+def atanh_(self: Tensor) -> Tensor:
+    """`atanh`, in place; as in PyTorch without a derivative."""
+    return in_place(AtanhInPlace.forward, self)
+
+
 def sinc(input: Tensor) -> Tensor:
     """sin(π input) / (π input), and 1 where an element is 0."""
     return Sinc.forward(input)
@@ -259,3 +302,4 @@ def rad2deg(input: Tensor) -> Tensor:
 
 arcsin, arccos, arctan = asin, acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
+arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_

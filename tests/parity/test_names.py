@@ -13,7 +13,7 @@ import pytest
 import minigrad
 from minigrad import ops
 from minigrad.autograd.graph import Node
-from tests.parity.tables import merged
+from tests.parity.tables import modules
 
 pytestmark = pytest.mark.torch
 
@@ -123,8 +123,9 @@ NAMES = {
 }
 
 # Subjects bring their expressions in files of their own, names_<subject>.py.
-for _name, _row in merged("names", "NAMES").items():
-    NAMES[_name] = f"{NAMES[_name]}, {_row}" if _name in NAMES else _row
+for _module in modules("names"):
+    for _name, _row in _module.NAMES.items():
+        NAMES[_name] = f"{NAMES[_name]}, {_row}" if _name in NAMES else _row
 
 
 def put(tensor, index, value):
