@@ -13,6 +13,12 @@ __all__ = ["number_in"]
 
 IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
         "int16": "int16_t", "int32": "int", "int64": "int64_t"}
+FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
+INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64")]
+# As far as each dtype reaches; a negative number wraps around where there is no sign.
+LIMITS: dict[Any, tuple[float, float]] = {kind: (float(np.finfo(kind).min), float(np.finfo(kind).max))
+                                          for kind in FLOATS}
+LIMITS |= {kind: (-int(np.iinfo(kind).max) - (kind.kind == "i"), int(np.iinfo(kind).max)) for kind in INTEGERS}
 
 
 def number_in(value: Any, dtype: Any) -> Any:
@@ -21,24 +27,24 @@ def number_in(value: Any, dtype: Any) -> Any:
     Raises:
         RuntimeError: if the dtype does not reach that far.
     """
-    given = value.array if isinstance(value, Tensor) else value
-    number = given.item() if isinstance(given, (np.ndarray, np.generic)) else given
-    if isinstance(number, complex):
-        if number.imag:
-            raise overflow(dtype)
-        number = number.real
+    number = value
+    if not isinstance(number, (float, int)):
+        given = value.array if isinstance(value, Tensor) else value
+        number = given.item() if isinstance(given, (np.ndarray, np.generic)) else given
+        if isinstance(number, complex):
+            if number.imag:
+                raise overflow(dtype)
+            number = number.real
     if dtype.kind == "b":
         return np.bool_(number)
+    low, high = LIMITS[dtype]
     if dtype.kind == "f":
-        if math.isfinite(number) and abs(number) > float(np.finfo(dtype).max):
+        if not low <= number <= high and math.isfinite(number):
             raise overflow(dtype)
         return dtype.type(number)
-    if not math.isfinite(number):
+    if not math.isfinite(number) or not low <= int(number) <= high:
         raise overflow(dtype)
-    whole, limits = int(number), np.iinfo(dtype)
-    if not (-limits.max if dtype.kind == "u" else limits.min) <= whole <= limits.max:
-        raise overflow(dtype)
-    return np.array(whole).astype(dtype)[()]  # a negative number wraps around where there is no sign
+    return np.array(int(number)).astype(dtype)[()]
 
 
 def overflow(dtype: Any) -> RuntimeError:

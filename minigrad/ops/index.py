@@ -109,12 +109,13 @@ def as_array(part: Any) -> Any:
         return part
     if isinstance(part, (Tensor, np.ndarray)):
         array = np.asarray(part.array if isinstance(part, Tensor) else part)
-        if array.dtype.name not in ("int64", "int32", "uint8", "bool"):
-            raise IndexError(NO_TENSOR)
-        if array.dtype == np.uint8:
+        kind, size = array.dtype.kind, array.dtype.itemsize
+        if kind == "u" and size == 1:
             if array.ndim:
                 warn_once(OLD_MASK, stacklevel=5)
             array = array.astype(bool)
+        elif not (kind == "b" or (kind == "i" and size > 2)):
+            raise IndexError(NO_TENSOR)
         return array if array.ndim else array.item()
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str'")
@@ -126,11 +127,6 @@ def as_array(part: Any) -> Any:
     if not hasattr(part, "__index__"):
         raise IndexError(NO_INDEX.format(type_name(part)))
     return operator.index(part)
-
-
-def advanced(part: Any) -> bool:
-    """Whether an entry of an index copies: a list, a mask, a tensor of indices, True or False."""
-    return isinstance(part, (np.ndarray, bool))
 
 
 def taken(parts: Sequence[Any]) -> int:
@@ -173,11 +169,14 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     Raises:
         IndexError: if an index is out of range or there are too many.
     """
+    if input.array.ndim:
+        if type(index) is int:
+            return Select.forward(input, 0, in_bounds(index, input.array.shape[0], 0))
+        if type(index) is slice:
+            return Slice.forward(input, 0, checked_slice(index))
     parts, given = parts_of(index, input.array.ndim)
     if len(parts) == 1 and parts[0] is ...:
         return Alias.forward(input)
-    if not isinstance(index, tuple) and isinstance(parts[0], slice):
-        return Slice.forward(input, 0, checked_slice(parts[0]))
     made, rest, saved = basic(input, parts, given)
     if not saved:
         return made if made is not input else Alias.forward(input)
@@ -189,37 +188,46 @@ def getitem(input: Tensor, index: Any) -> Tensor:
 
 def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
     """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves."""
-    made, rest, saved = input, list[Any](), list[Tensor]()
+    made, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
-        dim = sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else 1 for p in rest)
-        if advanced(part):
+        if isinstance(part, slice):
+            if not whole(part, made.array.shape[dim]):
+                made = Slice.forward(made, dim, checked_slice(part))
+            rest.append(ALL)
+            dim += 1
+        elif part is None:
+            made = Unsqueeze.forward(made, dim)
+            rest.append(ALL)
+            dim += 1
+        elif part is ...:
+            skipped = input.array.ndim - taken(parts)
+            rest += [ALL] * skipped
+            dim += skipped
+        elif isinstance(part, (np.ndarray, bool)):
             if isinstance(part, bool):
                 made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
             rest.append(part)
             source = given[position]
             as_it_is = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
             saved.append(source if as_it_is else plain(part))
-        elif part is ...:
-            rest += [ALL] * (input.array.ndim - taken(parts))
-        elif part is None:
-            made = Unsqueeze.forward(made, dim)
-            rest.append(ALL)
-        elif isinstance(part, slice):
-            if not whole(part, made.array.shape[dim]):
-                made = Slice.forward(made, dim, checked_slice(part))
-            rest.append(ALL)
+            dim += part.ndim if part.dtype.kind == "b" else 1
         else:
-            size = made.array.shape[dim]
-            if not -size <= part < size:
-                raise IndexError(f"index {part} is out of bounds for dimension {position} with size {size}")
-            made = Select.forward(made, dim, part)
-    given_dims = len(rest)
-    while rest and isinstance(rest[-1], slice):
-        rest.pop()
-    if len(rest) > made.array.ndim:  # after a second `...`
-        raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
-    check_masks(tuple(rest), made.array.shape)
+            made = Select.forward(made, dim, in_bounds(part, made.array.shape[dim], position))
+    if saved:
+        given_dims = len(rest)
+        while isinstance(rest[-1], slice):
+            rest.pop()
+        if len(rest) > made.array.ndim:  # after a second `...`
+            raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
+        check_masks(tuple(rest), made.array.shape)
     return made, tuple(rest), tuple(saved)
+
+
+def in_bounds(index: int, size: int, position: int) -> int:
+    """A number that names something; an IndexError for one that does not."""
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {size}")
+    return index
 
 
 def whole(part: slice, size: int) -> bool:
