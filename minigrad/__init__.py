@@ -91,6 +91,7 @@ from minigrad.ops.pick import *
 from minigrad.ops.pool import *
 from minigrad.ops.products import *
 from minigrad.ops.properties import *
+from minigrad.ops.quantile import *
 from minigrad.ops.random import *
 from minigrad.ops.rectify import *
 from minigrad.ops.reduce import *

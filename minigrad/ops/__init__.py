@@ -50,6 +50,7 @@ from minigrad.ops import (
     pool,
     products,
     properties,
+    quantile,
     random,
     rebuild,
     rectify,
@@ -115,8 +116,8 @@ MODULES: tuple[ModuleType, ...] = (
     aliases, binary, bits, broadcast, chain, compare, conv, copy, count, create, cumulative, data, diagonal, distance,
     division, dropout, dtypes, einsum, embed, extrema, extremes, factor, fill, fold, functions, gather, generator,
     grid, index, inplace, join, linalg, mask, matrix_norm, memory, moments, norm, pick, pool, products, properties,
-    random, rectify, reduce, repeat, rounding, scatter_reduce, sequences, shape, similarity, slices, smooth, softmax,
-    solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
+    quantile, random, rectify, reduce, repeat, rounding, scatter_reduce, sequences, shape, similarity, slices, smooth,
+    softmax, solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
 )
 
 

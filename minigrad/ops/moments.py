@@ -13,14 +13,16 @@ from minigrad._warnings import warn_once
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.ops.diagonal import Diagonal
+from minigrad.ops.extremes import Clamp
 from minigrad.ops.linalg import mm
-from minigrad.ops.pointwise import Div, Mul, Sub
+from minigrad.ops.pointwise import Div, Mul, Sqrt, Sub
 from minigrad.ops.reduce import Dims, axes_of, kept_shape, sum
 from minigrad.ops.scalar import MulScalar
 from minigrad.ops.shape import squeeze, t, unsqueeze, view
 
-__all__ = ["cov", "std", "std_mean", "var", "var_mean"]
-METHODS = ("cov", "std", "var")
+__all__ = ["corrcoef", "cov", "std", "std_mean", "var", "var_mean"]
+METHODS = ("corrcoef", "cov", "std", "var")
 
 Shape = tuple[int, ...]
 FEW = ("{}: degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
@@ -230,3 +232,20 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         divisor = plain(np.zeros((), divisor.array.dtype))
     apart = Sub.forward(rows, unsqueeze(Div.forward(sum(weighed(rows, weights), 1), whole), 1))
     return squeeze(Div.forward(mm(apart, t(weighed(apart, weights))), divisor))
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlation coefficients of the rows of a matrix: covariances over both standard deviations.
+
+    Raises:
+        RuntimeError: for more than two dimensions.
+    """
+    if input.array.ndim > 2:
+        raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input.array.ndim} dimensions")
+    c = cov(input)
+    if not c.array.ndim:
+        return Div.forward(c, c)
+    deviation = Sqrt.forward(Diagonal.forward(c, 0, 0, 1))
+    c = Div.forward(Div.forward(c, view(deviation, -1, 1)), view(deviation, 1, -1))
+    return Clamp.forward(c, -1, 1)

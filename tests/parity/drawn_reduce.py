@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
+from hypothesis import strategies as st
+
+from tests.parity.compare import Input
 from tests.parity.drawn import a_dim, filled, into, one, some_dims
 
 
@@ -62,6 +65,10 @@ DRAWN = {
     "median, dim": (lambda m, a, dim: a.median(dim).values.square(), a_dim(least=1)),
     "nanmedian": (lambda m, a: a.nanmedian() * a, filled),
     "nanmedian, dim": (lambda m, a, dim: a.nanmedian(dim).values.square(), a_dim(least=1)),
+    "quantile": (lambda m, a, dim: a.quantile(0.3, dim), a_dim(least=1)),
+    "quantile, all": (lambda m, a: a.quantile(a.detach().new_tensor([0.25, 0.5]), keepdim=True), filled),
+    "nanquantile": (lambda m, a, dim: m.nanquantile(a, 0.7, dim, interpolation="midpoint"), a_dim(least=1)),
+    "corrcoef": (lambda m, a: a.corrcoef(), st.integers(2, 4).map(lambda n: ([Input((n, 4))], ()))),
     "mode": (lambda m, a, dim: a.mode(dim).values.square(), a_dim(least=1)),
 }
 

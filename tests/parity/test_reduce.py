@@ -89,6 +89,17 @@ ERRORS = {
     "cov, negative weights": lambda m, x: m.cov(x, fweights=m.tensor([1, -2, 1])),
     "cov, weights of two dims": lambda m, x: m.cov(x, aweights=x.abs()),
     "cov, no weight": lambda m, x: m.cov(x, fweights=m.tensor([0, 0, 0])),
+    "corrcoef of three dims": lambda m, x: m.corrcoef(x[None]),
+    # quantiles
+    "quantile of integers": lambda m, x: x.long().quantile(0.5),
+    "quantile of half": lambda m, x: x.half().nanquantile(0.5),
+    "quantile of nothing": lambda m, x: empty(m, 0).quantile(0.5),
+    "quantile above 1": lambda m, x: x.quantile(1.5),
+    "quantiles above 1": lambda m, x: x.nanquantile(m.tensor([0.5, 1.5])),
+    "quantiles of two dims": lambda m, x: x.quantile(x * 0),
+    "quantile of another dtype": lambda m, x: x.quantile(m.tensor(0.5, dtype=m.float64)),
+    "quantile interpolated wrongly": lambda m, x: x.quantile(0.5, interpolation="x"),
+    "quantile out of range": lambda m, x: x.quantile(0.5, 2),
     # counting
     "bincount of reals": lambda m, x: x[0].bincount(),
     "bincount of a matrix": lambda m, x: x.long().bincount(),
