@@ -7,6 +7,7 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.ops import distance, pointwise, products, reduce
 from minigrad.ops import solve as solvers
+from minigrad.ops._frame import in_frames
 from minigrad.ops._matrices import LinAlgError, check_float
 from minigrad.ops.chain import matrix_power, multi_dot
 from minigrad.ops.factor import cholesky_ex
@@ -60,3 +61,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     if x.array.ndim == 1 and y.array.ndim == 1:
         return products.vdot(x, y)
     return reduce.sum(pointwise.Mul.forward(x, y), dim)
+
+
+globals().update(in_frames(__all__, globals(), "linalg_"))  # PyTorch's errors for arguments of a wrong type

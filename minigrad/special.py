@@ -6,6 +6,7 @@ How exact each is stands in the modules that compute it on arrays: minigrad/ops/
 from __future__ import annotations
 
 from minigrad._tensor import Tensor
+from minigrad.ops._frame import in_frames
 from minigrad.ops.activation import Sigmoid
 from minigrad.ops.reduce import logsumexp
 from minigrad.ops.rounding import RoundDecimals
@@ -82,3 +83,6 @@ def i1(input: Tensor) -> Tensor:
 def i1e(input: Tensor) -> Tensor:
     """exp(-|input|) i1(input)."""
     return SpecialI1E.forward(input)
+
+
+globals().update(in_frames(__all__, globals(), "special_"))  # PyTorch's errors for arguments of a wrong type

@@ -15,6 +15,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.backends import random as draws
 from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
+from minigrad.ops._frame import framed, in_frames
 from minigrad.ops.attention import scaled_dot_product_attention
 from minigrad.ops.class_loss import cross_entropy, nll_loss
 from minigrad.ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
@@ -162,3 +163,11 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
         return chosen
     one = plain((chosen.array == chosen.array.max(dim, keepdims=True)).astype(chosen.array.dtype))
     return one - chosen.detach() + chosen
+
+
+# What PyTorch too has in C++ alone, with its errors for arguments of a wrong type; `linear` goes without, for speed.
+IN_C = ("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "bilinear", "celu_", "channel_shuffle", "conv1d", "conv2d",
+        "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "elu_", "gelu", "hardshrink", "hardtanh_",
+        "leaky_relu_", "one_hot", "pixel_shuffle", "pixel_unshuffle", "prelu", "rrelu_", "selu_",
+        "softplus", "softshrink", "threshold_")
+globals().update(in_frames(IN_C, globals()), logsigmoid=framed(logsigmoid, "log_sigmoid"))

@@ -9,7 +9,8 @@ If they fit as they were, the error came out of the op and goes on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 from minigrad._dtype import from_numpy_dtype
@@ -20,7 +21,7 @@ from minigrad.ops._refusal import matched
 from minigrad.ops._signature import Signature, is_number, printed_type, signatures_of
 from minigrad.ops.pointwise import as_operand
 
-__all__ = ["MISFITS", "framed", "settled"]
+__all__ = ["framed", "in_frames"]
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
@@ -50,6 +51,11 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
     if not method:
         call.__module__ = "minigrad"  # where pickle finds it
     return call
+
+
+def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The functions of a module, each in its frame; `prefix` is what PyTorch's operators have before their names."""
+    return {name: framed(each, prefix + name) for name in names if isinstance(each := namespace[name], FunctionType)}
 
 
 def settled(error: Exception, function: Function, words: Function, name: str, method: bool, args: tuple[Any, ...],

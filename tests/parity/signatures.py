@@ -6,6 +6,7 @@ asked. `test_wrong_types.py` holds the table to what it says.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import sys
@@ -84,20 +85,21 @@ def respelled(text: str) -> str:
 
 
 def places(lib: ModuleType) -> Iterator[tuple[str, str, Any]]:
-    """Everything public that is called: where it lies, the name of its operator (methods are `Tensor.name`), itself."""
-    for place, prefix, owner in (("torch", "", lib), ("functional", "", lib.nn.functional), (
-            "Tensor", "Tensor.", lib.Tensor), *(
-            (name, f"{name}_", getattr(lib, name, None)) for name in ("linalg", "special", "fft"))):
+    """Everything public that is called: where it lies, its name, itself."""
+    for place in ("", "Tensor", "nn.functional", "linalg", "special", "fft"):
+        owner = functools.reduce(lambda owner, name: getattr(owner, name, None), filter(None, place.split(".")), lib)
         for name in dir(owner):
             if not name.startswith("_"):
-                yield place, prefix + name, getattr(owner, name)
+                yield place, name, getattr(owner, name)
 
 
 def names() -> set[str]:
     """What minigrad has and PyTorch has in C++: functions that are written in Python have Python's errors."""
-    in_c = (types.BuiltinFunctionType, types.MethodDescriptorType)
-    theirs = {(place, name) for place, name, each in places(torch) if isinstance(each, in_c)}
-    return {name for place, name, _ in places(minigrad) if (place, name) in theirs}
+    ours = {(place, name) for place, name, _ in places(minigrad)}
+    methods = {f"Tensor.{name}" for place, name, each in places(torch)
+               if place == "Tensor" and isinstance(each, types.MethodDescriptorType) and (place, name) in ours}
+    return methods | {each.__name__ for place, name, each in places(torch)
+                      if isinstance(each, types.BuiltinFunctionType) and (place, name) in ours}
 
 
 def lines() -> Iterator[str]:

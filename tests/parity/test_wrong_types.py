@@ -7,12 +7,15 @@ wrong way; then the other ways to write a call, and `out=`.
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 import pytest
 
 import minigrad
-import minigrad.nn
+import minigrad.linalg
+import minigrad.nn.functional
+import minigrad.special
 from minigrad import ops
 from minigrad.ops._signature import TABLE, signatures_of
 from tests.parity.outcome import outcome
@@ -120,7 +123,7 @@ PYTHONS = {f"Tensor.{name}" for name in ops.STRAIGHT} | {"Tensor.unflatten", "Te
 TAKE_MORE = {"isin", "max", "min", "qr", "rsub", "adaptive_avg_pool1d", "normal", "tile", "arange", "selu", "svd",
              "split_with_sizes", "Tensor.float_power", "Tensor.floor_divide", "Tensor.remainder", "Tensor.max",
              "Tensor.min", "Tensor.qr", "Tensor.uniform_", "Tensor.pow", "Tensor.size", "Tensor.xlogy", "Tensor.svd",
-             "Tensor.split_with_sizes"}
+             "Tensor.split_with_sizes", "linalg.svd", "nn.functional.adaptive_avg_pool1d"}
 
 
 def values(lib):
@@ -130,10 +133,9 @@ def values(lib):
 
 def called(name, way, lib):
     """A program: a function, or a method as `Tensor.name`, called in one way."""
-    owner, short = (lib.Tensor, name[7:]) if name.startswith("Tensor.") else (lib, name)
     args, options = CALLS[way]
     given = values(lib)
-    getattr(owner, short)(*[given[a] for a in args], **{key: given[a] for key, a in options.items()})
+    operator.attrgetter(name)(lib)(*[given[a] for a in args], **{key: given[a] for key, a in options.items()})
 
 
 def framed_names():
@@ -144,6 +146,11 @@ def framed_names():
     for name in (*ops.METHODS, *ops.IN_PLACE):
         if signatures_of(name, method=True):
             yield f"Tensor.{name}"
+    for module, prefix in ((minigrad.special, "special_"), (minigrad.linalg, "linalg_")):
+        for name in module.__all__:
+            if signatures_of(prefix + name, method=False):
+                yield f"{module.__name__.removeprefix('minigrad.')}.{name}"
+    yield from (f"nn.functional.{name}" for name in minigrad.nn.functional.IN_C)
 
 
 @pytest.mark.parametrize("name", [name for name in framed_names() if name not in PYTHONS])
