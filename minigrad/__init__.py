@@ -55,6 +55,7 @@ from minigrad.ops.aliases import *
 from minigrad.ops.binary import *
 from minigrad.ops.bits import *
 from minigrad.ops.broadcast import *
+from minigrad.ops.cdist import *
 from minigrad.ops.chain import *
 from minigrad.ops.compare import *
 from minigrad.ops.conv import *
@@ -83,6 +84,7 @@ from minigrad.ops.index import *
 from minigrad.ops.join import *
 from minigrad.ops.linalg import *
 from minigrad.ops.mask import *
+from minigrad.ops.matrix_exp import *
 from minigrad.ops.matrix_norm import *
 from minigrad.ops.memory import *
 from minigrad.ops.moments import *

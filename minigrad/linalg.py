@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
 from minigrad import return_types
 from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
-from minigrad.ops import distance, pointwise, products, reduce
+from minigrad._tensor import Tensor, plain
+from minigrad.ops import diagonal as diagonals
+from minigrad.ops import distance, pointwise, products, reduce, shape
 from minigrad.ops import solve as solvers
 from minigrad.ops._frame import in_frames
 from minigrad.ops._matrices import LinAlgError, check_float
 from minigrad.ops.chain import matrix_power, multi_dot
+from minigrad.ops.cumulative import cumprod
 from minigrad.ops.factor import cholesky_ex
 from minigrad.ops.factor import linalg_cholesky as cholesky
 from minigrad.ops.factor import linalg_qr as qr
+from minigrad.ops.join import cat
 from minigrad.ops.linalg import matmul
+from minigrad.ops.matrix_exp import matrix_exp
+from minigrad.ops.matrix_norm import cond, matrix_norm
 from minigrad.ops.matrix_norm import linalg_norm as norm
-from minigrad.ops.matrix_norm import matrix_norm
 from minigrad.ops.products import vector_cross as cross
 from minigrad.ops.reduce import Dims
 from minigrad.ops.solve import inv_ex, solve, solve_ex, solve_triangular
 from minigrad.ops.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
 from minigrad.ops.spectral import linalg_svd as svd
 
-__all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cross", "det", "eigh", "eigvalsh", "inv", "inv_ex", "matmul",
-           "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-           "solve_ex", "solve_triangular", "svd", "svdvals", "vecdot", "vector_norm"]
+__all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv",
+           "inv_ex", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
+           "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
+           "vander", "vecdot", "vector_norm"]
 
 
 def inv(A: Tensor) -> Tensor:
@@ -61,6 +71,51 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     if x.array.ndim == 1 and y.array.ndim == 1:
         return products.vdot(x, y)
     return reduce.sum(pointwise.Mul.forward(x, y), dim)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as the last dimension of a view."""
+    return diagonals.diagonal(A, offset, dim1, dim2)
+
+
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of what `tensordot` over the dimensions from `ind` on does with a tensor.
+
+    Raises:
+        RuntimeError: if the dimensions before `ind` hold another number of elements than those after.
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    rows, columns = input.array.shape[:ind], input.array.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
+                           f"but got {math.prod(columns)} != {math.prod(rows)}")
+    n = math.prod(rows)
+    return shape.ReshapeAlias.forward(inv(shape.reshape(input, (n, n))), columns + rows)
+
+
+def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """What `tensordot(input, X, X.ndim) == other` is solved by; `dims` of `input` are moved to its end before."""
+    if dims is not None:
+        input = shape.movedim(input, dims, tuple(range(-len(dims), 0)))
+    rows, columns = input.array.shape[:other.array.ndim], input.array.shape[other.array.ndim:]
+    if math.prod(rows) != math.prod(columns):
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                           f"prod(self.shape[:other.ndim]), but got {math.prod(columns)} != {math.prod(rows)}")
+    n = math.prod(columns)
+    return shape.reshape(solve(shape.reshape(input, (n, n)), shape.flatten(other)), columns)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element, as a last dimension; by default as many as there are elements."""
+    if x.array.dtype.kind == "b":
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    count = math.prod(x.array.shape[-1:]) if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    size = (*x.array.shape, count - 1)
+    powers = cumprod(shape.Expand.forward(shape.unsqueeze(x, -1), size), -1)
+    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype)), powers], -1)
 
 
 globals().update(in_frames(__all__, globals(), "linalg_"))  # PyTorch's errors for arguments of a wrong type

@@ -5,15 +5,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from minigrad._dtype import dtype as dtype_type
 from minigrad._dtype import promote_types
-from minigrad._tensor import Tensor
-from minigrad.ops._matrices import check_float, check_matrices, check_precise
+from minigrad._tensor import Tensor, plain
+from minigrad.ops._matrices import check_float, check_matrices, check_precise, check_square
 from minigrad.ops.copy import cast
 from minigrad.ops.distance import vector_norm
 from minigrad.ops.extrema import amax, amin
+from minigrad.ops.extremes import nan_to_num
+from minigrad.ops.mask import masked_fill
+from minigrad.ops.pointwise import Div, Mul
 from minigrad.ops.reduce import Dims, SumDim
-from minigrad.ops.shape import Permute, Unsqueeze, dim_of
+from minigrad.ops.shape import Permute, SqueezeDim, Unsqueeze, dim_of
+from minigrad.ops.slices import narrow
+from minigrad.ops.solve import inverted
 from minigrad.ops.spectral import svdvals
 
 __all__ = ["norm"]
@@ -118,3 +125,34 @@ def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bo
         return made
     back = tuple([order.index(d) for d in range(v.array.ndim)])
     return Permute.forward(Unsqueeze.forward(made, made.array.ndim), back)
+
+
+def cond(input: Tensor, p: Order = None) -> Tensor:
+    """The condition number: how much the inverse can enlarge a relative error, in the norm `p` (default: 2).
+
+    Raises:
+        RuntimeError: for another order, and for matrices that are not square unless p is 2 or -2.
+    """
+    check = "linalg.cond"
+    if input.array.ndim < 2:
+        raise RuntimeError(f"{check}: The input tensor must have at least 2 dimensions.")
+    if p not in (None, "fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
+        raise RuntimeError(f"{check} got an invalid norm type: {p}")
+    if p not in (None, 2, -2):
+        check_square(input, f"{check}(ord={p:g})" if isinstance(p, float) else f"{check}(ord={p})")
+    if p in (None, "nuc", 2, -2) or input.array.size == 0:
+        values = svdvals(input)
+    if input.array.size == 0:
+        return plain(np.zeros(input.array.shape[:-2], input.array.dtype))
+    if p == "nuc":
+        last = (values.array.ndim - 1,)
+        return Mul.forward(SumDim.forward(values, last, False), SumDim.forward(values.reciprocal(), last, False))
+    if p in (None, 2, -2):
+        dim = values.array.ndim - 1
+        largest, smallest = narrow(values, dim, 0, 1), narrow(values, dim, values.array.shape[-1] - 1, 1)
+        top, bottom = (smallest, largest) if p == -2 else (largest, smallest)
+        return SqueezeDim.forward(Div.forward(top, bottom), dim)
+    inverse, info = inverted(input, None)
+    inverse = masked_fill(inverse, plain((info.array > 0)[..., None, None]), float("inf"))
+    product = Mul.forward(matrix_norm(input, p), matrix_norm(inverse, p))
+    return nan_to_num(product, float("inf"), float("inf"), -float("inf"))

@@ -105,6 +105,18 @@ CASES = {
     "pinv": (lambda m, a: m.linalg.pinv(a), [leaf(3, 2)]),
     "pinv hermitian": (lambda m, a: m.linalg.pinv(definite(m, a), hermitian=True), [leaf(3, 3)]),
     "pinverse": (lambda m, a: a.pinverse(), [leaf(2, 3)]),
+    "matrix_exp": (lambda m, a: m.matrix_exp(a), [leaf(2, 3, 3)]),
+    "cond": (lambda m, a: m.linalg.cond(graded(m, a)), [leaf(2, 2, 3)]),
+    "cond -2": (lambda m, a: m.linalg.cond(graded(m, a), -2), [leaf(3, 3)]),
+    "cond nuc": (lambda m, a: m.linalg.cond(graded(m, a), "nuc"), [leaf(3, 3)]),
+    "linalg.diagonal": (lambda m, a: m.linalg.diagonal(a), [leaf(2, 3, 3)]),
+    "tensorinv": (lambda m, a: m.linalg.tensorinv(regular(m, a).view(2, 2, 4)), [leaf(4, 4)]),
+    "tensorsolve": (lambda m, a, b: m.linalg.tensorsolve(regular(m, a).view(2, 2, 4), b), [leaf(4, 4), leaf(2, 2)]),
+    "tensorsolve dims": (lambda m, a, b: m.linalg.tensorsolve(regular(m, a).view(4, 2, 2), b, dims=(0,)),
+                         [leaf(4, 4), leaf(2, 2)]),
+    "vander": (lambda m, a: m.linalg.vander(a, N=4), [leaf(2, 3)]),
+    "cdist by product": (lambda m, a, b: m.cdist(a, b, compute_mode="use_mm_for_euclid_dist"),
+                         [leaf(3, 2), leaf(2, 2)]),
     # norms
     "linalg.norm": (lambda m, a: m.linalg.norm(a), [leaf(2, 3)]),
     "linalg.norm 2": (lambda m, a: m.linalg.norm(graded(m, a), 2), [leaf(2, 3)]),
@@ -118,6 +130,14 @@ CASES = {
     "linalg.norm of rows": (lambda m, a: m.linalg.norm(a, 3, dim=1), [leaf(2, 3)]),
     "matrix_norm": (lambda m, a: m.linalg.matrix_norm(a), [leaf(2, 2, 3)]),
     "vector_norm": (lambda m, a: m.linalg.vector_norm(a, 1, dim=0), [leaf(2, 3)]),
+}
+
+
+PLAIN = {  # PyTorch raises in a backward pass: it writes into the inverse that it has saved
+    "cond fro": (lambda m, a: m.linalg.cond(graded(m, a), "fro"), [leaf(2, 3, 3)]),
+    "cond 1": (lambda m, a: [m.linalg.cond(graded(m, a), 1), m.linalg.cond(m.zeros(2, 2), 1)], [leaf(3, 3)]),
+    "cond of nothing": (lambda m, a: m.linalg.cond(a), [leaf(2, 0, 3)]),
+    "matrix_rank": (lambda m, a: [m.linalg.matrix_rank(a), m.linalg.matrix_rank(a, atol=10.0)], [leaf(2, 3, 3)]),
 }
 
 

@@ -64,17 +64,17 @@ def error_of(ours, theirs):
 
 def check(torch, call, inputs, args, tolerance=TIGHT):
     """The worst error of values, gradients and second gradients; None where both libraries refuse the input."""
-    reference = attempt(torch, call, inputs, args)
-    worst = 0.0
+    whole, worst = attempt(torch, call, inputs, args), None
     for order in (1, 2):  # the first gradients are computed on arrays, then on tensors
         mine = attempt(minigrad, call, inputs, args, order=order)
+        reference = attempt(torch, call, inputs, args, order=order) if isinstance(whole, Exception) else whole
         if isinstance(reference, Exception):
             assert type(mine) is type(reference), f"{mine!r}, not {reference!r}"
             continue
         if isinstance(mine, Exception):
             raise mine
-        worst = max(worst, compared(mine, reference[:order + 1], inputs, tolerance))
-    return None if isinstance(reference, Exception) else worst
+        worst = max(worst or 0.0, compared(mine, reference[:order + 1], inputs, tolerance))
+    return worst
 
 
 def compared(mine, reference, inputs, tolerance):
