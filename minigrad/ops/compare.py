@@ -15,14 +15,13 @@ __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "i
            "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
            "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit"]
 METHODS = tuple([name for name in __all__ if name != "isin"])
-IN_PLACE = ("eq", "ge", "greater", "greater_equal", "gt", "le", "less", "less_equal", "logical_and", "logical_not",
-            "logical_or", "logical_xor", "lt", "ne", "not_equal")
+IN_PLACE = ("logical_and", "logical_not", "logical_or", "logical_xor")  # the others: compare_inplace.py
 
 Operand = Any
 
 
 def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
-    """A comparison in the dtype in which the operands meet; whole numbers are compared as they are."""
+    """A comparison in the dtype in which the operands meet: there a whole number may wrap around, as in PyTorch."""
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
@@ -32,7 +31,7 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     number = b.item() if isinstance(b, np.generic) else b
     if not isinstance(number, (bool, int, float)):
         return NotImplemented  # Python then asks the other operand
-    return plain(op(weak(x, number)[0] if isinstance(number, float) else x, number))
+    return plain(op(*weak(x, number)))
 
 
 def of_truth(op: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
@@ -148,6 +147,8 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
             equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|."""
+    if input.array.dtype != other.array.dtype:
+        raise RuntimeError(f"{input.dtype.type_name} did not match {other.dtype.type_name}")
     return plain(np.isclose(input.array, other.array, rtol, atol, equal_nan))
 
 

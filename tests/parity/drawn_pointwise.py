@@ -109,6 +109,21 @@ DRAWN = {
             lambda x: x.ceil_(), lambda x: x.floor_(), lambda x: x.round_(), lambda x: x.trunc_(), lambda x: x.fix_(),
             lambda x: x.frac_(), lambda x: x.sgn_(), lambda x: x.nan_to_num_(), lambda x: x.absolute_(),
             lambda x: x.negative_(), lambda x: x.detach().floor_divide_(0.3))], one),
+    "in place, comparisons": (lambda m, a, b: [
+        f(a.clone()) for f in (
+            lambda x: x.eq_(b), lambda x: x.ne_(b), lambda x: x.not_equal_(b), lambda x: x.lt_(b), lambda x: x.less_(b),
+            lambda x: x.le_(b), lambda x: x.less_equal_(b), lambda x: x.gt_(b), lambda x: x.greater_(b),
+            lambda x: x.ge_(b), lambda x: x.greater_equal_(b), lambda x: x.eq_(1), lambda x: x.ne_(1),
+            lambda x: x.lt_(1), lambda x: x.le_(1), lambda x: x.gt_(1), lambda x: x.ge_(1),
+            lambda x: x.detach().logical_and_(b), lambda x: x.detach().logical_or_(b),
+            lambda x: x.detach().logical_xor_(b), lambda x: x.detach().logical_not_())], into()),
+    "bits": (lambda m, a, b: bits(m, (a * 4).long(), (b * 4).long()), together()),
+    "bits, in place": (lambda m, a, b: [
+        f((a * 4).long()) for f in (
+            lambda i: i.bitwise_and_((b * 4).long()), lambda i: i.bitwise_or_((b * 4).long()),
+            lambda i: i.bitwise_xor_((b * 4).long()), lambda i: i.bitwise_not_(), lambda i: i.bitwise_left_shift_(2),
+            lambda i: i.bitwise_right_shift_(1), lambda i: i.gcd_((b * 4).long()), lambda i: i.lcm_((b * 4).long()))],
+        into()),
     "synonyms": (lambda m, a, b: [
         a.absolute(), a.negative(), a.positive(), a.multiply(b), a.subtract(b), a.divide(b), a.true_divide(b),
         a.arctan2(b), a.clip(-0.5, 0.5)], together()),
@@ -132,6 +147,13 @@ DRAWN = {
     "other names": (lambda m, a: [
         (a / 2).arcsin(), (a / 2).arccos(), a.arctan(), a.arcsinh(), (a.abs() + 1).arccosh(), (a / 2).arctanh()], one),
 }
+
+
+def bits(m, i, j):
+    """All ops of bits of two tensors of integers."""
+    return [m.bitwise_and(i, j), m.bitwise_or(i, j), m.bitwise_xor(i, j), m.bitwise_not(i),
+            m.bitwise_left_shift(i, abs(j)), m.bitwise_right_shift(i, abs(j)), m.gcd(i, j), m.lcm(i, j)]
+
 
 LOOSE = dict.fromkeys(
     ("polygamma", "in place, positive"),

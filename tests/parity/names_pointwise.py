@@ -78,6 +78,14 @@ NAMES = {
     "PowBackward0": "x.float_power(2), torch.float_power(x, 2)",
     "PowBackward1": "x.float_power(y), torch.float_power(x, d)",
     "PowBackward2": "torch.float_power(2, x)",
+    **{f"{name.title()}Backward0": f"z.{name}_(1)" for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name.title()}Backward1": f"z.{name}_(y), z.{name}_(d)" for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "NeBackward0": "z.ne_(1), z.not_equal_(1)",
+    "LtBackward0": "z.lt_(1), z.less_(1)",
+    "LeBackward0": "z.le_(1), z.less_equal_(1)",
+    "GtBackward0": "z.gt_(1), z.greater_(1)",
+    "GeBackward0": "z.ge_(1), z.greater_equal_(1)",
+    "CloneBackward0": "z.logical_and_(y), z.logical_or_(y), z.logical_xor_(y), z.logical_not_()",
     "AbsBackward0": "x.absolute(), torch.absolute(x), z.absolute_()",
     "NegBackward0": "x.negative(), torch.negative(x), z.negative_()",
     "MulBackward0": "x.multiply(y), torch.multiply(x, 2), z.multiply_(y)",
@@ -89,5 +97,5 @@ NAMES = {
                 "i.clone().bitwise_and_(1), i.clone().bitwise_or_(1), i.clone().bitwise_xor_(1), "
                 "i.clone().bitwise_not_(), i.clone().bitwise_left_shift_(1), i.clone().bitwise_right_shift_(1), "
                 "i.clone().gcd_(i), i.clone().lcm_(i), d.double().float_power_(2), i << 1, 1 >> i, i // 2, "
-                "torch.isin(x, y), torch.where(d)[0], x.logical_xor(y)",
+                "torch.isin(x, y), torch.where(d)[0], x.logical_xor(y), d.positive()",
 }
