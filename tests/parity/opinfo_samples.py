@@ -54,6 +54,12 @@ class Sample:
         apart = functools.partial(each, lambda v: memo.setdefault(id(v), v.spread()) if isinstance(v, Leaf) else v)
         return Sample(apart(self.args), apart(self.kwargs), self.process)
 
+    def single(self) -> bool:
+        """Whether some of it is of single precision or less."""
+        found: list[Leaf] = []
+        each(lambda v: found.append(v) if isinstance(v, Leaf) else None, (self.args, self.kwargs))
+        return any(v.array.dtype.kind == "f" and v.array.itemsize < 8 for v in found)
+
 
 @dataclass(frozen=True)
 class Named:
