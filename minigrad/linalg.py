@@ -110,7 +110,8 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, as a last dimension; by default as many as there are elements."""
     if x.array.dtype.kind == "b":
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
-    count = math.prod(x.array.shape[-1:]) if N is None else N
+    x = x if x.array.ndim else shape.unsqueeze(x, 0)
+    count = x.array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     size = (*x.array.shape, count - 1)

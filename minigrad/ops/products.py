@@ -329,10 +329,10 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = [(1,) * (max(input.array.ndim, other.array.ndim) - v.array.ndim) + v.array.shape for v in (input, other)]
     left = tuple([n for size in a for n in (size, 1)])
     right = tuple([n for size in b for n in (1, size)])
-    for v, shape in ((input, left), (other, right)):
-        view(plain(v.array), shape)  # PyTorch's error for memory that cannot be seen in that shape
     product = Mul.forward(UnsafeView.forward(input, left), UnsafeView.forward(other, right))
-    return UnsafeView.forward(product, tuple([m * n for m, n in zip(a, b, strict=True)]))
+    shape = tuple([m * n for m, n in zip(a, b, strict=True)])
+    view(plain(product.array), shape)  # PyTorch's error where the product lies in memory in another order
+    return UnsafeView.forward(product, shape)
 
 
 def trace(input: Tensor) -> Tensor:
