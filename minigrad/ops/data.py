@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._device import on_cpu
-from minigrad._dtype import Default, Size, default_float, get_default_dtype, promote_types
+from minigrad._dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn_once
@@ -44,6 +44,12 @@ COPY_CONSTRUCT = (
 LIST_OF_ARRAYS = (
     "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
     "single numpy.ndarray with numpy.array() before converting to a tensor."
+)
+
+
+STAYS_ON_RECORD = (
+    "asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False "
+    "explicitly to get the old behavior and silence this warning."
 )
 
 
@@ -92,7 +98,7 @@ def no_dtype(data: Any) -> Exception:
         return TypeError("new(): invalid data type 'str'") if value is data else ValueError("too many dimensions 'str'")
     if isinstance(value, int):
         return ValueError("Overflow when unpacking long long")
-    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+    return RuntimeError(f"Could not infer dtype of {type(value).__name__}{NOT_HERE if type(value) is complex else ''}")
 
 
 def fitting(array: Any, dtype: Any) -> Any:
@@ -207,8 +213,10 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
 
 
 def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool = False) -> Tensor:
+            requires_grad: bool | None = None) -> Tensor:
     """`obj` as a tensor: with `copy` of memory of its own, else of the same memory where that can be.
+
+    A tensor stays on record, unless `requires_grad` is False.
 
     Raises:
         ValueError: with `copy=False` where the values must be copied.
@@ -225,6 +233,10 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
             shared = clone(shared)
     elif copy is False:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if requires_grad is None and shared._requires_grad:
+        warn_once(STAYS_ON_RECORD)
+    if requires_grad is False and shared._requires_grad:
+        return shared.detach()
     return shared.requires_grad_() if requires_grad else shared
 
 

@@ -212,12 +212,12 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
         RuntimeError: if an index is out of range, the dimensions do not fit, or the dtypes differ.
     """
     given = value if src is None else src
+    if reduce is not None and isinstance(given, Tensor):
+        warn_once(OF_A_TENSOR)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     axis = check_written("scatter", input, index, given, dim)
     if reduce is not None:
-        if isinstance(given, Tensor):
-            warn_once(OF_A_TENSOR)
         return ScatterOther.forward(input, index, given, axis, reduce)
     if isinstance(given, Tensor):
         return Scatter.forward(input, index, given, axis)

@@ -26,6 +26,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         RuntimeError: for tensors of two dimensions, of several dtypes, or another word for `indexing`.
     """
     given = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    if indexing is None:
+        warn_once(INDEXING)
     if not given:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for v in given:
@@ -33,9 +35,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {v}")
         if v.array.dtype != given[0].array.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    if indexing is None:
-        warn_once(INDEXING)
-    elif indexing not in ("ij", "xy"):
+    if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
     places = list(range(len(given)))
     if indexing == "xy" and len(given) > 1:
