@@ -71,7 +71,10 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
     if not x.ndim:
         return x
     wide = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype)
-    return op.accumulate(x, dim) if wide is None else op.accumulate(x, dim, wide).astype(x.dtype)
+    if wide is None:
+        return op.accumulate(x, dim, x.dtype)
+    kept = x.astype(wide)
+    return op.accumulate(kept, dim, out=kept).astype(x.dtype)
 
 
 class Cumsum(Node):
