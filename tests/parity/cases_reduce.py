@@ -136,7 +136,8 @@ PLAIN = {
         x.prod(), x.cumsum(0), x.cumprod(1), *x.cummax(0), x.diff(), x.sum(0), x.nansum(), *x.sort(1), *x.mode(),
         x.any((0, 1)), x.all(1), x.any(()), x.to(m.uint8).any(), x.to(m.uint8).all(0), a.any(), a.all(0),
         x.count_nonzero(), x.count_nonzero((0, 1)))], [leaf(2, 3)]),
-    "to integers": (lambda m, a: [a.sum(dtype=m.int64), a.prod(dtype=m.int32), a.cumsum(0, dtype=m.int64), a.cumprod(0, dtype=m.int32),
+    "to integers": (lambda m, a: [a.sum(dtype=m.int64), a.prod(dtype=m.int32), a.cumsum(0, dtype=m.int64),
+                                  a.cumprod(0, dtype=m.int32),
                                   a.sum(1, dtype=m.bool), a.nansum(dtype=m.int64)], [frozen(2, 3)]),
     "half": (lambda m, a: [v for x in (a.half() * 100,) for v in (
         x.sum(), x.var(), x.std(0), x.norm(), x.cumsum(0), x.prod(0), x.logsumexp(0), x.nanmean(), x.amax(),
