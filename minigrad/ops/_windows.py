@@ -24,10 +24,12 @@ class Window(NamedTuple):
     stride: Shape
     padding: Shape
     dilation: Shape
+    count: Shape | None = None  # how many windows there are, where they are not as many as fit
 
     def out(self, size: Shape) -> Shape:
         """How many windows there are in an input of this size."""
-        return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, *self, strict=True)])
+        return self.count or tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in
+                                    zip(size, *self[:4], strict=True)])
 
 
 def padded(x: Any, padding: Shape, fill: float = 0) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import IN_C
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record2, record_n
@@ -119,7 +120,7 @@ class ConvolveInput(Node):
 def unstrided(window: Window) -> Window:
     """The window by which the way back of a convolution with stride 1 is itself a convolution, by turned weights."""
     padding = tuple([d * (k - 1) - p for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True)])
-    return window._replace(padding=padding)
+    return window._replace(padding=padding, count=None)
 
 
 def flipped(w: Any, groups: int) -> Any:
@@ -178,12 +179,12 @@ class Convolution(Node):
                 xp.apply(ConvolveWeight, g, a, sweep, w.shape) if for_w else None, of_bias)
 
 
-def sizes_of(value: Any, k: int, name: str, dims: str = "convolution") -> Shape:
-    """A number for all of `k` dimensions, or one for each."""
-    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
+    """A number for all of `k` dimensions, or one for each; in errors a number is said `repeated` times."""
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,) * repeated
     if len(sizes) not in (1, k):
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {k} values to match the "
-                           f"{dims} dimensions, but got {name}={list(sizes)}")
+                           f"convolution dimensions, but got {name}={list(sizes)}")
     return tuple([int(n) for n in sizes]) * (k if len(sizes) == 1 else 1)
 
 
@@ -220,8 +221,8 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Swee
                            f"(torch.{weight.dtype.type_name}Tensor) should be the same or input should be a MKLDNN "
                            "tensor and weight is a dense tensor")
     if bias is not None and bias.array.dtype != x.dtype:
-        raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and bias type "
-                           f"(torch.{bias.dtype.type_name}Tensor) should be the same")
+        raise RuntimeError(f"Input type ({IN_C[input.dtype.name]}) and bias type ({IN_C[bias.dtype.name]}) should be "
+                           "the same")
     if not transposed and min(window.out(x.shape[2:])) <= 0:
         inside = [n + 2 * p for n, p in zip(x.shape[2:], window.padding, strict=True)]
         kernel = [d * (k - 1) + 1 for k, d in zip(window.kernel, window.dilation, strict=True)]
@@ -229,16 +230,18 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Swee
                            f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size")
 
 
-def batched(name: str, input: Tensor, weight: Tensor, k: int) -> tuple[Tensor, bool]:
-    """An input with a batch dimension, and whether it had one."""
+def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = False) -> tuple[Tensor, bool]:
+    """An input with a batch dimension, and whether it had one; `named`: the padding is 'same' or 'valid'."""
     ndim = input.array.ndim
     if ndim not in (k + 1, k + 2):
         raise RuntimeError(f"Expected {k + 1}D (unbatched) or {k + 2}D (batched) input to {name}, but got input of "
                            f"size: {list(input.array.shape)}")
-    if weight.array.ndim > k + 2:
-        raise RuntimeError(f"Expected {weight.array.ndim}-dimensional input for {weight.array.ndim}-dimensional weight "
-                           f"{list(weight.array.shape)}, but got {k + 2}-dimensional input of size "
-                           f"{list(input.array.shape)} instead")
+    if weight.array.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if weight.array.ndim > k + 2 or weight.array.ndim < k + 2 and named:
+        raise RuntimeError(f"Expected {weight.array.ndim}-dimensional input for {weight.array.ndim}-dimensional weight"
+                           f"{'' if named else ' '}{list(weight.array.shape)}, but got {k + 2}-dimensional input of "
+                           f"size {list(input.array.shape)} instead")
     return (input, True) if ndim == k + 2 else (Unsqueeze.forward(input, 0), False)
 
 
@@ -246,14 +249,14 @@ def convolution(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, s
                 padding: str | Sizes, dilation: Sizes, groups: int) -> Tensor:
     """A convolution over as many dimensions as the name says."""
     k = int(name[4])
-    source, has_batch = batched(name, input, weight, k)
+    source, has_batch = batched(name, input, weight, k, isinstance(padding, str))
     ndim = weight.array.ndim - 2
-    step, gaps = sizes_of(stride, ndim, "stride"), sizes_of(dilation, ndim, "dilation")
+    step, gaps = sizes_of(stride, ndim, "stride", k), sizes_of(dilation, ndim, "dilation", k)
     kernel = weight.array.shape[2:]
     if isinstance(padding, str):
         source, around = padding_named(padding, source, kernel, step, gaps)
     else:
-        around = sizes_of(padding, ndim, "padding")
+        around = sizes_of(padding, ndim, "padding", k)
     sweep = Sweep(Window(kernel, step, around, gaps), groups)
     check_shapes(source, weight, bias, sweep, False)
     made = Convolution.forward(source, weight, bias, sweep, None)
@@ -285,7 +288,8 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
     step, gaps = sizes_of(stride, k, "stride"), sizes_of(dilation, k, "dilation")
     around, more = sizes_of(padding, k, "padding"), sizes_of(output_padding, k, "output_padding")
     kernel = weight.array.shape[2:]
-    sweep = Sweep(Window(kernel, step, around, gaps), groups)
+    found = source.array.shape[2:] if any(o >= s for o, s in zip(more, step, strict=True)) else None
+    sweep = Sweep(Window(kernel, step, around, gaps, found), groups)
     check_shapes(source, weight, bias, sweep, True)
     size = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
                   zip(source.array.shape[2:], step, around, gaps, kernel, more, strict=True)])

@@ -10,7 +10,6 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.ops._forms import refuse
 from minigrad.ops._windows import Window, add_back, columns
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -126,8 +125,6 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     if len(shape) > 4 or 0 in shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
                            f"dimensions for input, but got: {list(shape)}")
-    if input.array.dtype.kind == "b":
-        refuse("im2col_out_cpu", input.array.dtype)
     out = window.out(shape[-2:])
     if min(out) < 1:
         raise RuntimeError(f"Given input with spatial size {shape[-2:]}, kernel_size={window.kernel}, "

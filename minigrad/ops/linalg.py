@@ -12,6 +12,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.copy import contiguous
+from minigrad.ops.pointwise import Add
 from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View, expand, reshape
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
@@ -294,5 +295,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     shape = input.array.shape
     if len(shape) == 2:
         return addmm(bias, input, T.forward(weight))
-    rows = View.forward(input.contiguous(), (int(np.prod(shape[:-1])), shape[-1]))
+    if not input.is_contiguous():
+        return Add.forward(matmul(input, T.forward(weight)), bias)
+    rows = View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
     return View.forward(addmm(bias, rows, T.forward(weight)), (*shape[:-1], weight.array.shape[0]))

@@ -215,7 +215,7 @@ class MultiMarginLoss(Node):
 
     @staticmethod
     def forward(a: Tensor, target: Tensor, margin: float, p: int, weight: Any, reduction: str) -> Tensor:
-        x = a.array.reshape(-1, a.array.shape[-1])
+        x = a.array.reshape(-1, *a.array.shape[-1:] or (1,))
         index = (np.arange(len(x)), target.array.reshape(-1))
         apart = np.maximum(margin - x[index][:, None] + x, 0) ** p
         apart[index] = 0
@@ -225,15 +225,16 @@ class MultiMarginLoss(Node):
         return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any) -> Any:
-        rows = xp.reshape(a, (len(share), a.shape[-1]))
+        shape = (len(share), a.shape[-1] if a.shape else 1)
+        rows = xp.reshape(a, shape)
         own = xp.reshape(xp.getitem(rows, index), (len(share), 1))
         apart = margin - own + rows
-        others = np.ones((len(share), a.shape[-1]), xp.dtype(a))
+        others = np.ones(shape, xp.dtype(a))
         others[index] = 0
         steep = xp.apply(Scaled, xp.masked(apart > 0, apart * 0 + 1 if p == 1 else 2 * apart), others)
         scale = xp.apply(Scaled, xp.reshape(g, (-1, 1)), share[:, None])
         slopes = steep * scale
-        mine = xp.apply(Place, -xp.sum(slopes, (1,), False), index, (len(share), a.shape[-1]))
+        mine = xp.apply(Place, -xp.sum(slopes, (1,), False), index, shape)
         return xp.reshape(slopes + mine, a.shape)
 
 
@@ -251,7 +252,10 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None and weight.array.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     x, t = input.array, target.array
-    rows = x.shape[0] if x.ndim == 2 else 1
+    if x.ndim > 2 or 0 in x.shape[-1:]:
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(x.shape)}")
+    rows, classes = x.shape[0] if x.ndim == 2 else 1, x.shape[-1] if x.ndim else 1
     if x.ndim == 2 and t.shape != (rows,) or t.size != rows:
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
                            f"samples (batch size). Expected target size [{rows}], but got {list(t.shape)}. Input has "
@@ -259,6 +263,10 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     underivable("multi_margin_loss", weight=weight)
     if x.dtype.kind != "f":
         refuse("multi_margin_loss_forward_out_frame", x.dtype)
-    if ((t < 0) | (t >= x.shape[-1])).any():
+    if weight is not None and weight.array.size != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
+    if t.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
+    if ((t < 0) | (t >= classes)).any():
         raise RuntimeError("target out of range")
     return MultiMarginLoss.forward(input, target, margin, p, None if weight is None else weight.array, reduction)

@@ -18,6 +18,7 @@ from minigrad.autograd.record import NUMBER, record_n
 from minigrad.autograd.saved import counter_of
 from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.ops._forms import refuse
+from minigrad.ops.copy import Clone
 from minigrad.ops.pointwise import Mul
 from minigrad.ops.power import Pow
 from minigrad.ops.reduce import MeanDim
@@ -293,6 +294,8 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
                        ("bias", bias)):
         if part is not None and part.array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
+    if not input.array.size:
+        return scaled_copy(input, weight, bias)
     along = (channels, *(1,) * (len(shape) - 2))
     if not training and running_mean is not None and running_var is not None:
         return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
@@ -306,6 +309,14 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
         for running, found in ((running_mean, mean), (running_var, variance)):
             running.array[...] = (1 - momentum) * running.array + momentum * found.reshape(-1)  # PyTorch counts none
     return made
+
+
+def scaled_copy(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """What PyTorch makes of a batch without elements."""
+    made = Clone.forward(input)
+    if weight is not None:
+        made = made * weight[0]
+    return made if bias is None else made + bias[0]
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,

@@ -103,7 +103,7 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
     """The greatest element of each window, one dimension after the other."""
     for dim in (-1, -2):
         size, count = x.shape[dim], out[dim]
-        kernel, stride, padding, dilation = [each[dim] for each in window]
+        kernel, stride, padding, dilation = [each[dim] for each in window[:4]]
         shape = [*x.shape]
         shape[dim] = count
         y = None
@@ -173,7 +173,7 @@ def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: An
 def pooled_size(shape: Shape, window: Window, ceil_mode: bool) -> Shape:
     """How many windows there are; with `ceil_mode` also one that begins inside and ends outside."""
     out = []
-    for n, k, s, p, d in zip(shape[-2:], *window, strict=True):
+    for n, k, s, p, d in zip(shape[-2:], *window[:4], strict=True):
         span = n + 2 * p - d * (k - 1) - 1
         count = -(-span // s) + 1 if ceil_mode else span // s + 1
         out.append(count - 1 if ceil_mode and (count - 1) * s >= n + p else count)
@@ -227,28 +227,32 @@ def single(value: Any) -> int:
     return int(value[0] if isinstance(value, (tuple, list)) else value)
 
 
+def check_row(size: int, k: int, s: int, p: int, d: int) -> None:
+    """PyTorch's errors for the numbers of a pool over one dimension."""
+    for name, n in (("kernel_size", k), ("stride", s), ("dilation", d)):
+        if n <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {n}")
+    if p < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}")
+    if p > k // 2:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
+                           f"kernel_size={k}")
+    span = size + 2 * p - d * (k - 1) - 1
+    if span < 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {span // s + 1}")
+
+
 def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The greatest element of each window of (N, C, L) or (C, L); with `return_indices` also where it is."""
     shape = input.array.shape
-    if len(shape) not in (2, 3):
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
                            f"input, but got:{list(shape)}")
     k = single(kernel_size)
     s, p, d = single(k if stride is None or stride == () or stride == [] else stride), single(padding), single(dilation)
-    if k <= 0:
-        raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {k}")
-    if s <= 0:
-        raise RuntimeError(f"max_pool1d() stride must be greater than zero, but got {s}")
-    if p < 0 or p > k // 2:
-        raise RuntimeError("max_pool1d() padding must be non-negative, but got " + str(p) if p < 0 else
-                           f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
-                           f"kernel_size={k}")
-    if d <= 0:
-        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {d}")
-    span = shape[-1] + 2 * p - d * (k - 1) - 1
-    if span < 0:
-        raise RuntimeError(f"max_pool1d() Invalid computed output size: {max(span // s + 1, 0)}")
+    if not return_indices:
+        check_row(shape[-1], k, s, p, d)
     made = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
     return (from_row(made[0]), from_row(made[1])) if return_indices else from_row(made)
 
@@ -271,11 +275,20 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
                          "got -3)")
     check_pictures(input, "avg_pool2d")
     out = pooled_size(shape, window, ceil_mode)
-    matrices = [resample.averages(n, o, k, s, p, count_include_pad, divisor_override is None) for n, o, k, s, p in
-                zip(shape[-2:], out, window.kernel, window.stride, window.padding, strict=True)]
+    sums, means = [[resample.averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in
+                    zip(shape[-2:], out, window.kernel, window.stride, window.padding, strict=True)]
+                   for divide in (False, True)]
+    if input.array.dtype.name == "int64":
+        return plain(whole(input.array, sums, means, divisor_override))
     if divisor_override is not None:
-        matrices[0] = matrices[0] / divisor_override
-    return AvgPool2D.forward(input, tuple(matrices))
+        means = [sums[0] / divisor_override, sums[1]]
+    return AvgPool2D.forward(input, tuple(means))
+
+
+def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
+    """An average pool of integers: each sum over its divisor, rounded towards 0."""
+    counts = np.rint(1 / np.outer(*[m.max(1) for m in means])) if divisor is None else divisor
+    return np.trunc(resample.Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
@@ -289,10 +302,12 @@ def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 
 def sizes_wanted(input: Tensor, output_size: Any, op: str, k: int) -> Shape:
     """The size that an adaptive pool shall have: a number for all dimensions, or for each one or None."""
+    shape = input.array.shape
+    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * k
     if len(given) != k:
         raise RuntimeError(f"{op}: output_size must be {k}")
-    shape = input.array.shape
     sizes = tuple([n if o is None else int(o) for n, o in zip(shape[len(shape) - k:], given, strict=True)])
     if min(sizes) < 0:
         raise RuntimeError(f"{op}: elements of output_size must be greater than or equal to 0 but received "
@@ -316,6 +331,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
+    if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
+        raise RuntimeError("adaptive_avg_pool1d() argument 'output_size' should contain one int (got "
+                           f"{len(output_size)})")
     row = as_row(input, "adaptive_avg_pool1d")
     return from_row(adaptive_avg_pool2d(row, (1, single(output_size))))
 

@@ -262,8 +262,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                                f"{w.size} and channel size = {channels}.")
     if w.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
-    if w.ndim < x.ndim != w.ndim or w.size != 1:
-        fitting = tuple([w.size if d == 1 else 1 for d in range(x.ndim)]) if w.ndim else (1,) * x.ndim
+    if w.ndim != x.ndim or w.size != 1:
+        fitting = tuple([w.size if d == 1 else 1 for d in range(x.ndim)])
         weight = weight if w.shape == fitting else View.forward(weight, fitting)
     return PreluKernel.forward(input, weight)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from minigrad._dtype import from_numpy_dtype, result_dtype
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
@@ -62,9 +64,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x = cast(given, dtype.numpy)
         x = x if x.array.shape == shape else Expand.forward(x, shape)
         norm = Clone.forward(LinalgVectorNorm.forward(x, 2.0, (axis,)[:len(shape)], True))
-        norm.array[norm.array < eps] = eps  # as in PyTorch this is not part of the graph
+        norm.array = np.maximum(norm.array, norm.array.dtype.type(eps))  # as in PyTorch not part of the graph
         rows.append(Div.forward(x, norm))
-    return sum(Mul.forward(*rows), axis if shape else None)
+    return sum(Mul.forward(*rows), axis)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
