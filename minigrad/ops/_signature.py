@@ -8,9 +8,9 @@ int, or None. Nothing here is read before a call fails (see `_frame.py`); a read
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,12 @@ from minigrad._tensor import Tensor
 
 __all__ = ["Misfit", "Parameter", "Signature", "is_number", "printed_type", "signatures_of"]
 
-TABLE = Path(__file__).with_name("signatures.txt")
-PARAMETER = re.compile(r"(?P<kind>\w+)(?P<holes>\?(?=\[))?(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)"
-                       r"(?:=(?P<default>.+))?$")
+TABLE = os.path.join(os.path.dirname(__file__), "signatures.txt")
+PARAMETER = (r"(?P<kind>\w+)(?P<holes>\?(?=\[))?(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)"
+             r"(?:=(?P<default>.+))?$")
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}  # NumPy's names
 # Functions of tensors that take Python's numbers in their place.
-NUMBERS_TOO = re.compile(r"(?:add|sub|subtract|mul|multiply|div|divide|true_divide|floor_divide|copy)_?$")
+NUMBERS_TOO = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"}
 PRINTED = {"Scalar": "Number", "ScalarType": "torch.dtype", "Layout": "torch.layout", "Device": "torch.device",
            "Generator": "torch.Generator", "MemoryFormat": "torch.memory_format", "Any": "object"}
 
@@ -42,7 +42,7 @@ class Parameter:
     __slots__ = ("default", "holes", "keyword", "kind", "many", "name", "none", "size")
 
     def __init__(self, text: str, keyword: bool) -> None:
-        found = PARAMETER.match(text)
+        found = re.match(PARAMETER, text)
         if found is None:
             raise ValueError(f"{text} is no parameter")
         self.kind, self.name, self.default = found["kind"], found["name"], found["default"]
@@ -123,7 +123,7 @@ class Signature:
             TypeError: the same, for lists of which only the first element fits.
         """
         places, left, found = self.positional, dict(options), {}
-        numbers = NUMBERS_TOO.match(self.function) is not None
+        numbers = self.function.removesuffix("_") in NUMBERS_TOO
         # `f(2, 3)` is `f((2, 3))`
         sizes = len(places) == 1 and places[0].kind == "int" and places[0].many and not places[0].size
         if len(args) > len(places) and not sizes:
@@ -242,14 +242,20 @@ def printed_type(value: Any) -> str:
 
 
 @functools.cache
+def table() -> list[str]:
+    """The lines of the table."""
+    with open(TABLE, encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+@functools.cache
 def signatures_of(name: str, method: bool) -> tuple[Signature, ...]:
     """The ways to call a function or a method; none where PyTorch has none in C++.
 
     The table has those of methods only where they are not the function's (`Signature.as_method`), or those of the
     method that is not in place.
     """
-    written = [line for line in TABLE.read_text(encoding="utf-8").splitlines()
-               if line.startswith(f"{'Tensor.' if method else ''}{name}(")]
+    written = [line for line in table() if line.startswith(f"{'Tensor.' if method else ''}{name}(")]
     if written or not method:
         return tuple([Signature.read(line.removeprefix("Tensor.")) for line in written])
     if name.endswith("_"):

@@ -130,4 +130,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
+    Path(TABLE).write_text(table(), encoding="utf-8")

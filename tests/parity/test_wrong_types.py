@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,7 +166,7 @@ def test_every_op_refuses_as_pytorch(torch, name):
 
 def test_the_signatures_are_pytorchs(torch):
     signatures = pytest.importorskip("tests.parity.signatures")
-    assert TABLE.read_text(encoding="utf-8") == signatures.table(), "run `python -m tests.parity.signatures`"
+    assert Path(TABLE).read_text(encoding="utf-8") == signatures.table(), "run `python -m tests.parity.signatures`"
 
 
 # other ways to write a call
