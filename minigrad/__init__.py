@@ -58,6 +58,7 @@ from minigrad.ops.broadcast import *
 from minigrad.ops.cdist import *
 from minigrad.ops.chain import *
 from minigrad.ops.compare import *
+from minigrad.ops.complex import *
 from minigrad.ops.conv import *
 from minigrad.ops.copy import *
 from minigrad.ops.count import *

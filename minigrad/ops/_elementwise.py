@@ -74,8 +74,8 @@ class OfNumber(Elementwise, number=None):
     @classmethod
     def forward(cls, c: Any, b: Tensor) -> Tensor:
         """The function of the number and each element."""
-        y, c = weak(b.array, c)
-        return record1(cls, cls.values(c, floating(y)), b, (b,) * len(cls.saves), (c,) * len(cls.constants))
+        y, c = weak(floating(b.array), c)
+        return record1(cls, cls.values(c, y), b, (b,) * len(cls.saves), (c,) * len(cls.constants))
 
 
 class ByNumber(Elementwise, number=None):
@@ -86,8 +86,8 @@ class ByNumber(Elementwise, number=None):
     @classmethod
     def forward(cls, a: Tensor, c: Any) -> Tensor:
         """The function of each element and the number."""
-        x, c = weak(a.array, c)
-        y = cls.values(floating(x), c)
+        x, c = weak(floating(a.array), c)
+        y = cls.values(x, c)
         return record1(cls, y, a, tuple([a if name == "self" else y for name in cls.saves]), (c,) * len(cls.constants))
 
 

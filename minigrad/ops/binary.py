@@ -13,6 +13,7 @@ from minigrad._dtype import float64
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.inplace import in_place
 from minigrad.ops._elementwise import ByNumber, OfTwo, check_kind, underived
+from minigrad.ops._forms import refuse
 from minigrad.ops._meet import broadcast_shape, meet
 from minigrad.ops.copy import cast
 from minigrad.ops.power import Pow, PowScalar, PowTensor
@@ -140,6 +141,8 @@ def copysign(input: Tensor, other: Operand) -> Tensor:
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""
+    if input.array.dtype.kind == "f" and other.array.dtype.kind == "b":
+        refuse("ldexp_cpu_exp", other.array.dtype)
     return Ldexp.forward(input, other)
 
 

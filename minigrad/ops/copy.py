@@ -10,13 +10,13 @@ from minigrad._device import device as device_type
 from minigrad._device import on_cpu
 from minigrad._dtype import bool as bool_
 from minigrad._dtype import dtype as dtype_type
-from minigrad._dtype import float16, float32, float64, int32, int64
+from minigrad._dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
 
 __all__ = ["clone"]
-METHODS = ("clone", "contiguous", "cpu", "double", "half", "long", "to")
+METHODS = ("byte", "char", "clone", "contiguous", "cpu", "cuda", "double", "half", "long", "short", "to")
 
 
 class Clone(Node):
@@ -40,7 +40,7 @@ class Copy(Node, number=None):
     def forward(dest: Tensor, src: Any) -> Tensor:
         x = dest.array
         if not isinstance(src, Tensor):
-            return record1(Copy, np.full(x.shape, src, x.dtype), dest)
+            return record1(Copy, np.full(x.shape, np.asarray(src).astype(x.dtype)), dest)  # it may wrap around
         y = src.array
         try:
             out = np.broadcast_to(y, x.shape).astype(x.dtype)
@@ -106,20 +106,42 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
     return input if input.array.dtype == dtype else ToCopy.forward(input, dtype)
 
 
-def to(input: Tensor, *args: Any, dtype: dtype_type | None = None, device: Any = None, copy: bool = False) -> Tensor:
+def numpy_of(dtype: Any) -> Any:
+    """NumPy's dtype of one of ours or of Python's types."""
+    found = PYTHONS.get(dtype, dtype)
+    if not isinstance(found, dtype_type):
+        raise TypeError("to() received an invalid combination of arguments")
+    return found.numpy
+
+
+PYTHONS = {float: float64, int: int64, bool: bool_}  # Python's types, where a dtype may stand
+
+
+def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
+       copy: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
 
+    `to(dtype, non_blocking, copy)`, `to(device, dtype, non_blocking, copy)` or `to(other, non_blocking, copy)`.
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
-    for given in args:
-        if isinstance(given, dtype_type):
-            dtype = given
-        elif isinstance(given, Tensor):
-            dtype = given.dtype
-        elif isinstance(given, (str, device_type)):
-            device = given
+    if args:
+        first, *rest = args
+        names = ["non_blocking", "copy"]
+        if isinstance(first, Tensor):
+            dtype = first.dtype
+        elif isinstance(first, dtype_type) or first in PYTHONS:
+            dtype = first
+        elif first is None or isinstance(first, (str, device_type, int)):
+            device = first
+            names.insert(0, "dtype")
+        else:
+            raise TypeError("to() received an invalid combination of arguments")
+        given = dict(zip(names, rest, strict=False))
+        dtype, copy = given.get("dtype", dtype), given.get("copy", copy)
+        if len(rest) > len(names) or not isinstance(given.get("non_blocking", False), bool):
+            raise TypeError("to() received an invalid combination of arguments")
     on_cpu(device)
-    wanted = input.array.dtype if dtype is None else dtype.numpy
+    wanted = input.array.dtype if dtype is None else numpy_of(dtype)
     return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
 
 
@@ -148,6 +170,21 @@ def int_(input: Tensor) -> Tensor:
     return cast(input, int32.numpy)
 
 
+def short(input: Tensor) -> Tensor:
+    """`to(int16)`."""
+    return cast(input, int16.numpy)
+
+
+def char(input: Tensor) -> Tensor:
+    """`to(int8)`."""
+    return cast(input, int8.numpy)
+
+
+def byte(input: Tensor) -> Tensor:
+    """`to(uint8)`."""
+    return cast(input, uint8.numpy)
+
+
 def to_bool(input: Tensor) -> Tensor:
     """`to(bool)`."""
     return cast(input, bool_.numpy)
@@ -155,4 +192,10 @@ def to_bool(input: Tensor) -> Tensor:
 
 def cpu(input: Tensor) -> Tensor:
     """The tensor itself: its data is on the CPU."""
+    return input
+
+
+def cuda(input: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU: always PyTorch's error of a build without one."""
+    on_cpu("cuda")
     return input

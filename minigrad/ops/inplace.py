@@ -16,6 +16,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.ops import functions, pointwise, power
 from minigrad.ops._frame import framed
+from minigrad.ops._number import number_in
 from minigrad.ops.activation import Relu
 from minigrad.ops.copy import Copy
 
@@ -40,7 +41,7 @@ class Fill(Node, number=2):
     def forward(a: Tensor, value: Any) -> Tensor:
         if isinstance(value, Tensor):
             return FillTensor.forward(a, value)
-        return record1(Fill, np.full(a.array.shape, value, a.array.dtype), a)
+        return record1(Fill, np.full(a.array.shape, number_in(value, a.array.dtype), a.array.dtype), a)
 
     backward = Zero.backward
 

@@ -20,6 +20,7 @@ from minigrad.autograd.record import NUMBER, record1, record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._form import common_form
 from minigrad.ops._meet import broadcast_shape, fit_of, meet, weak
+from minigrad.ops._number import number_in
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -31,6 +32,10 @@ NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not suppo
 
 UINT8 = ("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version "
          "of PyTorch. Use a boolean condition instead.")
+
+
+NO_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                  "`logical_xor()` operator instead.")
 
 
 class Add(Node):
@@ -66,13 +71,12 @@ class Sub(Node):
         x = a.array
         if not isinstance(b, Tensor):
             if x.dtype.kind == "b" or isinstance(b, bool):
-                raise RuntimeError(NO_BOOL_MINUS)
+                raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == "b" and isinstance(b, bool) else NO_BOOL_MINUS)
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(Sub, x - b, a, NUMBER)
         y = b.array
         if x.dtype.kind == "b" and y.dtype.kind == "b":
-            raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                               "`logical_xor()` operator instead.")
+            raise RuntimeError(NO_BOOLS_MINUS)
         if x.dtype.kind == "b" or y.dtype.kind == "b":
             raise RuntimeError(NO_BOOL_MINUS)
         if x.shape == y.shape and x.dtype is y.dtype:
@@ -93,7 +97,8 @@ class AddScaled(Node, name="Add"):
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         x, y, fit = meet(a.array, b.array)
-        return record2(AddScaled, x + y * alpha, a, b, (), (alpha,), fit)
+        scaled = y * alpha if y.dtype.kind != "b" else y & bool(alpha)
+        return record2(AddScaled, x + scaled, a, b, (), (alpha,), fit)
 
     def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
         return g, g * alpha
@@ -125,7 +130,7 @@ class Rsub(Node, number=1):
         if isinstance(c, Tensor):
             return RsubTensor.forward(a, c, 1)
         if a.array.dtype.kind == "b" or isinstance(c, bool):
-            raise RuntimeError(NO_BOOL_MINUS)
+            raise RuntimeError(NO_BOOLS_MINUS if a.array.dtype.kind == "b" and isinstance(c, bool) else NO_BOOL_MINUS)
         x, c = weak(a.array, c)
         return c if c is NotImplemented else record1(Rsub, c - x, a)
 
@@ -142,8 +147,8 @@ class RsubTensor(Node, name="Rsub"):
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         x, y, fit = meet(a.array, b.array)
-        if x.dtype.kind == "b":
-            raise RuntimeError(NO_BOOL_MINUS)
+        if "b" in (a.array.dtype.kind, b.array.dtype.kind):
+            raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == "b" else NO_BOOL_MINUS)
         return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,), fit)
 
     def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
@@ -362,7 +367,7 @@ class Where(Node):
         if condition.array.dtype.kind != "b":
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{condition.dtype.type_name}")
-        a, b = as_operand(a, b), as_operand(b, a)
+        a, b = as_operand(a, b, exact=True), as_operand(b, a, exact=True)
         x, y, _ = meet(a.array, b.array)
         broadcast_shape(condition.array.shape, broadcast_shape(x.shape, y.shape))
         out = np.where(condition.array, x, y)
@@ -372,14 +377,22 @@ class Where(Node):
         return xp.masked(condition, g), xp.masked(~condition, g)
 
 
-def as_operand(value: Operand, other: Operand) -> Tensor:
-    """A tensor as it is; a number as a 0-d tensor of the dtype in which it meets `other`."""
+OWN = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # the dtype of a number that is alone
+
+
+def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
+    """A tensor as it is; a number as a 0-d tensor, which meets `other` as the number would.
+
+    Where it must be `exact`, an integer that the dtype of `other` does not reach is PyTorch's error.
+    """
     if isinstance(value, Tensor):
         return value
+    if type(value) in OWN and isinstance(other, Tensor) and other.array.ndim and not exact:
+        return plain(np.asarray(value, OWN[type(value)] or default_float()))
     alone = default_float() if isinstance(other, float) else bool
     like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
     x, number = weak(like, value)
-    return plain(np.asarray(number, x.dtype))
+    return plain(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))
 
 
 def floating(x: Any) -> Any:

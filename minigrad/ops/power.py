@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.ops._meet import meet, weak
+from minigrad.ops._number import number_in
 
 Grads = tuple[Any, Any]
 
@@ -24,10 +25,13 @@ class Pow(Node):
 
     @staticmethod
     def forward(a: Tensor, n: float) -> Any:
+        given = n
         x, n = weak(a.array, n)
         if n is NotImplemented:
             return NotImplemented
-        if x.dtype.kind != "f" and n < 0:
+        if abs(given) > 127:
+            number_in(given, x.dtype)
+        if x.dtype.kind != "f" and given < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         return record1(Pow, power(x, n), a, (a,), (n,))
 
@@ -66,6 +70,8 @@ class PowScalar(Node, name="Pow", number=2):
         y, c = weak(b.array, c)
         if c is NotImplemented:
             return NotImplemented
+        if y.dtype.kind == "b":
+            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
         z = np.power(y.dtype.type(c), y)
         return record1(PowScalar, z, b, (b, z), (c,))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._meet import meet, meet_all
-from minigrad.ops._number import IN_C
 
 __all__ = ["addcdiv", "addcmul", "lerp"]
 METHODS = IN_PLACE = ("addcdiv", "addcmul", "lerp")
