@@ -146,21 +146,23 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
             equal_nan: bool = False) -> Tensor:
-    """Where |input - other| <= atol + rtol * |other|."""
-    if input.array.dtype != other.array.dtype:
-        raise RuntimeError(f"{input.dtype.type_name} did not match {other.dtype.type_name}")
-    return plain(np.isclose(input.array, other.array, rtol, atol, equal_nan))
-
-
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds for every element.
+    """Where |input - other| <= atol + rtol * |other|.
 
     Raises:
-        RuntimeError: if the dtypes differ.
+        RuntimeError: if the dtypes differ, or a tolerance is less than 0.
     """
     if input.array.dtype != other.array.dtype:
         raise RuntimeError(f"{input.dtype.type_name} did not match {other.dtype.type_name}")
-    return bool(np.allclose(input.array, other.array, rtol, atol, equal_nan))
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    broadcast_shape(input.array.shape, other.array.shape)
+    return plain(np.asarray(np.isclose(input.array, other.array, rtol, atol, equal_nan)))
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether `isclose` holds for every element."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

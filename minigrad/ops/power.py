@@ -55,7 +55,7 @@ class PowTensor(Node, name="Pow", number=1):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
         return (xp.masked(b != 0, g * (b * xp.power(a, b - 1))),
-                xp.masked(((a != 0) | (b < 0)), g * (z * xp.log(a))))
+                xp.masked(~((a == 0) & (b >= 0)), g * (z * xp.log(a))))
 
 
 class PowScalar(Node, name="Pow", number=2):
