@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["along", "in_range", "numbered", "replaced", "slices", "spread", "taken"]
+from minigrad.backends.numpy import add_at
+
+__all__ = ["along", "in_range", "numbered", "raw", "replaced", "slices", "spread", "taken", "written"]
 
 Shape = tuple[int, ...]
 
@@ -27,7 +29,7 @@ def along(index: Any, dim: int, shape: Shape) -> Any:
     `dim`, where the index says it."""
     if not shape or not index.size:
         return np.zeros(index.shape, np.int64)
-    places = index * math.prod(shape[dim + 1:])
+    places = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:])
     for d, n in enumerate(index.shape):
         if d != dim:
             steps = np.arange(0, n * (step := math.prod(shape[d + 1:])), step) if n else np.zeros(0, np.int64)
@@ -36,7 +38,8 @@ def along(index: Any, dim: int, shape: Shape) -> Any:
 
 
 def slices(index: Any, dim: int, shape: Shape) -> Any:
-    """The places of the slices along `dim` whose numbers are in `index`, a vector."""
+    """The places of the slices along `dim` whose numbers are in `index`, a vector (or one number)."""
+    index = index.reshape(-1).astype(np.int64, copy=False)
     if not shape:
         return np.zeros(index.shape, np.int64)
     inner = math.prod(shape[dim + 1:])
@@ -44,11 +47,26 @@ def slices(index: Any, dim: int, shape: Shape) -> Any:
     return (places[..., None] + np.arange(inner)).reshape((*shape[:dim], index.size, *shape[dim + 1:]))
 
 
+def raw(index: Any) -> Any:
+    """An index that a formula gets, an array or a Tensor, as an array: there is nothing to differentiate in it."""
+    return index if isinstance(index, np.ndarray) else np.asarray(getattr(index, "array", index))
+
+
 def in_range(index: Any, size: int, least: int = 0) -> Any | None:
     """The first index that is not in [least, size), or None."""
     if not index.size or (index.min() >= least and index.max() < size):
         return None
     return index[(index < least) | (index >= size)].flat[0]
+
+
+def written(x: Any, places: Any, part: Any, add: bool = False) -> Any:
+    """A copy of an array, row by row in memory, with `part` written at `places`, or added as often as one is named."""
+    out = np.array(x, order="C")
+    if add:
+        add_at(out.reshape(-1), places, part)
+    else:
+        out.reshape(-1)[places] = part
+    return out
 
 
 def taken(xp: Any, x: Any, places: Any) -> Any:

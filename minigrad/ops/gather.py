@@ -14,10 +14,9 @@ from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
-from minigrad.backends.numpy import add_at
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._number import number_in
-from minigrad.ops._places import along, in_range, replaced, spread, taken
+from minigrad.ops._places import along, in_range, raw, replaced, spread, taken, written
 from minigrad.ops.shape import Expand, dim_of, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
@@ -34,16 +33,16 @@ OF_A_TENSOR = (
 class Gather(Node):
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "", "dim", "sparse_grad")
+    constants = ("dim", "sparse_grad")
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, dim: int, sparse_grad: bool = False) -> Tensor:
         x = a.array
-        places = along(index.array, dim, x.shape)
-        return record1(Gather, x.reshape(-1)[places], a, (index,), (places, x.shape, dim, sparse_grad))
+        out = x.reshape(-1)[along(index.array, dim, x.shape)]
+        return record1(Gather, out, a, (index,), (dim, sparse_grad, x.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, *names: Any) -> Any:
-        return spread(xp, g, places, shape)
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, sparse_grad: bool, shape: Shape) -> Any:
+        return spread(xp, g, along(raw(index), dim, shape), shape)
 
 
 class Scatter(Node):
@@ -51,16 +50,16 @@ class Scatter(Node):
 
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "", "dim")
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
-        x, places, y = a.array, along(index.array, dim, a.array.shape), corner(src.array, index.array.shape)
-        out = np.array(x, order="C")
-        out.reshape(-1)[places] = y
-        return record2(Scatter, out, a, src, (index,), (places, src.array.shape, dim))
+        x, y = a.array, src.array
+        out = written(x, along(index.array, dim, x.shape), corner(y, index.array.shape))
+        return record2(Scatter, out, a, src, (index,), (dim, y.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, dim: int) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
+        places = along(raw(index), dim, tuple(g.shape))
         return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
                 cornered(xp, taken(xp, g, places), shape) if self.next[1] is not None else None)
 
@@ -70,33 +69,33 @@ class ScatterValue(Node, name="Scatter", number=1):
 
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "dim")
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
-        places = along(index.array, dim, a.array.shape)
-        out = np.array(a.array, order="C")
-        out.reshape(-1)[places] = number_in(value, out.dtype)
-        return record1(ScatterValue, out, a, (index,), (places, dim))
+        x = a.array
+        out = written(x, along(index.array, dim, x.shape), number_in(value, x.dtype))
+        return record1(ScatterValue, out, a, (index,), (dim,))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, dim: int) -> Any:
-        return replaced(xp, g, places, 0)
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
+        return replaced(xp, g, along(raw(index), dim, tuple(g.shape)), 0)
 
 
 class ScatterAdd(Node):
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "", "dim")
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
-        x, places, y = a.array, along(index.array, dim, a.array.shape), corner(src.array, index.array.shape)
-        out = np.array(x, order="C")
-        add_at(out.reshape(-1), places, y)
-        return record2(ScatterAdd, out, a, src, (index,), (places, src.array.shape, dim))
+        x, y = a.array, src.array
+        out = written(x, along(index.array, dim, x.shape), corner(y, index.array.shape), add=True)
+        return record2(ScatterAdd, out, a, src, (index,), (dim, y.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, dim: int) -> tuple[Any, Any]:
-        return g, cornered(xp, taken(xp, g, places), shape) if self.next[1] is not None else None
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
+        if self.next[1] is None:
+            return g, None
+        return g, cornered(xp, taken(xp, g, along(raw(index), dim, tuple(g.shape))), shape)
 
 
 class ScatterOther(Node, number=None):
@@ -108,7 +107,7 @@ class ScatterOther(Node, number=None):
     @staticmethod
     def forward(a: Tensor, index: Tensor, src: Any, dim: int, reduce: str) -> Tensor:
         places, out = along(index.array, dim, a.array.shape), np.array(a.array, order="C")
-        values = corner(src.array, index.array.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
+        values = corner(src.array, places.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
         (np.add if reduce == "add" else np.multiply).at(out.reshape(-1), places, values)
         return record2(ScatterOther, out, a, src) if isinstance(src, Tensor) else record1(ScatterOther, out, a)
 

@@ -9,9 +9,8 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
-from minigrad.backends.numpy import add_at
 from minigrad.ops._number import number_in
-from minigrad.ops._places import in_range, replaced, slices, spread, taken
+from minigrad.ops._places import in_range, raw, replaced, slices, spread, taken, written
 from minigrad.ops.shape import dim_of
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
@@ -29,46 +28,47 @@ class IndexSelect(Node):
     @staticmethod
     def forward(a: Tensor, dim: int, index: Tensor) -> Tensor:
         x, chosen = a.array, index.array.reshape(-1)
-        out = x.reshape(1).take(chosen, 0).reshape(()) if not x.ndim else x.take(chosen, dim)
-        return record1(IndexSelect, out, a, (index,), (dim, x.shape, chosen))
+        out = x.take(chosen, dim) if x.ndim else x.reshape(1).take(chosen, 0).reshape(())
+        return record1(IndexSelect, out, a, (index,), (dim, x.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape, chosen: Any) -> Any:
-        return spread(xp, xp.reshape(g, (-1,)), slices(chosen, dim, shape).reshape(-1), shape)
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> Any:
+        return spread(xp, xp.reshape(g, (-1,)), slices(raw(index), dim, shape).reshape(-1), shape)
 
 
 class IndexAdd(Node):
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "", "dim", "alpha")
+    constants = ("dim", "alpha")
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, dim: int, alpha: Any) -> Tensor:
-        out, y = np.array(a.array, order="C"), source.array
-        places = slices(index.array.reshape(-1), dim, out.shape)
+        x, y = a.array, source.array
+        places = slices(index.array, dim, x.shape)
         part = y if alpha == 1 else (y * alpha).astype(y.dtype)
-        add_at(out.reshape(-1), places, part.reshape(places.shape))
-        return record2(IndexAdd, out, a, source, (index,), (places, y.shape, dim, alpha))
+        out = written(x, places, part.reshape(places.shape), add=True)
+        return record2(IndexAdd, out, a, source, (index,), (dim, alpha, y.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, dim: int, alpha: Any) -> Any:
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
         if self.next[1] is None:
             return g, None
-        part = xp.reshape(taken(xp, g, places), shape)
+        part = xp.reshape(taken(xp, g, slices(raw(index), dim, tuple(g.shape))), shape)
         return g, part if alpha == 1 else part * alpha
 
 
 class IndexCopy(Node):
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "", "dim")
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
-        out, y = np.array(a.array, order="C"), source.array
-        places = slices(index.array.reshape(-1), dim, out.shape)
-        out.reshape(-1)[places] = y.reshape(places.shape)
-        return record2(IndexCopy, out, a, source, (index,), (places, y.shape, dim))
+        x, y = a.array, source.array
+        places = slices(index.array, dim, x.shape)
+        out = written(x, places, y.reshape(places.shape))
+        return record2(IndexCopy, out, a, source, (index,), (dim, y.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, dim: int) -> Any:
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
+        places = slices(raw(index), dim, tuple(g.shape))
         return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
                 xp.reshape(taken(xp, g, places), shape) if self.next[1] is not None else None)
 
@@ -78,17 +78,16 @@ class IndexFill(Node):
 
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "dim")
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
-        out = np.array(a.array, order="C")
-        places = slices(index.array.reshape(-1), dim, out.shape)
-        out.reshape(-1)[places] = number_in(value, out.dtype)
-        return record1(IndexFill, out, a, (index,), (places, dim))
+        x = a.array
+        out = written(x, slices(index.array, dim, x.shape), number_in(value, x.dtype))
+        return record1(IndexFill, out, a, (index,), (dim,))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, dim: int) -> Any:
-        return replaced(xp, g, places, 0)
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
+        return replaced(xp, g, slices(raw(index), dim, tuple(g.shape)), 0)
 
 
 class IndexFillTensor(Node, name="IndexFill", number=1):
@@ -96,23 +95,22 @@ class IndexFillTensor(Node, name="IndexFill", number=1):
 
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "dim")
+    constants = ("dim",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, value: Tensor, dim: int) -> Tensor:
-        out = np.array(a.array, order="C")
-        size = out.shape[dim] if out.ndim else 1
-        places = slices(np.unique(index.array % size), dim, out.shape)
-        out.reshape(-1)[places] = number_in(value, out.dtype)
-        return record2(IndexFillTensor, out, a, value, (index,), (places, dim), (None, ((), value.array.dtype)))
+        x = a.array
+        out = written(x, slices(index.array, dim, x.shape), number_in(value, x.dtype))
+        return record2(IndexFillTensor, out, a, value, (index,), (dim,), (None, ((), value.array.dtype)))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, dim: int) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, Any]:
+        places = np.unique(slices(raw(index), dim, tuple(g.shape)))
         return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
                 xp.sum(taken(xp, g, places), None, False) if self.next[1] is not None else None)
 
 
 class Take(Node):
-    """Elements by their number, counted row by row."""
+    """Elements by their number, counted row by row; negative ones count from the end."""
 
     __slots__ = ()
     saves = ("index",)
@@ -120,11 +118,10 @@ class Take(Node):
     @staticmethod
     def forward(a: Tensor, index: Tensor) -> Tensor:
         x = a.array
-        places = index.array % max(x.size, 1)
-        return record1(Take, x.reshape(-1)[places], a, (index,), (places, x.shape))
+        return record1(Take, x.reshape(-1)[index.array], a, (index,), (x.shape,))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape) -> Any:
-        return spread(xp, g, places, shape)
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return spread(xp, g, raw(index), shape)
 
 
 class Put(Node):
@@ -132,19 +129,16 @@ class Put(Node):
 
     __slots__ = ()
     saves = ("index",)
-    constants = ("", "", "accumulate")
+    constants = ("accumulate",)
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-        out, y = np.array(a.array, order="C"), source.array
-        places = index.array % max(out.size, 1)
-        if accumulate:
-            add_at(out.reshape(-1), places, y.reshape(places.shape))
-        else:
-            out.reshape(-1)[places] = y.reshape(places.shape)
-        return record2(Put, out, a, source, (index,), (places, y.shape, accumulate))
+        places, y = index.array, source.array
+        out = written(a.array, places, y.reshape(places.shape), add=accumulate)
+        return record2(Put, out, a, source, (index,), (accumulate, y.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, places: Any, shape: Shape, accumulate: bool) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, index: Any, accumulate: bool, shape: Shape) -> tuple[Any, Any]:
+        places = raw(index)
         own = g if accumulate else None if self.next[0] is None else replaced(xp, g, places, 0)
         return own, None if self.next[1] is None else xp.reshape(taken(xp, g, places), shape)
 
