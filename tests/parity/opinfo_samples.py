@@ -103,7 +103,7 @@ def neutral(value: Any, memo: dict[int, Leaf]) -> Any:
         raise CannotTell("complex")
     if value is None or value is ... or isinstance(value, (bool, int, float, str, np.ndarray, np.generic)):
         return value
-    raise CannotTell(f"a {type(value).__name__}")
+    raise CannotTell(f"{type(value).__name__}s as arguments")
 
 
 def leaf_of(tensor: torch.Tensor) -> Leaf:

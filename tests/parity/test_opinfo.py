@@ -18,7 +18,7 @@ from minigrad.autograd.record import record1
 from minigrad.ops import pointwise
 from tests.parity import opinfo, seen
 from tests.parity.opinfo_samples import OPS, Leaf, Sample, built, function_of, sample_of, samples
-from tests.parity.opinfo_skips import REASONS, SKIPS
+from tests.parity.opinfo_skips import ONCE, REASONS, SAMPLES, SKIPS
 
 pytestmark = pytest.mark.torch
 MOST, FEW, ENOUGH = 40, 4, 5000  # samples of one op in float64, in another dtype or as a method; of all ops
@@ -55,6 +55,13 @@ def test_what_is_listed_is_not_there():
     tried_all_the_same = {name for reason, listed in REASONS.items() if not reason.startswith("not compared")
                           for name in listed.split() if name in names}
     assert {name for name in tried_all_the_same if function_of(names[name], minigrad) is not None} == set()
+
+
+def test_samples_are_left_out_for_the_reasons_listed():
+    """Every line of SAMPLES and ONCE leaves something out of an op that there is."""
+    for name, (_, why) in SAMPLES.items():
+        assert any(report(full).left_out.get(why) for full in opinfo.present() if OPS[full].name == name), name
+    assert ONCE.keys() <= OPS.keys()
 
 
 def test_no_name_is_listed_twice():
