@@ -24,11 +24,11 @@ class Window(NamedTuple):
     stride: Shape
     padding: Shape
     dilation: Shape
-    count: Shape | None = None  # how many windows there are, where they are not as many as fit
+    places: Shape | None = None  # how many windows there are, where they are not as many as fit
 
     def out(self, size: Shape) -> Shape:
         """How many windows there are in an input of this size."""
-        return self.count or tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in
+        return self.places or tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in
                                     zip(size, *self[:4], strict=True)])
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
-from minigrad.autograd.record import record1, record_n
+from minigrad.autograd.record import record_n
+from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import OfResult, widely
 from minigrad.ops.dropout import dropout
 from minigrad.ops.linalg import matmul
@@ -42,23 +43,6 @@ class SafeSoftmax(OfResult):
     backward = Softmax.backward
 
 
-class Biased(Node):
-    """A tensor plus an array, which wants no gradient."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def values(x: Any, bias: Any) -> Any:
-        return x + bias
-
-    @staticmethod
-    def forward(a: Tensor, bias: Any) -> Tensor:
-        return record1(Biased, a.array + bias, a)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        return g
-
-
 class ScaledDotProductFlashAttentionForCpu(Node):
     """The one op: q of shape (B, H, L, E), k and v (B, heads, S, E), where `heads` divides H.
 
@@ -85,19 +69,33 @@ class ScaledDotProductFlashAttentionForCpu(Node):
         return (SafeSoftmax.values(scores, 4) @ v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
 
     def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
+        found: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
+        return found
+
+
+class FlashAttentionBackward:
+    """The derivative of the one op, which has none itself in PyTorch."""
+
+    @staticmethod
+    def values(g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
+        """On arrays: the gradients of q, k and v."""
         (b, h, rows, e), heads = q.shape, k.shape[1]
-        shape = (b, heads, h // heads, rows, e)
-        q5, g5 = xp.reshape(q * scale, shape), xp.reshape(g, (*shape[:4], v.shape[3]))
-        k5, v5 = (xp.reshape(t, (b, heads, 1, *t.shape[2:])) for t in (k, v))
-        scores = xp.matmul(q5, xp.swapaxes(k5, -1, -2))
+        q5 = (q * q.dtype.type(scale)).reshape(b, heads, h // heads, rows, e)
+        g5, k5, v5 = g.reshape(*q5.shape[:4], v.shape[3]), k[:, :, None], v[:, :, None]
+        scores = q5 @ k5.swapaxes(-1, -2)
         if bias is not None:
-            scores = xp.apply(Biased, scores, bias.reshape(grouped(bias.shape, heads)))
-        weights = xp.apply(SafeSoftmax, scores, 4)
-        inner = xp.matmul(g5, xp.swapaxes(v5, -1, -2)) * weights
-        slopes = inner - weights * xp.sum(inner, (4,), True)
-        of_k = xp.sum(xp.matmul(xp.swapaxes(slopes, -1, -2), q5), (2,), False)
-        of_v = xp.sum(xp.matmul(xp.swapaxes(weights, -1, -2), g5), (2,), False)
-        return xp.reshape(xp.matmul(slopes, k5) * scale, q.shape), of_k, of_v
+            scores = scores + bias.reshape(grouped(bias.shape, heads))
+        weights = SafeSoftmax.values(scores, 4)
+        slopes = (g5 @ v5.swapaxes(-1, -2)) * weights
+        slopes -= weights * slopes.sum(4, keepdims=True)
+        return ((slopes @ k5).reshape(q.shape) * q.dtype.type(scale), (slopes.swapaxes(-1, -2) @ q5).sum(2),
+                (weights.swapaxes(-1, -2) @ g5).sum(2))
+
+    @staticmethod
+    def forward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> tuple[Tensor, ...]:
+        """On Tensors."""
+        found = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
+        return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in found])
 
 
 def grouped(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:

@@ -120,7 +120,7 @@ class ConvolveInput(Node):
 def unstrided(window: Window) -> Window:
     """The window by which the way back of a convolution with stride 1 is itself a convolution, by turned weights."""
     padding = tuple([d * (k - 1) - p for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True)])
-    return window._replace(padding=padding, count=None)
+    return window._replace(padding=padding, places=None)
 
 
 def flipped(w: Any, groups: int) -> Any:

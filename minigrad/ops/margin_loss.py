@@ -14,8 +14,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
-from minigrad.ops._forms import Scaled, refuse
-from minigrad.ops.class_loss import Place
+from minigrad.ops._elementwise import underived
+from minigrad.ops._forms import refuse
 from minigrad.ops.copy import Clone
 from minigrad.ops.extremes import ClampMin, Minimum
 from minigrad.ops.loss import apply_reduction, checked, reduced, reduction_of, underivable
@@ -225,17 +225,26 @@ class MultiMarginLoss(Node):
         return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any) -> Any:
-        shape = (len(share), a.shape[-1] if a.shape else 1)
-        rows = xp.reshape(a, shape)
-        own = xp.reshape(xp.getitem(rows, index), (len(share), 1))
-        apart = margin - own + rows
-        others = np.ones(shape, xp.dtype(a))
-        others[index] = 0
-        steep = xp.apply(Scaled, xp.masked(apart > 0, apart * 0 + 1 if p == 1 else 2 * apart), others)
-        scale = xp.apply(Scaled, xp.reshape(g, (-1, 1)), share[:, None])
-        slopes = steep * scale
-        mine = xp.apply(Place, -xp.sum(slopes, (1,), False), index, shape)
-        return xp.reshape(slopes + mine, a.shape)
+        return xp.apply(MultiMarginLossBackward, g, a, margin, p, index, share)
+
+
+class MultiMarginLossBackward:
+    """Its derivative, which has none itself in PyTorch."""
+
+    @staticmethod
+    def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
+        """On arrays."""
+        rows = a.reshape(len(share), -1)
+        apart = margin - rows[index][:, None] + rows
+        slopes = np.where(apart > 0, 1 if p == 1 else 2 * apart, 0) * (g.reshape(-1) * share)[:, None]
+        slopes[index] = 0
+        slopes[index] = -slopes.sum(1)
+        return slopes.reshape(a.shape).astype(a.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
+        """On Tensors."""
+        return underived("multi_margin_loss_backward", MultiMarginLossBackward.values(g.array, a.array, *const), g, a)
 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
