@@ -13,7 +13,7 @@ from types import ModuleType
 from minigrad import autograd
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
-from minigrad._device import device, layout, strided
+from minigrad._device import device, get_default_device, layout, set_default_device, strided
 from minigrad._dtype import (
     ABSENT,
     NOT_HERE,
@@ -84,6 +84,7 @@ from minigrad.ops.grid import *
 from minigrad.ops.index import *
 from minigrad.ops.join import *
 from minigrad.ops.linalg import *
+from minigrad.ops.lu import *
 from minigrad.ops.mask import *
 from minigrad.ops.matrix_exp import *
 from minigrad.ops.matrix_norm import *
@@ -119,10 +120,10 @@ from minigrad.ops.unary import *
 
 __all__ = [
     "Size", "Tensor", "__version__", "autograd", "bool", "device", "double", "dtype", "enable_grad", "float",
-    "float16", "float32", "float64", "half", "inference_mode", "int", "int8", "int16", "int32", "int64",
-    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_grad_enabled",
-    "set_printoptions", "set_warn_always", "short", "strided", "uint8",
+    "float16", "float32", "float64", "get_default_device", "half", "inference_mode", "int", "int8", "int16", "int32",
+    "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_default_device",
+    "set_grad_enabled", "set_printoptions", "set_warn_always", "short", "strided", "uint8",
     *_ops.FUNCTIONS,
 ]
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take

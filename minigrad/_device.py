@@ -35,7 +35,11 @@ class device:
             raise RuntimeError("Device index must not be negative" if type < 0 else
                                f"Cannot access accelerator device when none is available.{NO_GPU}")
         if not isinstance(type, str):
-            raise TypeError(f"device() received an invalid combination of arguments - got ({type_name(type)})")
+            given = type_name(type)
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+                " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
+                f"(!{given}!)\n * (str type, int index = -1)\n")
         self.type, self.index = parsed(type)
         if index is None:
             return

@@ -85,6 +85,8 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
         array = np.array(plain_data)
     except ValueError:
         raise ragged(data) from None
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"Could not infer dtype of complex{NOT_HERE}")
     if array.dtype.kind not in "biuf":
         raise no_dtype(data)
     with np.errstate(all="ignore"):
@@ -98,7 +100,7 @@ def no_dtype(data: Any) -> Exception:
         return TypeError("new(): invalid data type 'str'") if value is data else ValueError("too many dimensions 'str'")
     if isinstance(value, int):
         return ValueError("Overflow when unpacking long long")
-    return RuntimeError(f"Could not infer dtype of {type(value).__name__}{NOT_HERE if type(value) is complex else ''}")
+    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
 def fitting(array: Any, dtype: Any) -> Any:
