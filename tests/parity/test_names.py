@@ -193,7 +193,8 @@ def test_every_op_is_in_the_table():
 def test_every_node_is_in_the_table():
     made = {cls.__name__ for cls in descendants(Node) if cls.__module__.startswith("minigrad.ops.") and cls.op}
     of_recorded_passes = {"ScatterBackward0", "MaskedBackward0", *merged("names", "WORDS")}  # PyTorch has other ops
-    assert made - of_recorded_passes <= set(NAMES)
+    never_last = {"TransposeBackward1", "UnsqueezeBackward1"}  # inside of the graph of quantile; no result has them
+    assert made - of_recorded_passes - never_last <= set(NAMES)
 
 
 def descendants(cls):
