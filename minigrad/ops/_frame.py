@@ -55,7 +55,8 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
 
 def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The functions of a module, each in its frame; `prefix` is what PyTorch's operators have before their names."""
-    return {name: framed(each, prefix + name) for name in names if isinstance(each := namespace.get(name), FunctionType)}
+    return {name: framed(each, prefix + name) for name in names
+            if isinstance(each := namespace.get(name), FunctionType)}
 
 
 def settled(error: Exception, function: Function, words: Function, name: str, method: bool, args: tuple[Any, ...],
