@@ -59,6 +59,8 @@ DRAWN = {
     "sgn": (lambda m, a: m.sgn(a) * a, one),
     "div, floor": (lambda m, a, b: m.div(a, b, rounding_mode="floor") * a, together()),
     "div, trunc": (lambda m, a, b: m.div(a, b, rounding_mode="trunc") * a, together()),
+    "div, rounded, by a number": (lambda m, a: m.div(a, 0.3, rounding_mode="trunc") * a, one),
+    "rsub, tensor": (lambda m, a, b: m.rsub(a, b) + m.rsub(a, b, alpha=2.5), together()),
     "div, None": (lambda m, a, b: m.div(a, b, rounding_mode=None), together()),
     "fmod": (lambda m, a: m.fmod(a, 0.7) * a, one),
     "fmod, tensor": (lambda m, a, b: m.fmod(a, b) * a, together()),

@@ -183,7 +183,7 @@ def test_the_right_derivative_passes(torch):
 def all_nodes(cls=Node):
     """Every class of nodes that an op of minigrad makes."""
     below = {each for sub in cls.__subclasses__() for each in (sub, *all_nodes(sub))}
-    return {each for each in below if each.__module__.startswith("minigrad.ops")}
+    return {each for each in below if each.__module__.startswith("minigrad.ops") and each.op}
 
 
 def nodes_above(tensors):
@@ -197,13 +197,17 @@ def nodes_above(tensors):
     return {type(node) for node in seen}
 
 
+# Their derivative raises, as PyTorch's: test_pointwise.py.
+REFUSING = {"NotImplemented", "AsinhBackward1", "AcoshBackward1", "AtanhBackward1", "SpecialZetaBackward2"}
+
+
 def test_every_node_has_a_line():
     met = set()
     for call, what in DRAWN.values():
         inputs, args = find(what, lambda drawn: all(0 not in each.shape for each in drawn[0]))
         for depth in results(minigrad, call, inputs, args):
             met |= nodes_above(depth)
-    assert all_nodes() - met == set()
+    assert {each for each in all_nodes() - met if each.__name__ not in REFUSING} == set()
 
 
 # They give numbers, flags or tensors without a graph, or are another name of what has a line.
