@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.backends.numpy import add_at
 
-__all__ = ["along", "in_range", "numbered", "raw", "replaced", "slices", "spread", "taken", "written"]
+__all__ = ["along", "in_range", "is_index", "numbered", "raw", "replaced", "slices", "spread", "taken", "written"]
 
 Shape = tuple[int, ...]
 
@@ -52,9 +52,18 @@ def raw(index: Any) -> Any:
     return index if isinstance(index, np.ndarray) else np.asarray(getattr(index, "array", index))
 
 
+def is_index(dtype: Any) -> bool:
+    """Whether a dtype is int64 or int32."""
+    return bool(dtype.kind == "i" and dtype.itemsize > 2)
+
+
 def in_range(index: Any, size: int, least: int = 0) -> Any | None:
     """The first index that is not in [least, size), or None."""
-    if not index.size or (index.min() >= least and index.max() < size):
+    if not index.size:
+        return None
+    if not least and index.dtype.itemsize == 8 and index.ndim and index.view(np.uint64).max() < size:
+        return None  # negative numbers are large ones without a sign
+    if index.min() >= least and index.max() < size:
         return None
     return index[(index < least) | (index >= size)].flat[0]
 

@@ -16,7 +16,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._number import number_in
-from minigrad.ops._places import along, in_range, raw, replaced, spread, taken, written
+from minigrad.ops._places import along, in_range, is_index, raw, replaced, spread, taken, written
 from minigrad.ops.shape import Expand, dim_of, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
@@ -145,7 +145,7 @@ def cornered(xp: Any, part: Any, shape: Shape) -> Any:
 def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
     """The dimension as a non-negative number; PyTorch's errors for an index of another dtype or other dimensions."""
     axis = dim_of(dim, input.array.ndim)
-    if index.array.size and index.array.dtype.name not in ("int32", "int64"):
+    if index.array.size and not is_index(index.array.dtype):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     return axis
 

@@ -10,7 +10,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.ops._number import number_in
-from minigrad.ops._places import in_range, raw, replaced, slices, spread, taken, written
+from minigrad.ops._places import in_range, is_index, raw, replaced, slices, spread, taken, written
 from minigrad.ops.shape import dim_of
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
@@ -153,7 +153,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     axis = dim_of(dim, x.ndim)
     if i.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if i.dtype.name not in ("int32", "int64"):
+    if not is_index(i.dtype):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not x.ndim and i.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)")
@@ -179,7 +179,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     if i.ndim > 1:
         raise IndexError("index_add_(): Index is supposed to be a vector, but got dim: "
                          f"{i.ndim} with type: {index.dtype.type_name} and size: {list(i.shape)}")
-    if i.dtype.name not in ("int32", "int64"):
+    if not is_index(i.dtype):
         raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.type_name}")
     if x.dtype != y.dtype:
         raise RuntimeError(f"index_add_(): self ({input.dtype.type_name}) and source ({source.dtype.type_name}) must "

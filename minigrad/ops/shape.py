@@ -37,6 +37,8 @@ def shape_of(sizes: tuple[Any, ...]) -> Shape:
 
 def dim_of(dim: int, ndim: int) -> int:
     """One dimension as a non-negative number; an IndexError if it is out of range."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim % ndim
     axes = axes_of(operator.index(dim), ndim)
     return axes[0] if axes else 0
 
