@@ -35,7 +35,12 @@ def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
-class Erf(OfOne, of=precisely(_erf.erf)):
+def erf_of(x: Any) -> Any:
+    """erf on an array; of float32 and float16 the fast way."""
+    return _erf.erf(x) if x.dtype == np.float64 else _erf.erf_single(x.astype(np.float32, copy=False)).astype(x.dtype)
+
+
+class Erf(OfOne, of=erf_of):
     __slots__ = ()
     saves = ("self",)
 

@@ -78,20 +78,35 @@ def test_ndtri_is_the_inverse():
     assert max(np.array([float(abs(b - q) / q) for b, q in zip(back, p.tolist(), strict=True)]) / grows) <= 1e-15
 
 
-def test_the_table_of_erf_is_an_interpolation_in_chebyshev_points():
+def interpolated(function, count, terms):
+    """The coefficients, of powers of t, of the interpolation of a function in Chebyshev points of [-1, 1]."""
+    angles = [mp.pi * (j + mp.mpf(1) / 2) / count for j in range(count)]
+    values = [function(mp.cos(a)) for a in angles]
+    powers = [mp.mpf(0)] * terms
+    before, now = [mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]  # Chebyshev's polynomials, from one to the next
+    for k in range(terms):
+        term = (2 if k else 1) * sum(v * mp.cos(k * a) for v, a in zip(values, angles, strict=True)) / count
+        for i, c in enumerate(before):
+            powers[i] += term * c
+        after = [mp.mpf(0), *[2 * c for c in now]]
+        before, now = now, [c - (before[i] if i < len(before) else 0) for i, c in enumerate(after)]
+    return [float(c) for c in powers]
+
+
+def test_the_tables_are_interpolations_in_chebyshev_points():
     with mp.workdps(60):
-        pivot, count = mp.mpf(_erf.PIVOT), 48
-        angles = [mp.pi * (j + mp.mpf(1) / 2) / count for j in range(count)]
-        points = [pivot * (1 + mp.cos(a)) / (1 - mp.cos(a)) for a in angles]
-        values = [(1 + 2 * x) * erfcx(x) for x in points]
-        terms = [(2 if k else 1) * sum(v * mp.cos(k * a) for v, a in zip(values, angles)) / count
-                 for k in range(len(_erf.SCALED))]
-        powers = [mp.mpf(0)] * len(terms)
-        before, now = [mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]
-        for k, term in enumerate(terms):  # from Chebyshev's polynomials to powers of t
-            for i, c in enumerate(before):
-                powers[i] += term * c
-            after = [mp.mpf(0), *[2 * c for c in now]]
-            before, now = now, [c - (before[i] if i < len(before) else 0) for i, c in enumerate(after)]
-            assert len(before) == k + 2
-    assert [float(c) for c in powers] == pytest.approx(_erf.SCALED, rel=1e-14, abs=1e-24)
+        def scaled(t):
+            x = mp.mpf(_erf.PIVOT) * (1 + t) / (1 - t)
+            return (1 + 2 * x) * erfcx(x)
+
+        def single(t):
+            x = mp.sqrt(8 * (1 + t))
+            return mp.erf(x) / x
+
+        assert interpolated(scaled, 48, len(_erf.SCALED)) == pytest.approx(_erf.SCALED, rel=1e-14, abs=1e-24)
+        assert interpolated(single, 40, len(_erf.SINGLE)) == pytest.approx(_erf.SINGLE, rel=1e-9)
+
+
+def test_erf_of_float32():
+    x = np.concatenate([drawn(-5, 5, 3000), tiny()[-10:]]).astype(np.float32)
+    assert max(abs(_erf.erf_single(x) / _erf.erf(x.astype(np.float64)) - 1)) <= 3e-7
