@@ -100,8 +100,12 @@ def normal(stream: Stream, shape: Shape, dtype: Any = np.float32, mean: float = 
     n = math.prod(shape)
     drawn = normal_blocks(stream, n, dtype) if n >= 16 and blocks else normal_pairs(stream, n)
     kind: Any = drawn.dtype.type
-    out: Array = (drawn * kind(std) + kind(mean)).astype(dtype)
-    return out.reshape(tuple(shape))
+    return rounded(drawn * kind(std) + kind(mean), dtype).reshape(tuple(shape))
+
+
+def rounded(x: Array, dtype: np.dtype[Any]) -> Array:
+    """An array in a dtype; float64 becomes float16 by way of float32, as in PyTorch."""
+    return (x.astype(np.float32) if dtype == np.float16 else x).astype(dtype)
 
 
 def normal_blocks(stream: Stream, n: int, dtype: np.dtype[Any]) -> Array:
@@ -157,7 +161,7 @@ def log_normal(stream: Stream, shape: Shape, dtype: Any = np.float32, mean: floa
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     dtype = floating(dtype, "log_normal_cpu")
     drawn = normal_pairs(stream, math.prod(shape))
-    return np.exp(drawn * std + mean).astype(dtype).reshape(tuple(shape))
+    return rounded(np.exp(drawn * std + mean), dtype).reshape(tuple(shape))
 
 
 def exponential(stream: Stream, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Array:
@@ -173,7 +177,7 @@ def exponential(stream: Stream, shape: Shape, dtype: Any = np.float32, lambd: fl
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     drawn = fractions(stream, math.prod(shape), FLOAT64)
-    return (-1.0 / lambd * np.log1p(-drawn)).astype(dtype).reshape(tuple(shape))
+    return rounded(-1.0 / lambd * np.log1p(-drawn), dtype).reshape(tuple(shape))
 
 
 def cauchy(stream: Stream, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Array:
@@ -190,7 +194,7 @@ def cauchy(stream: Stream, shape: Shape, dtype: Any = np.float32, median: float 
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     drawn = fractions(stream, math.prod(shape), FLOAT64)
-    return (median + sigma * np.tan(math.pi * (drawn - 0.5))).astype(dtype).reshape(tuple(shape))
+    return rounded(median + sigma * np.tan(math.pi * (drawn - 0.5)), dtype).reshape(tuple(shape))
 
 
 def geometric(stream: Stream, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Array:

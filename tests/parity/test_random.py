@@ -5,7 +5,9 @@ The table of docs/random.md is held here: `EXACT` are equal in every bit, `ROUND
 
 from __future__ import annotations
 
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import minigrad
 from tests.parity.alike import alike
 
 pytestmark = pytest.mark.torch
+PAGE = Path(__file__).parents[2] / "docs" / "random.md"
 
 SHAPES = st.sampled_from([(), (0,), (1,), (3,), (5, 3), (15,), (16,), (17,), (4, 4), (33,), (2, 3, 7), (9, 11)])
 FLOATS = st.sampled_from(["float16", "float32", "float64"])
@@ -266,6 +269,17 @@ def test_program(torch, name):
     minigrad.manual_seed(3)
     torch.manual_seed(3)
     alike(torch, PROGRAMS[name])
+
+
+def test_the_page_says_what_is_compared_here():
+    """Each function of the tables above stands in a row of docs/random.md that says as much, and none else does."""
+    rows = re.findall(r"^\| (`[^|]+) \| ([^|]+) \|$", PAGE.read_text(encoding="utf-8"), re.M)
+    said = {verdict: {name for names, text in rows for name in re.findall("`([a-z_]+)`", names)
+                      if text.startswith(verdict)} for verdict in ("in every bit", "rounded")}
+    exact, rounded = ({name.split()[0] for name in names} for names in (
+        {*EXACT_FILLS, *EXACT_MAKERS, *LIKE, "multinomial"} - {"randn_like", "own generator"}, ROUNDED))
+    assert said["in every bit"] - {"dropout"} == exact
+    assert said["rounded"] == rounded
 
 
 def test_generators_of_other_libraries_are_told_from_ours(torch):
