@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from minigrad._tensor import Tensor
@@ -79,7 +79,7 @@ from minigrad.ops import (
     unary,
     words,
 )
-from minigrad.ops._frame import framed
+from minigrad.ops._frame import framed, in_frames
 
 __all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "STRAIGHT", "bind", "words"]
 
@@ -144,9 +144,8 @@ def in_its_frame(name: str, method: Any) -> Any:
     return method if name in STRAIGHT else framed(method, name, method=True)
 
 
-FUNCTIONS: dict[str, Any] = {
-    name: framed(each, name) if isinstance(each := getattr(module, name), FunctionType) else each
-    for module, name in names("__all__")}
+FUNCTIONS: dict[str, Any] = {name: getattr(module, name) for module, name in names("__all__")}
+FUNCTIONS |= in_frames(FUNCTIONS, FUNCTIONS | {"__name__": "minigrad"})
 METHODS: dict[str, Any] = {
     name: in_its_frame(name, each) for name, each in (
         *((name, getattr(module, name)) for module, name in names("METHODS")), *RENAMED.items())}

@@ -48,15 +48,16 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
         return result
 
     call.__name__ = call.__qualname__ = name
-    if not method:
-        call.__module__ = "minigrad"  # where pickle finds it
     return call
 
 
 def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The functions of a module, each in its frame; `prefix` is what PyTorch's operators have before their names."""
-    return {name: framed(each, prefix + name) for name in names
+    made = {name: framed(each, prefix + name) for name in names
             if isinstance(each := namespace.get(name), FunctionType)}
+    for name, call in made.items():
+        call.__module__, call.__qualname__ = namespace["__name__"], name  # where pickle finds it
+    return made
 
 
 def settled(error: Exception, function: Function, words: Function, name: str, method: bool, args: tuple[Any, ...],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -237,3 +238,10 @@ def test_other_ways_to_write_a_call(torch, name):
 @pytest.mark.parametrize("name", OUT)
 def test_out(torch, name):
     assert outcome(OUT[name], minigrad) == outcome(OUT[name], torch)
+
+
+@pytest.mark.parametrize("name", ["exp", "add", "zeros", "special.erf", "linalg.inv", "nn.functional.gelu"])
+def test_functions_can_be_pickled(name):
+    function = operator.attrgetter(name)(minigrad)
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert function.__doc__
