@@ -43,6 +43,7 @@ from minigrad.ops import (
     inplace,
     join,
     linalg,
+    lu,
     mask,
     matrix_exp,
     matrix_norm,
@@ -119,7 +120,7 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 MODULES: tuple[ModuleType, ...] = (
     aliases, binary, bits, broadcast, cdist, chain, compare, compare_inplace, complex, conv, copy, count, create,
     cumulative, data, diagonal, distance, division, dropout, dtypes, einsum, embed, extrema, extremes, factor, fill,
-    fold, functions, gather, generator, grid, index, inplace, join, linalg, mask, matrix_exp, matrix_norm, memory,
+    fold, functions, gather, generator, grid, index, inplace, join, linalg, lu, mask, matrix_exp, matrix_norm, memory,
     moments, norm, pick, pool, products, properties, quantile, random, rectify, reduce, repeat, rounding,
     scatter_reduce, sequences, shape, similarity, slices, smooth, softmax, solve, sort, special, special_pairs,
     spectral, split, ternary, turn, unary,

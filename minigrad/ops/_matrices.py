@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -12,7 +13,7 @@ from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.saved import arrays, tensors
 
 __all__ = ["Factors", "LinAlgError", "check_float", "check_kernel", "check_matrices", "check_precise", "check_square",
-           "factored", "fit_of_system", "lower", "not_definite", "singular", "spread", "zero_pivots"]
+           "factored", "first_bad", "fit_of_system", "lower", "not_definite", "singular", "spread", "zero_pivots"]
 
 
 class _LinAlgError(RuntimeError):
@@ -98,7 +99,8 @@ def fit_of_system(x: Any, *operands: Any) -> tuple[Any, ...] | None:
 def zero_pivots(lu: Any) -> Any:
     """For each matrix the number of the first zero on the diagonal of U (from 1), 0 for none, int32."""
     zero = np.diagonal(lu, 0, -2, -1) == 0
-    return np.where(zero.any(-1), zero.argmax(-1) + 1, 0).astype(np.int32)
+    at = zero.argmax(-1) if zero.shape[-1] else 0
+    return np.where(zero.any(-1), at + 1, 0).astype(np.int32)
 
 
 def first_bad(info: Any) -> tuple[str, int]:
@@ -122,18 +124,17 @@ def not_definite(name: str, info: Any) -> NoReturn:
                       f"positive-definite (the leading minor of order {number} is not positive-definite).")
 
 
-def factored(x: Any, pivot: bool = True) -> tuple[Any, Any]:
+def factored(x: Any) -> tuple[Any, Any]:
     """L (below the diagonal, its ones left out) and U in one matrix, and the row that each row was swapped with
     (counted from 1, int32): the LU factors of many matrices at once, by Gaussian elimination."""
     rows, columns = x.shape[-2:]
-    lu = np.array(x).reshape(-1, rows, columns)
+    lu = np.array(x).reshape(math.prod(x.shape[:-2]), rows, columns)
     steps, each = min(rows, columns), np.arange(len(lu))
-    pivots = np.tile(np.arange(1, steps + 1, dtype=np.int32), (len(lu), 1))
+    pivots = np.zeros((len(lu), steps), np.int32)
     for j in range(steps):
-        if pivot:
-            at = j + abs(lu[:, j:, j]).argmax(1)
-            pivots[:, j] = at + 1
-            lu[each, j], lu[each, at] = lu[each, at], lu[each, j]
+        at = j + abs(lu[:, j:, j]).argmax(1)
+        pivots[:, j] = at + 1
+        lu[each, j], lu[each, at] = lu[each, at], lu[each, j]
         top = lu[:, j, j, None]
         lu[:, j + 1:, j] /= np.where(top == 0, 1, top)
         lu[:, j + 1:, j + 1:] -= lu[:, j + 1:, j, None] * lu[:, j, None, j + 1:]

@@ -11,6 +11,14 @@ from tests.parity.outcome import outcome, plain
 
 pytestmark = pytest.mark.torch
 
+
+def twice(m, op):
+    """The derivative of a derivative."""
+    a = m.ones(2, 2, requires_grad=True)
+    (g,) = m.autograd.grad(op(a).sum(), a, create_graph=True)
+    g.sum().backward()
+
+
 ERRORS = {
     "outer": lambda m: m.outer(m.ones(2, 2), m.ones(2)),
     "outer, second": lambda m: m.outer(m.ones(2), m.ones(2, 2)),
@@ -88,6 +96,28 @@ ERRORS = {
     "cholesky of integers": lambda m: m.linalg.cholesky(m.ones(3, 3).long()),
     "torch.cholesky": lambda m: m.cholesky(-m.eye(3)),
     "cholesky_inverse": lambda m: m.cholesky_inverse(m.zeros(3, 3)),
+    "lu_factor": lambda m: m.linalg.lu_factor(m.zeros(3, 3)),
+    "lu_factor in a batch": lambda m: m.linalg.lu_factor(m.stack([m.eye(2), m.ones(2, 2)])),
+    "lu_factor of a vector": lambda m: m.linalg.lu_factor(m.ones(3)),
+    "lu_factor, no pivots": lambda m: m.linalg.lu_factor(m.eye(3), pivot=False),
+    "lu_factor_ex, checked": lambda m: m.linalg.lu_factor_ex(m.zeros(3, 3), check_errors=True),
+    "lu of integers": lambda m: m.linalg.lu(m.ones(3, 3).long()),
+    "lu of a vector": lambda m: m.linalg.lu(m.ones(3)),
+    "lu, no pivots": lambda m: m.linalg.lu(m.eye(3), pivot=False),
+    "lu_solve": lambda m: m.linalg.lu_solve(m.ones(2, 3), m.ones(2).int(), m.ones(2, 2)),
+    "lu_solve, sizes": lambda m: m.linalg.lu_solve(*m.linalg.lu_factor(m.eye(3)), m.ones(2, 2)),
+    "cdist": lambda m: m.cdist(m.ones(3, 2), m.ones(4, 3)),
+    "cdist of a vector": lambda m: m.cdist(m.ones(3), m.ones(4, 3)),
+    "cdist, p": lambda m: m.cdist(m.ones(3, 2), m.ones(4, 2), p=-1),
+    "cdist, mode": lambda m: m.cdist(m.ones(3, 2), m.ones(4, 2), compute_mode="x"),
+    "cdist, twice": lambda m: twice(m, lambda a: m.cdist(a, a)),
+    "cond": lambda m: m.linalg.cond(m.ones(2, 3), 1),
+    "cond, order": lambda m: m.linalg.cond(m.ones(2, 3), 3),
+    "tensorinv": lambda m: m.linalg.tensorinv(m.ones(2, 3, 4), 2),
+    "tensorinv at 0": lambda m: m.linalg.tensorinv(m.ones(2, 2), 0),
+    "tensorsolve": lambda m: m.linalg.tensorsolve(m.ones(2, 3, 4), m.ones(2, 3)),
+    "vander": lambda m: m.linalg.vander(m.ones(3), N=1),
+    "matrix_exp": lambda m: m.matrix_exp(m.ones(2, 3)),
     "qr of a vector": lambda m: m.linalg.qr(m.ones(3)),
     "qr, mode": lambda m: m.linalg.qr(m.ones(3, 3), "x"),
     "qr, r": lambda m: m.linalg.qr(m.ones(3, 2, requires_grad=True), "r")[1].sum().backward(),
@@ -190,6 +220,9 @@ TYPES = {
     "linalg.solve_ex": lambda m: m.linalg.solve_ex(m.eye(2), m.ones(2)),
     "linalg.cholesky_ex": lambda m: m.linalg.cholesky_ex(m.eye(2)),
     "linalg.qr": lambda m: m.linalg.qr(m.eye(2), "r"),
+    "linalg.lu": lambda m: m.linalg.lu(m.eye(2)),
+    "linalg.lu_factor": lambda m: m.linalg.lu_factor(m.tensor([[1., 2.], [4., 8.5]])),
+    "linalg.lu_factor_ex": lambda m: m.linalg.lu_factor_ex(m.ones(2, 2)),
     "linalg.svd": lambda m: m.linalg.svd(m.zeros(2, 0)),
     "svd": lambda m: m.svd(m.zeros(0, 2)),
     "svd, values": lambda m: m.svd(m.eye(2), compute_uv=False),
