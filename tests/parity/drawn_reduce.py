@@ -70,6 +70,21 @@ DRAWN = {
     "nanquantile": (lambda m, a, dim: m.nanquantile(a, 0.7, dim, interpolation="midpoint"), a_dim(least=1)),
     "corrcoef": (lambda m, a: a.corrcoef(), st.integers(2, 4).map(lambda n: ([Input((n, 4))], ()))),
     "mode": (lambda m, a, dim: a.mode(dim).values.square(), a_dim(least=1)),
+    # places and counts, which have no gradient
+    "argmax": (lambda m, a, dim: [a.argmax(dim), a.argmin(dim, True), a.max(dim)[1], a.min(dim)[1]], a_dim(least=1)),
+    "argsort": (lambda m, a, dim: [a.argsort(dim), a.argsort(dim, True), a.sort(dim)[1]], a_dim()),
+    "count_nonzero": (lambda m, a, dims, keep: [holed(a).count_nonzero(dims), (a > 0).any(dims), (a > 0).all(dims)],
+                      some_dims()),
+    "histc": (lambda m, a: [a.detach().histc(4), a.detach().histc(3, -1, 1)], one),
+    "bincount": (lambda m, a: (a.detach().abs() * 3).long().flatten().bincount(), one),
+    "unique": (lambda m, a: a.detach().sign().unique(return_inverse=True, return_counts=True), one),
+    "unique, dim": (lambda m, a, dim: a.detach().sign().unique(True, True, True, dim), a_dim(least=1)),
+    "unique_consecutive": (lambda m, a: a.detach().sign().unique_consecutive(True, True), one),
+    "unique_consecutive, dim": (lambda m, a, dim: a.detach().sign().unique_consecutive(True, True, dim),
+                                a_dim(least=1)),
+    "searchsorted": (lambda m, a, dim: m.searchsorted(a.detach().sort(-1)[0], a.detach(), right=dim > 0), a_dim()),
+    "bucketize": (lambda m, a: m.bucketize(a.detach(), m.linspace(-2, 2, 7).double()), one),
+    "one_hot": (lambda m, a: m.nn.functional.one_hot(a.detach().abs().long(), 3), one),
 }
 
 DISTINCT = {
