@@ -13,7 +13,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2
 from minigrad.backends.numpy import add_at
-from minigrad.ops._places import along, replaced, spread, taken
+from minigrad.ops._places import along, raw, replaced, spread, taken
 from minigrad.ops.gather import check_written, corner, cornered
 
 __all__ = ["scatter_reduce"]
@@ -47,20 +47,21 @@ def reduced(x: Any, y: Any, places: Any, how: str, include_self: bool) -> Any:
 class ScatterReduce(Node):
     __slots__ = ()
     saves = ("self", "src", "index", "result")
-    constants = ("", "dim", "reduce", "include_self")
+    constants = ("dim", "reduce", "include_self")
 
     @staticmethod
-    def values(x: Any, y: Any, index: Any, places: Any, dim: int, how: str, include_self: bool) -> Any:
+    def values(x: Any, y: Any, index: Any, dim: int, how: str, include_self: bool) -> Any:
         """On arrays."""
-        return reduced(x, corner(y, places.shape), places, how, include_self)
+        return reduced(x, corner(y, index.shape), along(index, dim, x.shape), how, include_self)
 
     @staticmethod
-    def forward(a: Tensor, src: Tensor, index: Tensor, places: Any, dim: int, how: str, include_self: bool) -> Tensor:
-        out = ScatterReduce.values(a.array, src.array, index, places, dim, how, include_self)
-        return record2(ScatterReduce, out, a, src, (a, src, index, out), (places, dim, how, include_self))
+    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, how: str, include_self: bool) -> Tensor:
+        out = ScatterReduce.values(a.array, src.array, index.array, dim, how, include_self)
+        return record2(ScatterReduce, out, a, src, (a, src, index, out), (dim, how, include_self))
 
-    def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, places: Any, dim: int, how: str,
+    def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, how: str,
                  include_self: bool) -> tuple[Any, Any]:
+        places = along(raw(index), dim, tuple(a.shape))
         part = xp.getitem(src, tuple([slice(n) for n in places.shape])) if src.shape != places.shape else src
         if how == "prod":
             of_self, of_part = self.of_product(xp, g, a, part, index, y, places, dim, include_self)
@@ -91,7 +92,7 @@ class ScatterReduce(Node):
                    include_self: bool) -> tuple[Any, Any]:
         """The gradient by each factor is the product of the others; where one is 0 it cannot be divided out."""
         def product(x: Any, factors: Any) -> Any:
-            return xp.apply(ScatterReduce, x, factors, index, places, dim, "prod", include_self)
+            return xp.apply(ScatterReduce, x, factors, index, dim, "prod", include_self)
 
         own = xp.where(a == 0, xp.masked(a != 0, a) + 1, a)
         of_self = g * product(own, part) / own
@@ -118,5 +119,4 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     axis = check_written("scatter_reduce", input, index, src, dim)
     if reduce == "mean" and input.array.dtype.kind == "b":
         raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
-    places = along(index.array, axis, input.array.shape)
-    return ScatterReduce.forward(input, src, index, places, axis, reduce, include_self)
+    return ScatterReduce.forward(input, src, index, axis, reduce, include_self)

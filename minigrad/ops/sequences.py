@@ -58,10 +58,10 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Dtype = Non
 
 def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> Any:
     """`steps` numbers from `start` to `end`, counted from both ends to the middle, as arrays of floats."""
-    for name, value in (("start", start), ("end", end)):
-        if isinstance(value, Tensor) and value.array.ndim:
-            raise RuntimeError(f"{what} only supports 0-dimensional start and end tensors, but got {name} with "
-                               f"{value.array.ndim} dimension(s).")
+    bounds = [(name, v.array.ndim) for name, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
+    if any(ndim for _, ndim in bounds):
+        given = " and ".join([f"{name} with {ndim} dimension(s)" for name, ndim in bounds])
+        raise RuntimeError(f"{what} only supports 0-dimensional start and end tensors, but got {given}.")
     steps = operator.index(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")

@@ -43,11 +43,6 @@ def dim_of(dim: int, ndim: int) -> int:
     return axes[0] if axes else 0
 
 
-def dims_of(dims: int | Sequence[int], ndim: int) -> Shape:
-    """Dimensions as non-negative numbers, also where one appears twice."""
-    return tuple([dim_of(d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))])
-
-
 def full_shape(shape: Shape, size: int) -> Shape:
     """A shape with its -1 filled in; PyTorch's error where the elements do not fit."""
     known = math.prod([n for n in shape if n != -1])
@@ -333,14 +328,14 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The tensor with some dimensions moved to other places; the rest stay in order."""
     ndim = input.array.ndim
-    start, end = [dims_of(d, ndim) for d in (source, destination)]
-    if len(start) != len(end):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain "
-                           f"the same number of dims as destination ({list(end)} dims)")
-    for name, dims in (("source", start), ("destination", end)):
+    given = [tuple(dims) if isinstance(dims, (tuple, list)) else (dims,) for dims in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should "
+                           f"contain the same number of dims as destination ({list(given[1])} dims)")
+    start, end = [tuple([dim_of(d, ndim) for d in dims]) for dims in given]
+    for name, dims, as_given in (("source", start, given[0]), ("destination", end, given[1])):
         if len(set(dims)) != len(dims):
-            given = list(source if name == "source" else destination)  # type: ignore[arg-type]  # one is no duplicate
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(as_given)})")
     moved = dict(zip(end, start, strict=True))
     rest = iter([d for d in range(ndim) if d not in start])
     return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
