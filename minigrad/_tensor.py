@@ -312,7 +312,7 @@ class Tensor:
 
     def _number(self, warn: bool = False) -> Any:
         if warn and self._requires_grad:
-            warn_once(TO_SCALAR, stacklevel=4)
+            warn_once(TO_SCALAR)
         if self.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.array.item()

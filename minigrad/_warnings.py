@@ -1,12 +1,13 @@
-"""Warnings that are given once per program: mirrors `torch.set_warn_always`."""
+"""Warnings, given where the user's own line is, some once per program: mirrors `torch.set_warn_always`."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from minigrad._type_name import type_name
 
-__all__ = ["is_warn_always_enabled", "set_warn_always", "warn_once"]
+__all__ = ["is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
 
 GIVEN: set[str] = set()
 ALWAYS = [False]
@@ -24,8 +25,16 @@ def is_warn_always_enabled() -> bool:
     return ALWAYS[0]
 
 
-def warn_once(text: str, stacklevel: int = 3) -> None:
-    """A UserWarning, the first time in this program that its text comes up."""
+def warn(text: str) -> None:
+    """A UserWarning about the line that called minigrad, however deep in minigrad it is given."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def warn_once(text: str) -> None:
+    """`warn`, the first time in this program that this text comes up."""
     if text not in GIVEN or ALWAYS[0]:
         GIVEN.add(text)
-        warnings.warn(text, UserWarning, stacklevel=stacklevel)
+        warn(text)

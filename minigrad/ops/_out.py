@@ -6,11 +6,11 @@ tensor gets the result's shape, and keeps its dtype where the result can be conv
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._tensor import Tensor, owned
+from minigrad._warnings import warn
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.inplace import check_memory, check_written
 from minigrad.autograd.saved import counter_of, refuse_outside
@@ -50,7 +50,7 @@ def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
     refuse_outside(target)
     if target.array.shape != value.array.shape:
         if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
-            warnings.warn(RESIZED.format(list(target.array.shape), list(value.array.shape)), UserWarning, stacklevel=5)
+            warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
         check_written(value.array.astype(target.array.dtype), value)
         target.array, target._form = value.array.astype(target.array.dtype), None
     else:

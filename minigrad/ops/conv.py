@@ -274,7 +274,7 @@ def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps
     total = [d * (k - 1) for k, d in zip(kernel, gaps, strict=True)]
     if any(n % 2 for n in total):
         warn_once("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of "
-                  "the input be created", 5)
+                  "the input be created")
         sides = [side for n in reversed(total) for side in (0, n % 2)]
         source = ConstantPadNd.forward(source, tuple(sides), 0)
     return source, tuple([n // 2 for n in total])

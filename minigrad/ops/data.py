@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from minigrad._device import on_cpu
 from minigrad._dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
-from minigrad._warnings import warn_once
+from minigrad._warnings import warn, warn_once
 from minigrad.ops.copy import cast, clone
 from minigrad.ops.memory import checked, from_numpy
 from minigrad.ops.properties import make_subclass
@@ -119,7 +118,7 @@ def numbers(data: Any) -> Any:
     if isinstance(data, Tensor):
         return float(data) if data.array.dtype.kind == "f" else data._number()
     if isinstance(data, np.ndarray):
-        warn_once(LIST_OF_ARRAYS, stacklevel=5)
+        warn_once(LIST_OF_ARRAYS)
         return data.tolist()
     return [numbers(v) for v in data] if isinstance(data, (list, tuple)) else data
 
@@ -200,7 +199,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
     """
     on_cpu(device)
     if isinstance(data, Tensor):
-        warnings.warn(COPY_CONSTRUCT.format("torch.tensor"), UserWarning, stacklevel=2)
+        warn(COPY_CONSTRUCT.format("torch.tensor"))
     return made(array_of(data, dtype), requires_grad)
 
 
@@ -247,5 +246,5 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = No
     """A copy of `data` in this tensor's dtype."""
     on_cpu(device)
     if isinstance(data, Tensor):
-        warnings.warn(COPY_CONSTRUCT.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
     return made(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor")

@@ -144,7 +144,7 @@ def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None,
     if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
         correction = 0 if unbiased is False else 1
     if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
-        warn_once(FEW.format(f"{name}()"), stacklevel=4)
+        warn_once(FEW.format(f"{name}()"))
     return correction, axes
 
 
