@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from minigrad._tensor import Tensor
@@ -21,7 +20,8 @@ from minigrad.ops.shape import Permute, Unsqueeze, View, movedim, reshape
 
 __all__ = ["einsum"]
 
-LETTERS = ascii_uppercase + ascii_lowercase  # the order of an implicit result; the numbers of the form with lists
+# in the order of the dimensions of an implicit result; in the form with lists their places stand for them
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS = "."
 NOTHING = ("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
            "subscripts list")

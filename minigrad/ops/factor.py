@@ -71,11 +71,15 @@ class LinalgCholeskyEx(Node):
 
     def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
         g, y = (xp.swapaxes(g, -1, -2), xp.swapaxes(y, -1, -2)) if upper else (g, y)
-        n, turned = y.shape[-1], xp.swapaxes(y, -1, -2)
-        inside = xp.matmul(turned, g)
-        half = xp.masked(lower(n, n), inside) + xp.swapaxes(xp.masked(lower(n, n, -1), inside), -1, -2)
-        first = xp.apply(LinalgSolveTriangular, turned, half / 2, True)
+        turned = xp.swapaxes(y, -1, -2)
+        first = xp.apply(LinalgSolveTriangular, turned, mirrored(xp, xp.matmul(turned, g)) / 2, True)
         return xp.swapaxes(xp.apply(LinalgSolveTriangular, turned, xp.swapaxes(first, -1, -2), True), -1, -2)
+
+
+def mirrored(xp: Any, m: Any) -> Any:
+    """The symmetric matrices that have the lower triangles of these."""
+    n = m.shape[-1]
+    return xp.masked(lower(n, n), m) + xp.swapaxes(xp.masked(lower(n, n, -1), m), -1, -2)
 
 
 class Cholesky(Node):
@@ -173,13 +177,12 @@ class LinalgQr(Factors):
 
 def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """The gradient of A from those of Q and of a square R, of which one may be None."""
-    n = r.shape[-1]
     inside = None if gr is None else xp.matmul(r, xp.swapaxes(gr, -1, -2))
     if gq is not None:
         other = xp.matmul(xp.swapaxes(gq, -1, -2), q)
         inside = -other if inside is None else inside - other
-    both = xp.masked(lower(n, n), inside) + xp.swapaxes(xp.masked(lower(n, n, -1), inside), -1, -2)
-    ga = xp.matmul(q, both) if gq is None else gq + xp.matmul(q, both)
+    ga = xp.matmul(q, mirrored(xp, inside))
+    ga = ga if gq is None else gq + ga
     return xp.apply(LinalgSolveTriangular, xp.swapaxes(r, -1, -2), ga, False, False)
 
 

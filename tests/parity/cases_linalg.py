@@ -102,12 +102,12 @@ CASES = {
     "linalg.qr complete": (lambda m, a: m.linalg.qr(regular(m, a), mode="complete"), [leaf(2, 3, 3)]),
     "linalg.qr, Q": (lambda m, a: m.linalg.qr(a).Q, [leaf(3, 2)]),
     "linalg.qr, R": (lambda m, a: m.linalg.qr(a).R, [leaf(2, 3)]),
-    "svd of a matrix": (lambda m, a: apart(m, m.linalg.svd(graded(m, a), full_matrices=False)), [leaf(3, 2)]),
-    "svd wide": (lambda m, a: apart(m, m.linalg.svd(graded(m, a), full_matrices=False)), [leaf(2, 3)]),
+    "svd of a matrix": (lambda m, a: apart(m.linalg.svd(graded(m, a), full_matrices=False)), [leaf(3, 2)]),
+    "svd wide": (lambda m, a: apart(m.linalg.svd(graded(m, a), full_matrices=False)), [leaf(2, 3)]),
     "svd full": (lambda m, a: m.linalg.svd(graded(m, a)).S, [leaf(2, 3)]),
     "svd, function": (lambda m, a: m.svd(graded(m, a)).V ** 2, [leaf(3, 2)]),
     "svdvals": (lambda m, a: m.linalg.svdvals(graded(m, a)), [leaf(2, 2, 3)]),
-    "eigh": (lambda m, a: apart(m, m.linalg.eigh(graded(m, a))), [leaf(3, 3)]),
+    "eigh": (lambda m, a: apart(m.linalg.eigh(graded(m, a))), [leaf(3, 3)]),
     "eigh upper": (lambda m, a: m.linalg.eigh(graded(m, a), "U").eigenvectors ** 2, [leaf(2, 3, 3)]),
     "eigvalsh": (lambda m, a: m.linalg.eigvalsh(graded(m, a)), [leaf(3, 3)]),
     "pinv": (lambda m, a: m.linalg.pinv(a), [leaf(3, 2)]),
@@ -156,7 +156,7 @@ def eye_of(m, a):
 
 def regular(m, a):
     """A matrix that is far from singular."""
-    return a + 4 * eye_of(m, a)
+    return a + 6 * eye_of(m, a)
 
 
 def definite(m, a):
@@ -169,9 +169,10 @@ def graded(m, a):
     return a / 4 + m.arange(1, a.shape[-1] + 1, dtype=a.dtype) * eye_of(m, a)
 
 
-def apart(m, parts):
+def apart(parts):
     """Factors without what is chosen freely, the signs of vectors."""
-    return [part if part.ndim == 1 else part ** 2 for part in parts]
+    return [part if name in ("S", "eigenvalues") else part ** 2
+            for name, part in zip(type(parts).__match_args__, parts, strict=True)]
 
 
 # By node: the names that PyTorch shows and minigrad does not (test_saved_names.py).

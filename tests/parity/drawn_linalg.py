@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from tests.parity.cases_linalg import apart, definite, eye_of, graded, regular
 from tests.parity.compare import Input
 from tests.parity.drawn import matrices
 
@@ -42,32 +43,6 @@ square = st.tuples(st.lists(st.integers(0, 2), max_size=2), st.integers(0, 3)).m
 powers = st.tuples(st.integers(0, 3), st.integers(-3, 5)).map(lambda drawn: ([Input((drawn[0],) * 2)], drawn[1:]))
 rectangle = st.tuples(st.lists(st.integers(0, 2), max_size=1), st.integers(1, 3), st.integers(1, 3)).map(
     lambda drawn: ([Input((*drawn[0], *drawn[1:]))], ()))
-
-
-def eye_of(m, a):
-    """A matrix of the shape of `a`, with ones on the diagonal."""
-    return m.eye(*a.shape[-2:], dtype=a.dtype)
-
-
-def regular(m, a):
-    """A matrix that is far from singular."""
-    return a + 6 * eye_of(m, a)
-
-
-def definite(m, a):
-    """A symmetric matrix that is positive definite."""
-    return a @ a.mT + eye_of(m, a)
-
-
-def graded(m, a):
-    """A matrix whose singular values and eigenvalues are far apart."""
-    return a / 4 + m.arange(1, a.shape[-1] + 1, dtype=a.dtype) * eye_of(m, a)
-
-
-def apart(parts):
-    """Factors without what is chosen freely, the signs of vectors."""
-    return [part if name in ("S", "eigenvalues") else part ** 2
-            for name, part in zip(type(parts).__match_args__, parts, strict=True)]
 
 
 DRAWN = {
