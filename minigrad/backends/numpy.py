@@ -96,9 +96,11 @@ class ArrayWords:
 
     @staticmethod
     def sigmoid(x: Any) -> Any:
-        """1 / (1 + exp(-x)), by the half that does not overflow."""
-        small = np.exp(-np.abs(x))
-        return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(x.dtype, copy=False)[()]
+        """1 / (1 + exp(-x)); exp overflows where the result is 0 in PyTorch too, but in float16 too early."""
+        if x.dtype is FLOAT16:
+            small = np.exp(-np.abs(x))
+            return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(FLOAT16)[()]
+        return 1 / (1 + np.exp(-x))
 
     @staticmethod
     def masked(mask: Any, x: Any) -> Any:

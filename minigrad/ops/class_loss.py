@@ -83,14 +83,16 @@ def place_of(classes: Any, ndim: int) -> Any:
     """The index of the elements that the targets name; dimension 1 of the input is that of the classes."""
     if ndim == 1:
         return (classes,)
+    if ndim == 2:
+        return np.arange(len(classes)), classes
     grid = np.ogrid[tuple([slice(n) for n in classes.shape])]
     return (grid[0], classes, *grid[1:])
 
 
 def check_classes(classes: Any, count: int) -> None:
     """PyTorch's error for a target that is no class."""
-    wrong = (classes < 0) | (classes >= count)
-    if wrong.any():
+    if classes.size and (classes.min() < 0 or classes.max() >= count):
+        wrong = (classes < 0) | (classes >= count)
         raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
 
 

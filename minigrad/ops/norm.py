@@ -16,12 +16,12 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record_n
 from minigrad.autograd.saved import counter_of
-from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.ops._forms import refuse
 from minigrad.ops.copy import Clone
 from minigrad.ops.pointwise import Mul
 from minigrad.ops.power import Pow
-from minigrad.ops.reduce import MeanDim
+from minigrad.ops.reduce import MeanDim, SumDim
 from minigrad.ops.repeat import Repeat
 from minigrad.ops.scalar import AddScalar
 from minigrad.ops.shape import View
@@ -122,6 +122,25 @@ class Norm(Node, number=None):
             xp.apply(StandardBackward, xp.reshape(scaled, inner), x, scale, axes), a.shape))
 
 
+class Total:
+    """The sum over some dimensions. No node: on Tensors it is the op."""
+
+    @staticmethod
+    def values(x: Any, axes: Shape) -> Any:
+        """On arrays, where the first dimensions or all but one are added up: by products with ones, which are fast."""
+        if axes == tuple(range(len(axes))) and x.itemsize > 2:
+            lead = math.prod(x.shape[:len(axes)])
+            return (np.ones(lead, x.dtype) @ x.reshape(lead, -1)).reshape(x.shape[len(axes):])
+        if axes == (0, *range(2, x.ndim)) and x.itemsize > 2:
+            return (x.reshape(*x.shape[:2], -1) @ np.ones(math.prod(x.shape[2:]), x.dtype)).sum(0)
+        return total(x, axes)
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape) -> Tensor:
+        """On Tensors."""
+        return SumDim.forward(a, axes, False)
+
+
 def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_input: Any) -> tuple[Any, Any, Any]:
     """The gradients of input, weights and bias where the result is x * w + b, `of_input` that of x's input."""
     for_input, for_weight, for_bias = [edge is not None for edge in node.next]
@@ -132,8 +151,8 @@ def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_inpu
         shape = w.shape
     scaled = (g if w is None else g * xp.reshape(w, along)) if for_input else None
     return (of_input(scaled) if for_input else None,
-            xp.reshape(xp.sum(g * x, rest, False) if rest else g * x, shape) if for_weight else None,
-            xp.reshape(xp.sum(g, rest, False) if rest else g, shape) if for_bias else None)
+            xp.reshape(xp.apply(Total, g * x, rest) if rest else g * x, shape) if for_weight else None,
+            xp.reshape(xp.apply(Total, g, rest) if rest else g, shape) if for_bias else None)
 
 
 class NativeLayerNorm(Norm):

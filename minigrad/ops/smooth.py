@@ -10,7 +10,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import FLOAT32, WORDS
 from minigrad.ops import functions
 from minigrad.ops._forms import OfInput, OfResult, widely
 from minigrad.ops.pointwise import Add, Div, Sub
@@ -71,6 +71,26 @@ class CeluInPlace(OfResult, name="Celu", number=1):
     backward = EluInPlace.backward
 
 
+class NormalCdf:
+    """The distribution function of the normal distribution. No node: on Tensors it is made of erf."""
+
+    @staticmethod
+    def values(x: Any) -> Any:
+        """On arrays; of float32 by formula 7.1.26 of Abramowitz and Stegun (1964), right to 2e-7 and much faster."""
+        if x.dtype is not FLOAT32:
+            return 0.5 * (1 + Erf.values(x * math.sqrt(0.5)))
+        size = abs(x)
+        t = 1 / (1 + (0.3275911 * math.sqrt(0.5)) * size)
+        tail = t * (0.127414796 + t * (-0.142248368 + t * (0.7107068705 + t * (-0.7265760135 + t * 0.5307027145))))
+        tail *= np.exp(x * x * -0.5)
+        return np.where(x > 0, 1 - tail, tail)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        """On Tensors."""
+        return 0.5 * (1 + Erf.forward(a * math.sqrt(0.5)))
+
+
 class Gelu(OfInput):
     """x times the distribution function of the normal distribution."""
 
@@ -79,11 +99,10 @@ class Gelu(OfInput):
 
     @staticmethod
     def values(x: Any) -> Any:
-        return x * (0.5 * (1 + Erf.values(x * math.sqrt(0.5))))
+        return x * NormalCdf.values(x)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
-        below = 0.5 * (1 + xp.apply(Erf, a * math.sqrt(0.5)))
-        return g * (below + a * xp.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi)))
+        return g * (xp.apply(NormalCdf, a) + a * xp.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi)))
 
 
 class GeluTanh(OfInput, name="Gelu"):

@@ -13,6 +13,7 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.ops._forms import OfResult
 from minigrad.ops.copy import cast
+from minigrad.ops.reduce import SumDim
 from minigrad.ops.shape import dim_of
 
 __all__ = ["log_softmax", "softmax"]
@@ -37,6 +38,39 @@ def summed(x: Any, dim: int) -> Any:
     return x.sum(dim, keepdims=True) if x.ndim else x
 
 
+class SoftmaxBackward:
+    """The derivative of softmax from its result. No node: on Tensors it is made of other ops."""
+
+    @staticmethod
+    def values(g: Any, y: Any, dim: int) -> Any:
+        """On arrays."""
+        both = g * y
+        both -= y * summed(both, dim)
+        return both
+
+    @staticmethod
+    def forward(g: Tensor, y: Tensor, dim: int) -> Tensor:
+        """On Tensors."""
+        both = g * y
+        return both - y * SumDim.forward(both, (dim,)[:y.array.ndim], True)
+
+
+class LogSoftmaxBackward:
+    """The same of its logarithm."""
+
+    @staticmethod
+    def values(g: Any, y: Any, dim: int) -> Any:
+        """On arrays."""
+        part = np.exp(y)
+        part *= summed(g, dim)
+        return g - part
+
+    @staticmethod
+    def forward(g: Tensor, y: Tensor, dim: int) -> Tensor:
+        """On Tensors."""
+        return g - y.exp() * SumDim.forward(g, (dim,)[:y.array.ndim], True)
+
+
 class Softmax(OfResult):
     """exp(x) / sum(exp(x)) along a dimension."""
 
@@ -46,13 +80,13 @@ class Softmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        y = np.exp(below_greatest(x, dim))
+        y = below_greatest(x, dim)
+        y = np.exp(y, out=y if y.ndim else None)
         y /= summed(y, dim)
         return y
 
     def backward(self, xp: Any, g: Any, y: Any, dim: int) -> Any:
-        both = g * y
-        return both - y * xp.sum(both, (dim,)[:y.ndim], True)
+        return xp.apply(SoftmaxBackward, g, y, dim)
 
 
 class LogSoftmax(OfResult):
@@ -69,7 +103,7 @@ class LogSoftmax(OfResult):
         return y
 
     def backward(self, xp: Any, g: Any, y: Any, dim: int) -> Any:
-        return g - xp.exp(y) * xp.sum(g, (dim,)[:y.ndim], True)
+        return xp.apply(LogSoftmaxBackward, g, y, dim)
 
 
 def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
