@@ -179,3 +179,6 @@ PLAIN = {
                                a.where(a > 0, 2), m.where(a > 0, True, 3)], [leaf(2, 3), leaf(3)]),
     "nothing derived": (lambda m, a: [m.isposinf(a), a // 2, 3 // a, 3 % a, m.special.zeta(a + 3, 2)], [leaf(3)]),
 }
+
+NOT_COMPARABLE = dict.fromkeys(
+    ("atan2 at 0", "sinc of 0"), "a - a.detach() has a slope, but does not change with a")
