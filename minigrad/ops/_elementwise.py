@@ -21,6 +21,7 @@ from minigrad.ops.pointwise import floating
 __all__ = ["ByNumber", "OfNumber", "OfOne", "OfTwo", "Underived", "check_kind", "underived"]
 
 Kernel = Callable[..., Any]
+NOTHING, INPUT = ("", ""), ("self",)
 
 
 class Elementwise(Node, number=None):
@@ -29,7 +30,7 @@ class Elementwise(Node, number=None):
     __slots__ = ()
     values: ClassVar[Kernel]  # the function on arrays
     integers: ClassVar[bool] = False  # whether the function takes integers; else they become float32
-    refuses: ClassVar[tuple[str, str]] = ("", "")  # what `check_kind` needs to know
+    refuses: ClassVar[tuple[str, str]] = NOTHING  # what `check_kind` needs to know
 
     def __init_subclass__(cls, of: Kernel | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -38,7 +39,7 @@ class Elementwise(Node, number=None):
 
 
 class OfOne(Elementwise, number=None):
-    """A function of one tensor."""
+    """A function of one tensor; it saves nothing, `self`, `result`, or both in this order."""
 
     __slots__ = ()
 
@@ -46,9 +47,12 @@ class OfOne(Elementwise, number=None):
     def forward(cls, a: Tensor) -> Tensor:
         """The function of each element."""
         x = a.array if cls.integers else floating(a.array)
-        check_kind(x, *cls.refuses)
+        if cls.refuses is not NOTHING:
+            check_kind(x, *cls.refuses)
         y = cls.values(x)
-        return record1(cls, y, a, tuple([a if name == "self" else y for name in cls.saves]))
+        if len(cls.saves) == 1:
+            return record1(cls, y, a, (a,) if cls.saves == INPUT else (y,))
+        return record1(cls, y, a, (a, y) if cls.saves else ())
 
 
 class OfTwo(Elementwise, number=None):
@@ -59,8 +63,11 @@ class OfTwo(Elementwise, number=None):
     @classmethod
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
         """The function of each pair of elements."""
-        x, y, fit = meet(a.array, b.array)
-        check_kind(x, *cls.refuses)
+        x, y, fit = a.array, b.array, None
+        if x.dtype is not y.dtype or x.shape != y.shape:
+            x, y, fit = meet(x, y)
+        if cls.refuses is not NOTHING:
+            check_kind(x, *cls.refuses)
         z = cls.values(x, y) if cls.integers else cls.values(floating(x), floating(y))
         values = {"self": a, "other": b, "result": z}
         return record2(cls, z, a, b, tuple([values[name] for name in cls.saves]), fit=fit)
