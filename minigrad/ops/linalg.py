@@ -295,6 +295,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     shape = input.array.shape
     if len(shape) == 2:
         return addmm(bias, input, T.forward(weight))
+    if not shape or not weight.array.ndim:
+        raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
+                           f"{len(shape)}D and {weight.array.ndim}D")
     if not input.is_contiguous():
         return Add.forward(matmul(input, T.forward(weight)), bias)
     rows = View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))

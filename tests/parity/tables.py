@@ -1,8 +1,8 @@
 """The tables of ops, merged: `cases.py` with every `cases_<subject>.py`, `drawn.py` with every `drawn_<subject>.py`.
 
 A subject brings its lines in a file of its own: `CASES` (and where it has them `PLAIN`, `MISSING`,
-`NOT_COMPARABLE`) in `cases_<subject>.py`, `DRAWN` (and `LOOSE`, `DISTINCT`) in `drawn_<subject>.py`. Two lines of one
-name are refused.
+`NOT_COMPARABLE`) in `cases_<subject>.py`, `DRAWN` (and `LOOSE`, `DISTINCT`, `MISFITS`) in
+`drawn_<subject>.py`. Two lines of one name are refused.
 """
 
 from __future__ import annotations
@@ -65,6 +65,11 @@ def all_drawn() -> dict[str, Any]:
 def all_loose() -> dict[str, str]:
     """Drawn lines whose algorithm differs from PyTorch's, and how: their values agree to 1e-9 instead of 1e-12."""
     return merged("drawn", "LOOSE")
+
+
+def all_misfits() -> dict[str, str]:
+    """Drawn lines that refuse some inputs of a wrong shape or dtype otherwise than PyTorch, and how."""
+    return merged("drawn", "MISFITS")
 
 
 def all_distinct() -> dict[str, str]:
