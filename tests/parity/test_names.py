@@ -13,7 +13,9 @@ import pytest
 import minigrad
 from minigrad import ops
 from minigrad.autograd.graph import Node
+from tests.ops_page import graphs
 from tests.parity.tables import merged, modules
+from tests.parity.tables import text as source
 
 pytestmark = pytest.mark.torch
 
@@ -118,8 +120,8 @@ NAMES = {
                           "after(z, lambda z: z[0], lambda z: z[1].mul_(2))",
     # losses
     "MseLossBackward0": "F.mse_loss(x, d), F.mse_loss(x, y, reduction='none'), torch.nn.MSELoss(reduction='sum')(x, y)",
-    "NoneType": "x.detach(), x.data, x > 0, x.eq(y), x != y, x.long(), x.int(), x.bool(), x.short(), x.char(), x.byte(), "
-                "x.cpu(), x.contiguous(), x.float(), x.to('cpu'), d * 2, torch.zeros_like(x), x.sign() > 0",
+    "NoneType": "x.detach(), x.data, x > 0, x.eq(y), x != y, x.long(), x.int(), x.bool(), x.short(), x.char(), "
+                "x.byte(), x.cpu(), x.contiguous(), x.float(), x.to('cpu'), d * 2, torch.zeros_like(x), x.sign() > 0",
 }
 
 # Subjects bring their expressions in files of their own, names_<subject>.py.
@@ -182,19 +184,21 @@ def test_name(torch, expression, name):
     assert ours[0] == name
 
 
-def test_every_op_is_in_the_table():
-    text = " ".join(NAMES.values())
+def test_every_op_is_in_a_table():
+    """Of names, or of cases, whose whole graphs are compared."""
+    text = " ".join([*NAMES.values(), source("cases")])
     without_a_node = {*ops.compare.METHODS, *ops.create.METHODS, *ops.data.METHODS, *ops.memory.METHODS,
                       *ops.properties.METHODS, *ops.complex.METHODS, "cuda", "multinomial"}
     methods = {*ops.METHODS, *ops.IN_PLACE} - without_a_node
     assert {name for name in methods if not re.search(rf"\b{name}\(", text)} == set()
 
 
-def test_every_node_is_in_the_table():
+def test_every_node_is_in_a_table():
     made = {cls.__name__ for cls in descendants(Node) if cls.__module__.startswith("minigrad.ops.") and cls.op}
     of_recorded_passes = {"ScatterBackward0", "MaskedBackward0", *merged("names", "WORDS")}  # PyTorch has other ops
     never_last = {"TransposeBackward1", "UnsqueezeBackward1"}  # inside of the graph of quantile; no result has them
-    assert made - of_recorded_passes - never_last <= set(NAMES)
+    of_cases = {cls.__name__ for nodes in graphs().values() for cls in nodes}
+    assert made - of_recorded_passes - never_last - of_cases <= set(NAMES)
 
 
 def descendants(cls):
