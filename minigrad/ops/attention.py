@@ -155,7 +155,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     heads = q.shape[:-3] == k.shape[:-3] and (q.shape[-3:-2] == k.shape[-3:-2] or enable_gqa)
     if (q.ndim == k.ndim == v.ndim == 4 and not dropout_p and heads and k.shape[:3] == v.shape[:3]
             and q.shape[3] == k.shape[3] == v.shape[3] and q.size and k.size
-            and all(x.strides[3] == x.itemsize for x in (q, k, v))
+            and all(x.strides[3] == x.itemsize or x.shape[3] == 1 for x in (q, k, v))
             and (attn_mask is None or not attn_mask._requires_grad and attn_mask.array.ndim in (2, 4))):
         return ScaledDotProductFlashAttentionForCpu.forward(query, key, value, factor, bias)
     if enable_gqa and q.shape[-3] != k.shape[-3]:

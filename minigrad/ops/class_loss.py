@@ -168,7 +168,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         IndexError, ValueError, RuntimeError: as `nll_loss`.
     """
     reduction = checked(size_average, reduce, reduction)
-    dim = min(1, max(input.array.ndim - 1, 0))
+    dim = 0 if input.array.ndim == 1 else 1
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input.array.shape == target.array.shape:

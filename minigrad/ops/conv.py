@@ -303,6 +303,10 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
                     for axis, n in zip(names, v, strict=True)]
             raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
                                + " ".join(said))
+    if min(size) <= 0:
+        inside, outside = [" x ".join(map(str, (1,) * (2 - k) + tuple(v))) for v in (source.array.shape[2:], size)]
+        raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
+                           f"({outside}). Output size is too small")
     shape = (len(source.array), weight.array.shape[1] * groups, *size)
     made = Convolution.forward(source, weight, bias, sweep, shape)
     return made if has_batch else SqueezeDim.forward(made, 0)

@@ -14,6 +14,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import random as draws
+from minigrad.ops.fill import in_memory_order
 from minigrad.ops.pointwise import Add, Mul
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
@@ -29,7 +30,11 @@ def kept(input: Tensor, p: float, channels: bool) -> Any:
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1,) * (len(shape) - 2))
-    return draws.bernoulli(draws.DEFAULT, 1 - p, shape, input.array.dtype)
+
+    def draw(size: Any) -> Any:
+        return draws.bernoulli(draws.DEFAULT, 1 - p, size, input.array.dtype)
+
+    return draw(shape) if channels else in_memory_order(np.asarray(input.array), draw)
 
 
 def multiplied(input: Tensor, factor: Any, inplace: bool) -> Tensor:

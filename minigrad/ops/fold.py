@@ -119,10 +119,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """
     window = window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
-    if len(shape) < 3:
+    if len(shape) < 3 and 0 not in shape:
         raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but "
                          "got 2)")
-    if len(shape) > 4 or 0 in shape[-3:]:
+    if not 3 <= len(shape) <= 4 or 0 in shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
                            f"dimensions for input, but got: {list(shape)}")
     out = window.out(shape[-2:])

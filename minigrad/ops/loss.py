@@ -149,8 +149,8 @@ class BinaryCrossEntropyWithLogits(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
         x, y, fit = meet(a.array, b.array)
-        if x.dtype.kind != "f":
-            refuse("log_sigmoid_cpu", x.dtype)
+        if a.array.dtype.kind != "f":
+            refuse("log_sigmoid_cpu", a.array.dtype)
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
@@ -354,4 +354,6 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
     reduction = checked(size_average, reduce, reduction)
     underivable("soft_margin_loss", target=target)
+    if input.array.dtype.kind != "f":
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.type_name}")
     return SoftMarginLoss.forward(input, target, reduction)

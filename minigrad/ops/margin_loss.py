@@ -127,6 +127,15 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return apply_reduction(ClampMin.forward(AddScalar.forward(apart, margin), 0), reduction)
 
 
+def check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
+    """PyTorch's error for unlike numbers of dimensions."""
+    dims = [v.array.ndim for v in (anchor, positive, negative)]
+    if len(set(dims)) > 1:
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
+                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                           "inputs")
+
+
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-6, swap: bool = False, size_average: Flag = None, reduce: Flag = None,
                         reduction: str = "mean") -> Tensor:
@@ -141,11 +150,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     reduction = checked(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    dims = [v.array.ndim for v in (anchor, positive, negative)]
-    if len(set(dims)) > 1:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
-                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-                           "inputs")
+    check_triplet(anchor, positive, negative)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = Minimum.forward(far, pairwise_distance(positive, negative, p, eps))
@@ -160,6 +165,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_triplet(anchor, positive, negative)
     between = pairwise_distance if distance_function is None else distance_function
     near, far = between(anchor, positive), between(anchor, negative)
     if swap:

@@ -309,12 +309,12 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
     if not training and (running_mean is None or running_var is None):
         name = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if not input.array.size:
+        return scaled_copy(input, weight, bias)
     for name, part in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
                        ("bias", bias)):
         if part is not None and part.array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
-    if not input.array.size:
-        return scaled_copy(input, weight, bias)
     along = (channels, *(1,) * (len(shape) - 2))
     if not training and running_mean is not None and running_var is not None:
         return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)

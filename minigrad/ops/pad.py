@@ -143,16 +143,19 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         return constant(input, sides, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if mode == "circular":
-        return circular(input, sides)
     k = len(sides) // 2
+    if mode == "circular" and 1 <= k <= 3 and len(shape) in (k + 1, k + 2):
+        return circular(input, sides)
     if mode not in OPS or not 1 <= k <= 3 or len(shape) not in (k + 1, k + 2):
-        if mode not in OPS:
+        if mode not in OPS and mode != "circular":
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
         raise NotImplementedError(
             f"Padding size {len(sides)} is not supported for {len(shape)}D input tensor.\nSupported combinations for "
             "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: "
             "padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
+    if 0 in shape[-k - 1:]:
+        raise RuntimeError(f"Expected {k + 1}D or {k + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                           f"non-zero dimensions for input, but got: {list(shape)}")
     around = sides_of(sides, len(shape))[-k:]
     for dim, (n, (left, right)) in enumerate(zip(shape[-k:], around, strict=True)):
         if mode == "reflect" and max(left, right) >= n:

@@ -303,8 +303,6 @@ def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 def sizes_wanted(input: Tensor, output_size: Any, op: str, k: int) -> Shape:
     """The size that an adaptive pool shall have: a number for all dimensions, or for each one or None."""
     shape = input.array.shape
-    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * k
     if len(given) != k:
         raise RuntimeError(f"{op}: output_size must be {k}")
@@ -315,12 +313,23 @@ def sizes_wanted(input: Tensor, output_size: Any, op: str, k: int) -> Shape:
     return sizes
 
 
+def check_adaptive(output_size: Any, shape: Shape, op: str, k: int) -> None:
+    """PyTorch's errors for an input that an adaptive pool does not take."""
+    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if len(shape) not in (k + 1, k + 2):
+        raise RuntimeError(f"{op}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
+    for dim in range(len(shape) - k, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
+                               f"sizes {list(shape)} with dimension {dim} being empty")
+
+
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the mean of each."""
-    sizes = sizes_wanted(input, output_size, "adaptive_avg_pool2d", 2)
     shape = input.array.shape
-    if len(shape) not in (3, 4):
-        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(shape)}")
+    check_adaptive(output_size, shape, "adaptive_avg_pool2d", 2)
+    sizes = sizes_wanted(input, output_size, "adaptive_avg_pool2d", 2)
     if input.array.dtype.kind != "f":
         refuse("adaptive_avg_pool2d", input.array.dtype)
     if sizes == (1, 1):
@@ -340,10 +349,9 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the mean of each."""
-    sizes = sizes_wanted(input, output_size, "adaptive_avg_pool3d", 3)
     shape = input.array.shape
-    if len(shape) not in (4, 5):
-        raise RuntimeError(f"adaptive_avg_pool3d(): Expected 4D or 5D tensor, but got {list(shape)}")
+    check_adaptive(output_size, shape, "adaptive_avg_pool3d", 3)
+    sizes = sizes_wanted(input, output_size, "adaptive_avg_pool3d", 3)
     if sizes == (1, 1, 1):
         return MeanDim.forward(input, tuple(range(len(shape) - 3, len(shape))), True)
     return AdaptiveAvgPool3D.forward(input, tuple(

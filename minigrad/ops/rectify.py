@@ -89,12 +89,12 @@ class Hardsigmoid(OfInput):
 
 
 class HardsigmoidBackward:
-    """The derivative of hardsigmoid, which has none itself in PyTorch."""
+    """The derivative of hardsigmoid, which has none itself in PyTorch; as there 1 / 6 is that of float32."""
 
     @staticmethod
     def values(g: Any, a: Any) -> Any:
         """On arrays."""
-        return np.where((a > -3) & (a < 3), g * g.dtype.type(1 / 6), g.dtype.type(0))
+        return np.where((a > -3) & (a < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
 
     @staticmethod
     def forward(g: Tensor, a: Tensor) -> Tensor:

@@ -211,9 +211,13 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     scales = [1 / f if f else n / o if o else 0.0 for n, o, f in
               zip(shape[2:], out, factors or [0.0] * k, strict=True)]
     along = list(zip(shape[2:], out, scales, strict=True))
+    if mode in DIMS and 1 <= k <= 3 and k + 2 != DIMS[mode]:
+        raise NotImplementedError(f"Got {k + 2}D input, but {mode} mode needs {DIMS[mode]}D input")
     if any(o <= 0 for o in out) or any(n <= 0 for n in shape[2:]):
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said(shape[2:])} output "
                            f"{said(out)}")
+    if mode in MODES and mode != "area" and math.prod(shape[1:]) == 0:
+        raise RuntimeError(f"Non-empty {k + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     if mode in ("nearest", "nearest-exact") and 1 <= k <= 3:
         exact = mode == "nearest-exact"
         op: type[Resample] = (EXACT if exact else NEAREST)[k - 1]
@@ -223,8 +227,6 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if (mode, k) in SMOOTH:
         op, matrix = SMOOTH[mode, k]
         return op.forward(input, tuple([matrix(*each, bool(align_corners)) for each in along]))
-    if mode in DIMS and 1 <= k <= 3:
-        raise NotImplementedError(f"Got {k + 2}D input, but {mode} mode needs {DIMS[mode]}D input")
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                               f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area "
                               f"| nearest-exact (got {mode})")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, plain
 from minigrad.ops._forms import OfResult
 from minigrad.ops.copy import cast
 from minigrad.ops.reduce import SumDim
@@ -106,6 +106,16 @@ class LogSoftmax(OfResult):
         return xp.apply(LogSoftmaxBackward, g, y, dim)
 
 
+def along(op: Any, input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
+    """One of the ops along a dimension, of an input that is converted first where a dtype is given."""
+    source = cast(input, dtype.numpy) if dtype is not None else input
+    axis = dim_of(dim, input.array.ndim)
+    if not source.array.size and source.array.dtype.kind != "f":
+        return plain(source.array.copy())  # PyTorch looks at the dtype where there is something to compute
+    made: Tensor = op.forward(source, axis)
+    return made
+
+
 def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
     """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first.
 
@@ -113,9 +123,9 @@ def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
         IndexError: if `dim` is out of range.
         NotImplementedError: for a tensor of integers or bools.
     """
-    return Softmax.forward(cast(input, dtype.numpy) if dtype is not None else input, dim_of(dim, input.array.ndim))
+    return along(Softmax, input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
     """`log(softmax(input, dim))`; arguments and errors as `softmax`."""
-    return LogSoftmax.forward(cast(input, dtype.numpy) if dtype is not None else input, dim_of(dim, input.array.ndim))
+    return along(LogSoftmax, input, dim, dtype)
