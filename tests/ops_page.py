@@ -27,6 +27,7 @@ import minigrad.nn.functional
 from minigrad import ops
 from minigrad.autograd.graph import Node
 from tests.links import ROOT, definitions
+from tests.parity import opinfo_skips
 from tests.parity.compare import arrays_of, leaves_of, outputs_of
 from tests.parity.tables import all_cases, modules
 
@@ -250,6 +251,26 @@ def page() -> str:
         about = (importlib.import_module(module).__doc__ or "").strip().split("\n")[0]
         text += f"\n## {module.removeprefix('minigrad.')}\n\n{about}\n\n| called | nodes and derivatives | tests |\n"
         text += "| --- | --- | --- |\n" + "\n".join(sorted(row(op) for op in groups[module])) + "\n"
+    return text + left_out()
+
+
+def left_out() -> str:
+    """What of PyTorch's own table of ops is not run through minigrad, and why."""
+    samples = {name: why for name, (_, why) in opinfo_skips.SAMPLES.items()}
+    parts = {
+        "Ops and variants that are not run": {reason: names.split() for reason, names in opinfo_skips.REASONS.items()},
+        "Samples of any op that are left out": {why: [what] for what, why in opinfo_skips.EVERYWHERE.items()},
+        "Some samples of these are left out": {why: [n for n in samples if samples[n] == why]
+                                               for why in dict.fromkeys(samples.values())},
+        "Second gradients of these are not compared": {why: [name] for name, why in opinfo_skips.ONCE.items()},
+        "Values of these agree to 1e-9 instead of 1e-12": {"another algorithm": sorted(opinfo_skips.LOOSE)},
+    }
+    text = "\n## Left out of PyTorch's own samples\n"
+    for title, reasons in parts.items():
+        text += f"\n{title}:\n\n"
+        for reason, names in reasons.items():
+            words = f"- {reason[0].upper() + reason[1:]}. {', '.join(names)}."
+            text += textwrap.fill(words, 120, subsequent_indent="  ", break_on_hyphens=False) + "\n"
     return text
 
 

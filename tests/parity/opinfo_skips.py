@@ -33,7 +33,7 @@ REASONS: dict[str, str] = {
     "copies of views, made for compilers": """
         alias_copy diagonal_copy expand_copy narrow_copy permute_copy split_with_sizes_copy squeeze_copy t_copy
         transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy""",
-    "special functions beyond the issue's list": """
+    "special functions that minigrad has not": """
         igamma igammac signal.windows.bartlett signal.windows.blackman signal.windows.cosine
         signal.windows.exponential signal.windows.gaussian signal.windows.general_cosine
         signal.windows.general_hamming signal.windows.hamming signal.windows.hann signal.windows.kaiser
@@ -45,16 +45,16 @@ REASONS: dict[str, str] = {
         special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.shifted_chebyshev_polynomial_t
         special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
         special.shifted_chebyshev_polynomial_w special.spherical_bessel_j0""",
-    "linear algebra beyond the issue's list": """
+    "linear algebra that minigrad has not": """
         geqrf linalg.householder_product linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.lstsq lu
         lu_unpack ormqr pca_lowrank renorm svd_lowrank triangular_solve""",
-    "reductions and order beyond the issue's list": """
+    "reductions and order that minigrad has not": """
         cumulative_trapezoid gradient histogram histogramdd trapezoid trapz""",
-    "pointwise beyond the issue's list": "frexp",
-    "shapes and places beyond the issue's list": """
+    "pointwise that minigrad has not": "frexp",
+    "shapes and places that minigrad has not": """
         __rmatmul__ diagonal_scatter fill index_reduce select_scatter slice slice_scatter sum_to_size unravel_index
         zero_""",
-    "nn.functional beyond the issue's list": """
+    "nn.functional that minigrad has not": """
         nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d
         nn.functional.avg_pool3d nn.functional.ctc_loss nn.functional.embedding_bag
         nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d nn.functional.grid_sample
