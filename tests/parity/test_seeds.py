@@ -21,7 +21,6 @@ SNIPPETS = Path(__file__).parent / "seeds"
 # Snippets that join with what they need. The list is strict: one that passes must leave it.
 LATER = {
     "checkpoint_of_blocks": "torch.utils.checkpoint",
-    "cuda_of_a_leaf": "Tensor.cuda, and a GPU to compare on",
 }
 
 
