@@ -18,7 +18,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.ops._forms import widely
 
-__all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AvgPool2D", "AvgPool3D", "Resample"]
+__all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AvgPool2D", "Resample"]
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
 
@@ -52,11 +52,6 @@ class Resample(Node):
 class AvgPool2D(Resample):
     __slots__ = ()
     kernel = "avg_pool2d_out_frame"
-
-
-class AvgPool3D(Resample):
-    __slots__ = ()
-    kernel = "avg_pool3d_out_frame"
 
 
 class AdaptiveAvgPool2D(Resample):
