@@ -259,7 +259,7 @@ def left_out() -> str:
     samples = {name: why for name, (_, why) in opinfo_skips.SAMPLES.items()}
     parts = {
         "Ops and variants that are not run": {reason: names.split() for reason, names in opinfo_skips.REASONS.items()},
-        "Samples of any op that are left out": {why: [what] for what, why in opinfo_skips.EVERYWHERE.items()},
+        "Samples of any op that are left out": {what: [why] for what, why in opinfo_skips.EVERYWHERE.items()},
         "Some samples of these are left out": {why: [n for n in samples if samples[n] == why]
                                                for why in dict.fromkeys(samples.values())},
         "Second gradients of these are not compared": {why: [name] for name, why in opinfo_skips.ONCE.items()},
@@ -269,7 +269,7 @@ def left_out() -> str:
     for title, reasons in parts.items():
         text += f"\n{title}:\n\n"
         for reason, names in reasons.items():
-            words = f"- {reason[0].upper() + reason[1:]}. {', '.join(names)}."
+            words = f"- {reason[0].upper() + reason[1:]} - {', '.join(names)}."
             text += textwrap.fill(words, 120, subsequent_indent="  ", break_on_hyphens=False) + "\n"
     return text
 
