@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from tests.parity.compare import leaf
 
 CASES = {
@@ -82,6 +84,9 @@ CASES = {
     "slogdet, function": (lambda m, a: m.slogdet(regular(m, a))[1], [leaf(3, 3)]),
     "logdet": (lambda m, a: m.logdet(definite(m, a)), [leaf(3, 3)]),
     # factors
+    "cholesky": (lambda m, a: unwarned(m.cholesky, definite(m, a)), [leaf(2, 3, 3)]),
+    "cholesky upper": (lambda m, a: unwarned(definite(m, a).cholesky, upper=True), [leaf(3, 3)]),
+    "torch.qr": (lambda m, a: unwarned(m.qr, a), [leaf(3, 2)]),
     "linalg.cholesky": (lambda m, a: m.linalg.cholesky(definite(m, a)), [leaf(2, 3, 3)]),
     "linalg.cholesky upper": (lambda m, a: m.linalg.cholesky(definite(m, a), upper=True), [leaf(3, 3)]),
     "cholesky_ex": (lambda m, a: m.linalg.cholesky_ex(definite(m, a)), [leaf(3, 3)]),
@@ -167,6 +172,13 @@ def definite(m, a):
 def graded(m, a):
     """A matrix whose singular values and eigenvalues are far apart."""
     return a / 4 + m.arange(1, a.shape[-1] + 1, dtype=a.dtype) * eye_of(m, a)
+
+
+def unwarned(op, *args, **options):
+    """What an op gives that warns of being deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return op(*args, **options)
 
 
 def apart(parts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.parity.cases_linalg import apart, definite, eye_of, graded, regular
+from tests.parity.cases_linalg import apart, definite, eye_of, graded, regular, unwarned
 from tests.parity.compare import Input
 from tests.parity.drawn import matrices
 
@@ -79,6 +79,7 @@ DRAWN = {
     "det": (lambda m, a: m.det(a), square),
     "slogdet": (lambda m, a: m.slogdet(regular(m, a)), square),
     "logdet": (lambda m, a: m.logdet(definite(m, a)), square),
+    "cholesky": (lambda m, a: unwarned(m.cholesky, definite(m, a)), square),
     "linalg.cholesky": (lambda m, a: m.linalg.cholesky(definite(m, a)), square),
     "cholesky_inverse": (lambda m, a: m.cholesky_inverse(regular(m, a)), square),
     "cholesky_solve": (lambda m, a, b: m.cholesky_solve(b, regular(m, a)), matrices("*ii", "*ij")),
