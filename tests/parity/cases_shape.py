@@ -169,6 +169,3 @@ MISSING = {
 
 OVERWRITTEN = "an element is named twice: PyTorch's derivative, and so ours, counts what was overwritten too"
 NOT_COMPARABLE = {"index_put": OVERWRITTEN, "scatter_": OVERWRITTEN}
-
-NOT_COMPARABLE = dict.fromkeys(
-    ("index_put", "scatter_"), "of two values for one place the last one stays, and both get its gradient")
