@@ -128,10 +128,10 @@ class Total:
     @staticmethod
     def values(x: Any, axes: Shape) -> Any:
         """On arrays, where the first dimensions or all but one are added up: by products with ones, which are fast."""
-        if axes == tuple(range(len(axes))) and x.itemsize > 2:
+        if axes == tuple(range(len(axes))) and x.itemsize > 2 and x.size:
             lead = math.prod(x.shape[:len(axes)])
             return (np.ones(lead, x.dtype) @ x.reshape(lead, -1)).reshape(x.shape[len(axes):])
-        if axes == (0, *range(2, x.ndim)) and x.itemsize > 2:
+        if axes == (0, *range(2, x.ndim)) and x.itemsize > 2 and x.size:
             return (x.reshape(*x.shape[:2], -1) @ np.ones(math.prod(x.shape[2:]), x.dtype)).sum(0)
         return total(x, axes)
 
