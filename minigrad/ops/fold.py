@@ -119,7 +119,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """
     window = window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
-    if len(shape) < 3 and 0 not in shape:
+    if len(shape) < 2 or len(shape) == 2 and 0 not in shape:
         raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but "
                          "got 2)")
     if not 3 <= len(shape) <= 4 or 0 in shape[-3:]:

@@ -317,6 +317,9 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
             raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
     along = (channels, *(1,) * (len(shape) - 2))
     if not training and running_mean is not None and running_var is not None:
+        for part in (weight, bias, running_mean, running_var):
+            if part is not None and part.array.dtype != input.array.dtype and input.array.dtype.kind == "f":
+                raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {part.dtype.type_name}")
         return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
     inner = (shape[0], channels, math.prod(shape[2:]))
     made = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)

@@ -211,7 +211,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if any(o <= 0 for o in out) or any(n <= 0 for n in shape[2:]):
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said(shape[2:])} output "
                            f"{said(out)}")
-    if mode in MODES and mode != "area" and math.prod(shape[1:]) == 0:
+    if 1 <= k <= 3 and mode in MODES and mode != "area" and math.prod(shape[1:]) == 0:
         raise RuntimeError(f"Non-empty {k + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     if mode in ("nearest", "nearest-exact") and 1 <= k <= 3:
         exact = mode == "nearest-exact"
