@@ -143,7 +143,8 @@ DRAWN = {
 }
 OTHER_FIRST = "where several things are wrong, another error comes first"
 MISFITS = {
-    **dict.fromkeys(("bilinear", "scaled_dot_product_attention"), OTHER_FIRST),
+    **dict.fromkeys(("bilinear", "scaled_dot_product_attention", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+                     "adaptive_avg_pool3d"), OTHER_FIRST),
     "huber_loss": "of two dtypes: the result has another",
     "layer_norm": "nothing of an empty last dimension",
     "pixel_unshuffle": "nothing has another shape",
