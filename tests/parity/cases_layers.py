@@ -46,6 +46,7 @@ CASES = {
     "max_pool1d": (lambda m, a: m.max_pool1d(a, 2), [leaf(1, 2, 5)]),
     "max_pool1d all": (lambda m, a: m.nn.functional.max_pool1d(a, 3, 2, 1, 2, True), [leaf(2, 7)]),
     "max_pool2d": (lambda m, a: m.max_pool2d(a, 2), [leaf(2, 2, 4, 5)]),
+    "max_pool2d squared": (lambda m, a: m.max_pool2d(a, 2).square(), [leaf(2, 2, 4, 5)]),
     "max_pool2d of equals": (lambda m, a: m.max_pool2d(a.relu(), 2), [leaf(1, 2, 4, 4)]),
     "max_pool2d overlapping": (lambda m, a: m.nn.functional.max_pool2d(a, 3, 1, 1), [leaf(1, 2, 4, 4)]),
     "max_pool2d all": (lambda m, a: m.nn.functional.max_pool2d(a, (2, 3), (2, 1), (1, 0), (1, 2), ceil_mode=True),

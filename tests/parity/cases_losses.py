@@ -41,6 +41,7 @@ CASES = {
                               [leaf(2, 3), frozen(2, 3)]),
     # of classes
     "nll_loss": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor([0, 2])), [leaf(2, 3)]),
+    "nll_loss squared": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor([0, 2])).square(), [leaf(2, 3)]),
     "nll_loss of one": (lambda m, a: m.nn.functional.nll_loss(a, m.tensor(1)), [leaf(3)]),
     "nll_loss sum": (lambda m, a, w: m.nn.functional.nll_loss(a, m.tensor([0, 2]), w, reduction="sum"),
                      [leaf(2, 3), frozen(3)]),
