@@ -86,8 +86,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
 
 
 def result_op(forward: Callable[..., Tensor]) -> str:
-    """The name of an in-place op, from the forward that it uses."""
-    return f"{forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
+    """The name of an in-place op, from the forward that it uses, which may be one that several classes share."""
+    owner: Any = getattr(forward, "__self__", None)
+    return f"{owner.op if owner is not None else forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
 
 
 def check_inplace(x: Tensor, requires_grad: bool) -> None:

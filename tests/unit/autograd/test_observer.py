@@ -283,3 +283,11 @@ def test_the_trace_can_be_looked_at_while_it_grows():
         y.backward()
     assert len(trace.events) > early
     check(trace)
+
+
+def test_an_op_in_place_has_its_name():
+    with record() as trace:
+        x = mg.ones(2, requires_grad=True) * 2
+        x.tan_()
+        nn.functional.leaky_relu_(x)
+    assert [e["op"] for e in trace.events if e["kind"] == "forward"] == ["mul", "tan_", "leaky_relu_"]
