@@ -28,7 +28,7 @@ TOOLS = {
 TESTS = {
     "unit": ["tests/unit", "tests/widgets",
              "tests/test_docs.py", "tests/test_house.py", "tests/test_readme.py", "tests/test_runner.py"],
-    "parity": ["tests/parity"],
+    "parity": ["tests/parity", "tests/test_ops_page.py"],
     "frontend": ["tests/frontend"],
     "lessons": ["tests/lessons"],
     "browser": ["tests/browser"],
