@@ -91,7 +91,7 @@ DRAWN = {
     "svd, function": (lambda m, a: apart(m.svd(graded(m, a))), rectangle),
     "eigh": (lambda m, a: apart(m.linalg.eigh(graded(m, a))), square),
     "pinv": (lambda m, a: m.pinverse(graded(m, a)), rectangle),
-    "matrix_exp": (lambda m, a: m.matrix_exp(a / 2), square),
+    "matrix_exp": (lambda m, a: m.matrix_exp(a.contiguous() / 2), square),
     "cdist": (lambda m, a, b: m.cdist(a, b), matrices("*ij", "*kj")),
     "cdist, by product": (lambda m, a, b: m.cdist(a, b + 3, compute_mode="use_mm_for_euclid_dist"),
                           matrices("ij", "kj")),

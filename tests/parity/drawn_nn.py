@@ -63,7 +63,8 @@ DRAWN = {
     "interpolate, trilinear": (lambda m, a: F(m).interpolate(a, 3, mode="trilinear").square(), pictures(3)),
     "interpolate, bicubic": (lambda m, a: F(m).interpolate(a, 3, mode="bicubic").square(), pictures(2)),
     # norms
-    "batch_norm, given": (lambda m, a, w, b: F(m).batch_norm(a, w.detach(), w.detach().exp(), w, b), channelled()),
+    "batch_norm, given": (lambda m, a, w, b: F(m).batch_norm(
+        a, (c := w * 1).detach(), c.detach().exp(), c, b), channelled()),  # with gaps PyTorch's derivative reads beyond
     # tables, products, dropout, windows, attention
     "dropout": (lambda m, a: F(m).dropout(a).square(), one),
     "dropout1d": (lambda m, a: F(m).dropout1d(a).square(), pictures(1)),
