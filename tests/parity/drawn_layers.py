@@ -145,6 +145,7 @@ OTHER_FIRST = "where several things are wrong, another error comes first"
 MISFITS = {
     **dict.fromkeys(("bilinear", "scaled_dot_product_attention", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
                      "adaptive_avg_pool3d"), OTHER_FIRST),
+    **dict.fromkeys(("pad, reflect 1", "pad, replicate 1"), "bools are taken"),
     "huber_loss": "of two dtypes: the result has another",
     "layer_norm": "nothing of an empty last dimension",
     "pixel_unshuffle": "nothing has another shape",
