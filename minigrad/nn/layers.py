@@ -8,7 +8,7 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
-from minigrad.nn.module import Module
+from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.create import empty
 from minigrad.ops.loss import reduction_of
