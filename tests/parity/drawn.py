@@ -131,15 +131,6 @@ def rows(draw):
     return draw(given(tuple(shape), tuple(other))), (dim,)
 
 
-# Lines that refuse some inputs of a wrong shape or dtype otherwise than PyTorch.
-MISFITS = {
-    **dict.fromkeys(("matmul", "cdist", "cdist, by product"), "two dtypes are refused where nothing is multiplied too"),
-    **dict.fromkeys(("cholesky_solve", "lu_solve"), "where several things are wrong, another error comes first"),
-    **dict.fromkeys(("mv", "setitem, twice", "cat", "kl_div", "batch_norm", "embedding", "max_pool1d", "trace",
-                     "cholesky", "lu_factor", "linalg.lu", "gumbel_softmax", "concat", "index_fill", "index_fill_",
-                     "index_put", "index_put_"), "they differ for some misfits: to be looked into"),
-}
-
 DRAWN = {
     # pointwise, two operands
     "add": (lambda m, a, b: a + b, together()),

@@ -141,14 +141,5 @@ DRAWN = {
     "channel_shuffle": (lambda m, a: m.nn.functional.channel_shuffle(a, 2).square(),
                         batch(dims=2, channels=st.just(4))),
 }
-OTHER_FIRST = "where several things are wrong, another error comes first"
-MISFITS = {
-    **dict.fromkeys(("bilinear", "scaled_dot_product_attention", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
-                     "adaptive_avg_pool3d"), OTHER_FIRST),
-    **dict.fromkeys(("pad, reflect 1", "pad, replicate 1"), "bools are taken"),
-    "huber_loss": "of two dtypes: the result has another",
-    "layer_norm": "nothing of an empty last dimension",
-    "pixel_unshuffle": "nothing has another shape",
-}
 DISTINCT = dict.fromkeys(("max_pool1d", "max_pool2d", "multi_margin_loss"),
                          "any of equal values may be the one that is taken")

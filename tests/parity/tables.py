@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,8 +68,8 @@ def all_loose() -> dict[str, str]:
     return merged("drawn", "LOOSE")
 
 
-def all_misfits() -> dict[str, str]:
-    """Drawn lines that refuse some inputs of a wrong shape or dtype otherwise than PyTorch, and how."""
+def all_misfits() -> dict[str, tuple[Callable[..., bool], str]]:
+    """Inputs that do not fit a drawn line and of which PyTorch's answer says nothing: which they are, and why."""
     return merged("drawn", "MISFITS")
 
 
