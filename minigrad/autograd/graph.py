@@ -267,7 +267,8 @@ class ManyOutputs(Node, number=None):
             return (None,) * len(self.next)
         full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
         saved = arrays(self) if task.first_order else tensors(self)
-        return (self.backward(task.xp, full, *saved, *self.const),)
+        found = self.backward(task.xp, full, *saved, *self.const)
+        return found if type(found) is tuple else (found,)
 
 
 class GradientEdge(NamedTuple):

@@ -132,13 +132,13 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     return t
 
 
-def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const: tuple[Any, ...] = (),
-                views: bool = False, saved: tuple[Any, ...] = ()) -> tuple[Tensor, ...]:
-    """The results of an op with one input and several outputs."""
+def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor | tuple[Tensor, ...],
+                const: tuple[Any, ...] = (), views: bool = False, saved: tuple[Any, ...] = ()) -> tuple[Tensor, ...]:
+    """The results of an op with several outputs; `a` is its input, or all its inputs."""
     made = tuple([plain(array) for array in arrays])
-    node = None
-    if a._requires_grad and LOCAL.recording:
-        node = node_for(cls, (a,), saved, const, None)
+    node, inputs = None, a if isinstance(a, tuple) else (a,)
+    if LOCAL.recording and any(x._requires_grad for x in inputs):
+        node = node_for(cls, inputs, saved, const, None)
         node.outputs = len(arrays)
         node.output_info = [(x.shape, x.dtype) for x in arrays]
         for i, t in enumerate(made):
@@ -147,9 +147,9 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor, const:
             pack_all(node, made)
     if views:
         for t in made:
-            share(t, a, MANY)
+            share(t, inputs[0], MANY)
     if LOCAL.observer is not None:
-        LOCAL.observer.forward(cls.op, node, (a,), made)
+        LOCAL.observer.forward(cls.op, node, inputs, made)
     return made
 
 

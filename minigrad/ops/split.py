@@ -60,6 +60,20 @@ class SplitWithSizes(ManyOutputs):
     backward = Split.backward
 
 
+class UnsafeSplit(ManyOutputs):
+    """`Split` whose parts are no views to autograd: nobody is to write into them. For cells of recurrent networks."""
+
+    __slots__ = ()
+    constants = ("split_size", "dim")
+
+    @staticmethod
+    def forward(a: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
+        return record_many(UnsafeSplit, parts_of(a, [size] * (a.array.shape[dim] // size), dim), a, (size, dim))
+
+    def backward(self, xp: Any, gs: list[Any], size: int, dim: int) -> Any:
+        return xp.concatenate(gs, dim)
+
+
 def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
     """Slices of these sizes along a dimension."""
     ends = np.cumsum(sizes).tolist()
