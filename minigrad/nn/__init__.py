@@ -1,9 +1,10 @@
 """Neural networks: mirrors `torch/nn`."""
 
+# ruff: noqa: F403 - `modules` says in its `__all__` what is public
+
 from minigrad.nn import functional, init, modules, parameter
-from minigrad.nn.layers import L1Loss, Linear, MSELoss, ReLU, Sigmoid, Tanh
-from minigrad.nn.modules import Module, Sequential
+from minigrad.nn.modules import *
 from minigrad.nn.parameter import Parameter
 
-__all__ = ["L1Loss", "Linear", "MSELoss", "Module", "Parameter", "ReLU", "Sequential", "Sigmoid", "Tanh", "functional",
-           "init", "modules", "parameter"]
+__all__ = ["Parameter", "functional", "init", "modules", "parameter"]
+__all__ += modules.__all__

@@ -1,0 +1,24 @@
+"""Channels in another order: mirrors `torch/nn/modules/channelshuffle.py`."""
+
+from __future__ import annotations
+
+from minigrad._tensor import Tensor
+from minigrad.nn import functional as F
+from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.utils import told
+
+__all__ = ["ChannelShuffle"]
+
+
+class ChannelShuffle(Module):
+    """The first channel of each group, then the second of each, and so on."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return told(self, "groups")

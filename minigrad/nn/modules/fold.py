@@ -1,0 +1,43 @@
+"""Windows of a picture as columns, and back: mirrors `torch/nn/modules/fold.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.nn import functional as F
+from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.utils import told
+
+__all__ = ["Fold", "Unfold"]
+
+
+class _Windows(Module):
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+
+class Unfold(_Windows):
+    """(N, C, *) → (N, C · elements of a window, windows): each window a column."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return told(self, "kernel_size", "dilation", "padding", "stride")
+
+
+class Fold(_Windows):
+    """The windows of `Unfold`, each added where it came from, into a picture of `output_size`."""
+
+    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+                 stride: Any = 1) -> None:
+        super().__init__(kernel_size, dilation, padding, stride)
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return told(self, "output_size", "kernel_size", "dilation", "padding", "stride")

@@ -1,0 +1,74 @@
+"""Norms of each channel of each sample: mirrors `torch/nn/modules/instancenorm.py`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor
+from minigrad.nn import functional as F
+from minigrad.nn.modules.batchnorm import _NormBase
+
+__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+
+OLD = ("Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If state_dict is a "
+       "checkpoint saved before 0.4.0, this may be expected because {kind} does not track running stats by default "
+       "since 0.4.0. Please remove these keys from state_dict. If the running stats are actually needed, instead set "
+       "track_running_stats=True in {kind} to enable them. See the documentation of {kind} for details.")
+
+
+class _InstanceNorm(_NormBase):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+                 track_running_stats: bool = False, device: Any = None, dtype: dtype_type | None = None, *,
+                 bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        alone = input.ndim == self._input_dims[0]  # one sample, without a dimension for the batch
+        self._check_channels(input, 0 if alone else 1)
+        normed = F.instance_norm(input.unsqueeze(0) if alone else input, self.running_mean, self.running_var,
+                                 self.weight, self.bias, self.training or not self.track_running_stats,
+                                 0.0 if self.momentum is None else self.momentum, self.eps)
+        return normed.squeeze(0) if alone else normed
+
+    def _check_channels(self, input: Tensor, dim: int) -> None:
+        if input.shape[dim] == self.num_features:
+            return
+        if self.affine:
+            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
+                             f"got: {input.shape[dim]}.")
+        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
+                      "passing in num_features, which is not used because affine=False", stacklevel=3)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+                              strict: bool, missing_keys: list[str], unexpected_keys: list[str],
+                              error_msgs: list[str]) -> None:
+        if local_metadata.get("version") is None and not self.track_running_stats:
+            found = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
+            if found:
+                names = " and ".join([f'"{prefix}{name}"' for name in found])
+                error_msgs.append(OLD.format(names=names, kind=type(self).__name__))
+            for name in found:
+                del state_dict[prefix + name]
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                                      error_msgs)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """(x - mean) / √(variance + eps) · weight + bias for each channel of each sample: (N, C, L) or (C, L)."""
+
+    _input_dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """(x - mean) / √(variance + eps) · weight + bias for each channel of each sample: (N, C, H, W) or (C, H, W)."""
+
+    _input_dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """As InstanceNorm2d, with a third dimension of space: (N, C, D, H, W) or (C, D, H, W)."""
+
+    _input_dims = (4, 5)

@@ -1,0 +1,105 @@
+"""Norms of each sample by itself: mirrors `torch/nn/modules/normalization.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor
+from minigrad.nn import functional as F
+from minigrad.nn import init
+from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.utils import fresh, told
+from minigrad.nn.parameter import Parameter
+
+__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+
+
+class _Affine(Module):
+    """A norm whose result may be scaled by `weight`, ones at first, and shifted by `bias`, zeros at first."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _add_affine(self, shape: int | tuple[int, ...], weight: bool, bias: bool, device: Any,
+                    dtype: dtype_type | None) -> None:
+        self.register_parameter("weight", fresh(shape, device, dtype) if weight else None)
+        self.register_parameter("bias", fresh(shape, device, dtype) if weight and bias else None)
+
+    def reset_parameters(self) -> None:
+        """Scale by one, shift by nothing."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _told(self, *names: str) -> str:
+        return f"{told(self, *names)}, bias={self.bias is not None}"
+
+
+def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """One length is a shape of one dimension."""
+    return tuple(shape) if isinstance(shape, Iterable) else (shape,)
+
+
+class LayerNorm(_Affine):
+    """(x - mean) / √(variance + eps) · weight + bias, over the last dimensions, which have `normalized_shape`."""
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
+                 bias: bool = True, device: Any = None, dtype: dtype_type | None = None) -> None:
+        super().__init__()
+        self.normalized_shape = as_shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self._add_affine(self.normalized_shape, elementwise_affine, bias, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, {self._told('eps', 'elementwise_affine')}"
+
+
+class GroupNorm(_Affine):
+    """(x - mean) / √(variance + eps) · weight + bias, over each of the groups of channels: input (N, C, *)."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+                 dtype: dtype_type | None = None, *, bias: bool = True) -> None:
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self._add_affine(num_channels, affine, bias, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, {self._told('eps', 'affine')}"
+
+
+class RMSNorm(Module):
+    """x / √(mean of x² + eps) · weight, over the last dimensions; eps: by default the dtype's own."""
+
+    weight: Parameter | None
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None,
+                 elementwise_affine: bool = True, device: Any = None, dtype: dtype_type | None = None) -> None:
+        super().__init__()
+        self.normalized_shape = as_shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter("weight", fresh(self.normalized_shape, device, dtype) if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Scale by one."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, {told(self, 'eps', 'elementwise_affine')}"

@@ -1,0 +1,45 @@
+"""What several layers share: mirrors `torch/nn/modules/utils.py`, with how a layer makes and tells what it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad.nn import init
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.create import empty
+
+__all__ = ["draw", "fresh", "told"]
+
+Tuple = Callable[[Any], tuple[Any, ...]]
+
+
+def _ntuple(n: int) -> Tuple:
+    """The function that makes one value a tuple of n, and any other iterable a tuple as it is."""
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, Iterable) else (x,) * n
+    return parse
+
+
+_single, _pair, _triple, _quadruple = [_ntuple(n) for n in (1, 2, 3, 4)]
+
+
+def told(module: object, *names: str) -> str:
+    """These attributes as `name=value`, for `extra_repr`."""
+    return ", ".join([f"{name}={getattr(module, name)}" for name in names])
+
+
+def fresh(shape: int | tuple[int, ...], device: Any, dtype: dtype_type | None, requires_grad: bool = True) -> Parameter:
+    """A Parameter whose values are still to be set."""
+    return Parameter(empty(shape, device=device, dtype=dtype), requires_grad)
+
+
+def draw(weight: Parameter, bias: Parameter | None) -> None:
+    """Weight and bias from ±1/√n, n the number of inputs that one output has."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        inputs = init.fans(weight)[0]
+        bound = 1 / math.sqrt(inputs) if inputs > 0 else 0
+        init.uniform_(bias, -bound, bound)
