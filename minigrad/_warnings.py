@@ -25,12 +25,12 @@ def is_warn_always_enabled() -> bool:
     return ALWAYS[0]
 
 
-def warn(text: str) -> None:
-    """A UserWarning about the line that called minigrad, however deep in minigrad it is given."""
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning about the line that called minigrad, however deep in minigrad it is given."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def warn_once(text: str) -> None:

@@ -10,7 +10,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.ops.properties import make_subclass
 from minigrad.ops.rebuild import apart, rebuild
 
-__all__ = ["Parameter"]
+__all__ = ["Buffer", "Parameter"]
 
 
 class Parameter(Tensor):
@@ -35,3 +35,21 @@ class Parameter(Tensor):
         """What `copy.copy` and `pickle` ask for; hooks stay behind without a word, as in PyTorch."""
         return rebuild, apart(self), self.__dict__ or None
 
+
+class Buffer(Tensor):
+    """A tensor that a Module keeps as a buffer when it is assigned to one.
+
+    `persistent`: whether it is part of the module's `state_dict()`. PyTorch gives a plain Tensor with a mark, of which
+    `isinstance(buffer, Buffer)` is true; so it is here, but `type(buffer)` is Buffer.
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+        data = plain(np.zeros(0, np.float32)) if data is None else data
+        made = cast(Buffer, make_subclass(cls, data, data.requires_grad))
+        made.persistent = persistent
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Everything is done in `__new__`."""

@@ -106,24 +106,17 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
     return input if input.array.dtype == dtype else ToCopy.forward(input, dtype)
 
 
-def numpy_of(dtype: Any) -> Any:
-    """NumPy's dtype of one of ours or of Python's types."""
-    found = PYTHONS.get(dtype, dtype)
-    if not isinstance(found, dtype_type):
-        raise TypeError("to() received an invalid combination of arguments")
-    return found.numpy
-
-
 PYTHONS = {float: float64, int: int64, bool: bool_}  # Python's types, where a dtype may stand
 
 
-def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
-       copy: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
+def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+             memory_format: Any = None, **other: Any) -> tuple[Any, dtype_type | None, bool]:
+    """Device, dtype and copy that the arguments of `to` ask for; the first two are None where they do not say.
 
-    `to(dtype, non_blocking, copy)`, `to(device, dtype, non_blocking, copy)` or `to(other, non_blocking, copy)`.
-    A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
+    Raises:
+        TypeError: for other arguments.
     """
+    wrong = bool(other)
     if args:
         first, *rest = args
         names = ["non_blocking", "copy"]
@@ -135,13 +128,27 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blo
             device = first
             names.insert(0, "dtype")
         else:
-            raise TypeError("to() received an invalid combination of arguments")
+            wrong = True
         given = dict(zip(names, rest, strict=False))
         dtype, copy = given.get("dtype", dtype), given.get("copy", copy)
-        if len(rest) > len(names) or not isinstance(given.get("non_blocking", False), bool):
-            raise TypeError("to() received an invalid combination of arguments")
+        wrong |= len(rest) > len(names) or not isinstance(given.get("non_blocking", False), bool)
+    if dtype is not None:
+        dtype = PYTHONS.get(dtype, dtype)
+        wrong |= not isinstance(dtype, dtype_type)
+    if wrong:
+        raise TypeError("to() received an invalid combination of arguments")
+    return device, dtype, copy
+
+
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
+
+    `to(dtype, non_blocking, copy)`, `to(device, dtype, non_blocking, copy)` or `to(other, non_blocking, copy)`.
+    A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
+    """
+    device, dtype, copy = parse_to(*args, **kwargs)
     on_cpu(device)
-    wanted = input.array.dtype if dtype is None else numpy_of(dtype)
+    wanted = input.array.dtype if dtype is None else dtype.numpy
     return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
 
 
