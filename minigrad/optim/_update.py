@@ -1,0 +1,166 @@
+"""One step of an optimiser whose rule looks at each element by itself: all but LBFGS.
+
+PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of `Updating` has
+one, `update`, in words of Tensor: the formula. It runs on tensors where each word has to be seen, by autograd
+(`differentiable=True`) or by a recorder, else on `Block`s of the same arrays, in place and in memory that is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
+from minigrad.autograd.saved import VersionCounter, counter_of
+from minigrad.optim._blocks import BLOCK, Block, Scratch
+from minigrad.optim._options import number
+from minigrad.optim.optimizer import Group, Optimizer, State
+
+__all__ = ["Updating", "change", "filled", "single"]
+
+NO_SCRATCH = Scratch()
+CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+FLAGS = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False, "fused": None,
+         "amsgrad": False, "nesterov": False, "centered": False, "momentum": 0, "decoupled_weight_decay": False}
+FAST = (np.dtype("float32"), np.dtype("float64"))
+
+
+class Updating(Optimizer):
+    """An optimiser with one rule for each element; a subclass defines `begin` and `update`."""
+
+    captured = "params and state_steps", CAPTURED_ON  # what PyTorch says has to be where, for `capturable=True`
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was pickled or loaded; options and counts of steps that are older get their form of today."""
+        super().__setstate__(state)
+        self._scratch = Scratch()
+        for group in self.__dict__.get("param_groups", ()):
+            for flag, value in FLAGS.items():
+                if flag in self.defaults:
+                    group.setdefault(flag, value)
+        for each in self.__dict__.get("state", {}).values():
+            if "step" in each and not isinstance(each["step"], Tensor):
+                each["step"] = plain(np.array(each["step"], np.float32))
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change each parameter that has a gradient; `closure` computes the loss anew, which is then returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with set_grad_enabled(bool(self.defaults["differentiable"])):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p._grad is not None:
+                        self.step_one(p, p._grad, self.state_of(p, group), group)
+        return loss
+
+    def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+        """Change one parameter."""
+        if group.get("capturable"):
+            what, devices = self.captured
+            raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
+        self.count(state, group)
+        if not (LOCAL.observer is None and not LOCAL.recording and self.in_blocks(p, g, state, group)):
+            if LOCAL.recording:  # what this step saves stays what it was
+                state.update({k: v.clone() for k, v in state.items() if isinstance(v, Tensor)})
+            self.update(p, g, state, group)
+
+    # what a subclass says
+    def begin(self, p: Tensor, group: Group) -> State:
+        """The state of a parameter before its first step."""
+        raise NotImplementedError
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        """The rule: change `p` and what is in `state`, by the gradient `g`; all are tensors, or all are blocks.
+
+        What is one number for the whole parameter, such as the count of steps, is a tensor in any case.
+        """
+        raise NotImplementedError
+
+    def count(self, state: State, group: Group) -> None:
+        """What is done once for each parameter, before the rule: one more step."""
+        change(state["step"], "add_", 1)
+
+    def state_of(self, p: Tensor, group: Group) -> State:
+        """The state of a parameter, made when first needed."""
+        state: State = self.state[p]
+        if not state:
+            state.update(self.begin(p, group))
+        return state
+
+    # what rules have in common
+    def slope(self, p: Any, g: Any, group: Group) -> Any:
+        """What to go down by, with λ = weight_decay: g + λ p, the slope of f + λ/2 p²; -g + λ p if f is maximised.
+
+        Decoupled, the decay is a step of its own (Loshchilov and Hutter 2017): p ← (1 - lr λ) p.
+        """
+        if group["maximize"]:
+            g = -g
+        decay = number(group.get("weight_decay", 0))
+        if not isinstance(decay, Tensor) and decay == 0:
+            return g
+        if group.get("decoupled_weight_decay"):
+            p.mul_(1 - number(group["lr"]) * decay)
+            return g
+        return g + decay * p
+
+    # in blocks
+    def in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
+        """Run the rule on one part of the arrays after the other; whether that could be done."""
+        like = p.array
+        keys = [k for k, v in state.items() if isinstance(v, Tensor) and v.array.ndim]
+        written = [p, *[state[k] for k in keys]]
+        arrays = [g.array, *[t.array for t in written]]
+        counters = [counter_of(t) for t in written]
+        if not (like.ndim and like.size and all(fits(a, like) for a in arrays) and writable(written, counters)):
+            return False
+        if g.array.flags.c_contiguous:
+            arrays = [a.reshape(-1) for a in arrays]
+        length = len(arrays[0])
+        rows = max(1, BLOCK * length // like.size)
+        blocks = [Block(a, self._scratch) for a in arrays]
+        inner = {**state, **dict(zip(keys, blocks[2:]))}
+        for start in range(0, length, rows):
+            if rows < length:
+                for block, array in zip(blocks, arrays):
+                    block.array, block.writes = array[start:start + rows], 0
+            self._scratch.begin(blocks[0].array)
+            self.update(blocks[1], blocks[0], inner, group)
+        for counter, block in zip(counters, blocks[1:]):
+            counter.value += block.writes
+        return True
+
+
+def fits(array: Any, like: Any) -> bool:
+    """Whether blocks can be made of an array: of the same kind, without gaps (a gradient's may lie in any order)."""
+    return type(array) is np.ndarray and array.dtype is like.dtype and array.shape == like.shape
+
+
+def writable(tensors: list[Tensor], counters: list[VersionCounter]) -> bool:
+    """Whether nobody minds that these tensors are written to, and no element is written twice."""
+    return tensors[0].array.dtype in FAST and all(
+        t.array.flags.c_contiguous and c.before_write is None and (t._rare is None or not t._rare.inference)
+        for t, c in zip(tensors, counters))
+
+
+def change(t: Tensor, word: str, value: float) -> None:
+    """`t.add_(value)` and its like, of a tensor with one number."""
+    if LOCAL.observer is None and type(t.array) is np.ndarray:
+        getattr(Block(t.array, NO_SCRATCH), word)(value)
+        counter_of(t).value += 1
+    else:
+        getattr(t, word)(value)
+
+
+def filled(p: Tensor, value: float) -> Tensor:
+    """A part of the state of `p`, of its shape."""
+    return plain(np.full_like(p.array, value) if value else np.zeros_like(p.array))
+
+
+def single(value: float = 0) -> Tensor:
+    """A part of a state that is one number, such as the count of steps; float32 for all parameters, as in PyTorch."""
+    return plain(np.array(value, np.float32))

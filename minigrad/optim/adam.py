@@ -1,0 +1,69 @@
+"""Adam: mirrors `torch/optim/adam.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.optim._options import check_at_least, check_betas, check_fused, check_lr, number
+from minigrad.optim._update import Updating, filled, single
+from minigrad.optim.optimizer import Group, State
+
+__all__ = ["Adam"]
+
+Number = float | Tensor
+NO_TENSOR = "{} as a Tensor is not supported for capturable=False and foreach=True"
+
+
+class Adam(Updating):
+    """Steps of about lr each way, whatever the scale of the gradient (Kingma and Ba 2014).
+
+    m ← β₁ m + (1 - β₁) g              the mean of the gradient
+    v ← β₂ v + (1 - β₂) g²             that of its square; amsgrad: the greatest v so far (Reddi et al. 2018)
+    p ← p - lr m̂ / (√v̂ + ε)            m̂ = m / (1 - β₁ᵗ) and v̂ = v / (1 - β₂ᵗ): both began at 0
+    """
+
+    def __init__(self, params: Iterable[Any], lr: Number = 1e-3, betas: tuple[Number, Number] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError(NO_TENSOR.format("lr"))
+        check_lr(lr)
+        check_at_least(0.0, eps=eps)
+        check_betas(betas)
+        check_at_least(0.0, weight_decay=weight_decay)
+        check_kinds(betas, bool(foreach) and not capturable)
+        super().__init__(params, {
+            "lr": lr, "betas": tuple([b.squeeze() if isinstance(b, Tensor) else b for b in betas]), "eps": eps,
+            "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay})
+        check_fused(self.defaults)
+
+    def begin(self, p: Tensor, group: Group) -> State:
+        state = {"step": single(), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+        return {**state, "max_exp_avg_sq": filled(p, 0)} if group["amsgrad"] else state
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        lr, beta1, beta2 = number(group["lr"]), number(group["betas"][0]), number(group["betas"][1])
+        m, v, t = state["exp_avg"], state["exp_avg_sq"], state["step"].item()
+        g = self.slope(p, g, group)
+        m.lerp_(g, 1 - beta1)
+        v.mul_(beta2).add_((1 - beta2) * g * g)
+        if group["amsgrad"]:
+            v = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(v))
+        p.sub_(lr / (1 - beta1 ** t) * m / (v.sqrt() / (1 - beta2 ** t) ** 0.5 + group["eps"]))
+
+
+def check_kinds(betas: tuple[Any, Any], no_tensor: bool) -> None:
+    """PyTorch's errors for betas that are tensors."""
+    kinds = {float if isinstance(b, float) else Tensor if isinstance(b, Tensor) else None for b in betas}
+    if len(kinds) > 1 or None in kinds:
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and no_tensor:
+            raise ValueError(NO_TENSOR.format(f"betas[{i}]"))
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{i}] must be 1-element")
