@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.backends.numpy import FLOAT32
+from minigrad.ops.copy import contiguous
 from minigrad.ops.dropout import dropout
 from minigrad.ops.join import Cat, Stack
 from minigrad.ops.lstm_layer import MkldnnRnnLayer
@@ -75,7 +76,7 @@ def network(step: Cell, *given: Any) -> tuple[Tensor, ...]:
     if (step is lstm_step and sizes is None and x.array.dtype is FLOAT32 and x.array.size
             and plan.weights(params)[0].hr is None):
         states = [tuple([Select.forward(v, 0, n) for v in hidden]) for n in range(len(hidden[0].array))]
-        y, finals = stacked(fused_lstm, x, states, params, plan)
+        y, finals = stacked(fused_lstm, contiguous(x), states, params, plan)
     else:
         y, finals = stacked(composite, x, list(zip(*[Unbind.forward(v, 0) for v in hidden], strict=True)), params, plan)
     return (Transpose.forward(y, 0, 1) if batch_first else y, *finals)

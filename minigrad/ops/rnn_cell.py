@@ -122,16 +122,15 @@ def rows(a: Tensor, start: int, end: int) -> Tensor:
 
 def check_cell(input: Tensor, hx: Tensor, w: Weights, count: int) -> None:
     """PyTorch's errors for shapes that do not fit; `count`: how many gates a cell has."""
-    for v in (input, hx):
-        dim_of(1, v.array.ndim)
-    (batch, features, *_), (have, size, *_) = input.array.shape, hx.array.shape
+    features, wanted = input.array.shape[dim_of(1, input.array.ndim)], w.hh.array.shape[1]
     if features != w.ih.array.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {features} expected {w.ih.array.shape[1]}")
-    wanted = w.hh.array.shape[1]
-    if size != wanted:
-        raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {size}, expected {wanted}")
+    batch, have = input.array.shape[0], hx.array.shape[dim_of(0, hx.array.ndim)]
     if batch != have:
         raise RuntimeError(f"Input batch size {batch} doesn't match hidden0 batch size {have}")
+    size = hx.array.shape[dim_of(1, hx.array.ndim)]
+    if size != wanted:
+        raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {size}, expected {wanted}")
     for name, weight in (("weight_ih", w.ih), ("weight_hh", w.hh)):
         if weight.array.shape[0] != count * size:
             raise RuntimeError(f"{name} first dim must be {count} * hidden_size = {count * size}, but got "

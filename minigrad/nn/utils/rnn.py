@@ -1,0 +1,169 @@
+"""Sequences of several lengths: mirrors `torch/nn/utils/rnn.py`.
+
+A batch of them is one padded tensor, or a PackedSequence, over which a recurrent layer makes no step that is padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from minigrad._tensor import Tensor, plain
+from minigrad.ops.data import as_tensor
+from minigrad.ops.packing import pack, pad, pad_all
+from minigrad.ops.pick import index_select
+from minigrad.ops.sort import sort
+
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+
+
+class _Packed(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Packed):
+    """Packed data, the number of rows of each step, and where sequences were sorted by length: how, and the way back.
+
+    Made by `pack_sequence` and `pack_padded_sequence`.
+    """
+
+    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+                unsorted_indices: Tensor | None = None) -> Self:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is not None:
+            return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+        if not isinstance(data, (list, tuple)) or len(data) != 2:
+            raise AssertionError("Expected data to be a list or tuple of length 2")
+        return super().__new__(cls, data[0], data[1], sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """The same with its data converted, as by `Tensor.to`; itself where nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, *self[1:])
+
+    def cpu(self, *args: Any, **kwargs: Any) -> Self:
+        """The same on the CPU."""
+        return self.to("cpu", *args, **kwargs)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
+        """The same on a GPU."""
+        return self.to(self.data.cuda(*args, **kwargs).device)
+
+    def double(self) -> Self:
+        """With data of float64."""
+        return self.to(self.data.double().dtype)
+
+    def float(self) -> Self:
+        """With data of float32."""
+        return self.to(self.data.float().dtype)
+
+    def half(self) -> Self:
+        """With data of float16."""
+        return self.to(self.data.half().dtype)
+
+    def long(self) -> Self:
+        """With data of int64."""
+        return self.to(self.data.long().dtype)
+
+    def int(self) -> Self:
+        """With data of int32."""
+        return self.to(self.data.int().dtype)
+
+    def short(self) -> Self:
+        """With data of int16."""
+        return self.to(self.data.short().dtype)
+
+    def char(self) -> Self:
+        """With data of int8."""
+        return self.to(self.data.char().dtype)
+
+    def byte(self) -> Self:
+        """With data of uint8."""
+        return self.to(self.data.byte().dtype)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data lies on a GPU."""
+        return bool(self.data.is_cuda)
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes another; None of None."""
+    return None if permutation is None else plain(np.argsort(permutation.array))
+
+
+def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
+                         enforce_sorted: bool = True) -> PackedSequence:
+    """Padded sequences of these lengths, packed; `input` is (time, batch, …), with `batch_first` (batch, time, …).
+
+    `enforce_sorted`: the sequences come in descending order of length; else they are sorted first.
+
+    Raises:
+        RuntimeError: if there is nothing to pack, or the lengths do not fit or do not descend.
+    """
+    long = as_tensor(lengths, dtype=as_tensor(0).dtype)
+    if enforce_sorted:
+        return PackedSequence(*pack(input, long, batch_first), None)
+    long, order = sort(long, descending=True)
+    data, sizes = pack(index_select(input, 0 if batch_first else 1, order), long, batch_first)
+    return PackedSequence(data, sizes, order)
+
+
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+    """The padded tensor, (time, batch, …) or with `batch_first` (batch, time, …), and the lengths of its sequences.
+
+    Raises:
+        ValueError: if `total_length`, to which they are filled up, is less than the longest sequence has.
+    """
+    sizes = sequence.batch_sizes.tolist()
+    longest = len(sizes)
+    if total_length is not None and total_length < longest:
+        raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                         f"total_length={total_length} and max sequence length being {longest}")
+    padded, lengths = pad(sequence.data, sizes, batch_first, padding_value,
+                          longest if total_length is None else total_length)
+    order = sequence.unsorted_indices
+    if order is None:
+        return padded, lengths
+    return index_select(padded, 0 if batch_first else 1, order), lengths[order]
+
+
+def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> Tensor:
+    """Sequences of shape (length, …) as one tensor, (longest, count, …) or with `batch_first` (count, longest, …).
+
+    Raises:
+        RuntimeError: if there are none, or they do not fit.
+    """
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
+                           f"{type(sequences)}")
+    given = sequences.unbind(0) if isinstance(sequences, Tensor) else tuple(sequences)
+    return pad_all(given, batch_first, padding_value, padding_side)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The sequences in a padded tensor, each as long as `lengths` says."""
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    kept = np.arange(rows.shape[1]) < lengths.array[:, None]
+    return [row[plain(keep)] for row, keep in zip(rows.unbind(0), kept, strict=True)]
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Sequences of shape (length, …), packed. See `pack_padded_sequence`."""
+    lengths = [v.array.shape[0] for v in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences in packed data."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
