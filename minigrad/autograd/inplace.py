@@ -32,7 +32,7 @@ from minigrad.autograd.views import (
     set_history,
 )
 
-__all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history"]
+__all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 LIE_ACROSS = (
@@ -55,11 +55,9 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
     onto_itself = forward.__qualname__ == "Copy.forward" and args[0] is x  # nothing is written then
     check_memory(target, () if onto_itself else args, constant=onto_itself or forward.__qualname__ in CONSTANT)
+    before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
     observer, LOCAL.observer = LOCAL.observer, None
     try:
-        before = plain(target.copy() if LOCAL.saved_tensors_hooks else target)
-        before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
-        before._grad_fn = grad_fn_of(x) if LOCAL.recording else None
         result = forward(before, *args, **options)
     finally:
         LOCAL.observer = observer
@@ -84,6 +82,41 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
                          (x, *[a for a in args if isinstance(a, Tensor)]), (written,))
         observer.version(x)
     return x
+
+
+def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
+    """`x.t_()` and its kind: `x` becomes the view of itself that `forward` gives. Its base gets no new history.
+
+    Raises:
+        RuntimeError: as for an op that writes; `x` is left as it was.
+    """
+    check_inplace(x, x._requires_grad)
+    before, counter = stand_in(x, owned(x)), counter_of(x)
+    before._version_counter = counter
+    observer, LOCAL.observer = LOCAL.observer, None
+    try:
+        result = forward(before, *args)
+    finally:
+        LOCAL.observer = observer
+    x.array, x._form = result.array, None
+    counter.value += 1
+    node = grad_fn_now(result)
+    if node is not None:
+        old, output_nr = grad_fn_now(x), x._output_nr
+        set_history(x, node)
+        move_retain(x, old, output_nr, node)
+    if observer is not None:
+        observer.forward(result_op(forward), node, (x,), (x,))
+        observer.version(x)
+    return x
+
+
+def stand_in(x: Tensor, array: Any) -> Tensor:
+    """What an op in place is given for `x`: a tensor with its history as it is now."""
+    before = plain(array)
+    before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
+    before._grad_fn = grad_fn_of(x) if LOCAL.recording else None
+    return before
 
 
 def result_op(forward: Callable[..., Tensor]) -> str:

@@ -61,13 +61,14 @@ class Geometry:
     """Where the elements of a view are among those of its base, both counted row by row.
 
     `index`: a slice where the view has one stride, else an array of numbers. It is an index into the flattened base.
-    `repeats`: the view names one of them more than once.
+    `repeats`: the view names one of them more than once. `layout`: what it holds for.
     """
 
-    __slots__ = ("base", "index", "repeats", "shape")
+    __slots__ = ("base", "index", "layout", "repeats", "shape")
 
     def __init__(self, view: Any, base: Any) -> None:
         self.base, self.shape, self.repeats = base.shape, view.shape, repeats(view)
+        self.layout = layout(view, base)
         start = (address(view) - address(base)) // base.itemsize
         steps = [s // view.itemsize for s in view.strides]
         self.index = positions(start, view.shape, steps)
@@ -88,11 +89,17 @@ class Geometry:
 
 
 def geometry_of(tensor: Any) -> Geometry:
-    """Where a view looks in its base."""
+    """Where a view looks in its base: known until one of them is turned in place (`t_`)."""
     view: View = tensor._rare.view
-    if view.geometry is None:
-        view.geometry = Geometry(tensor.array, view.base.array)
-    return view.geometry
+    found, looks, base = view.geometry, tensor.array, view.base.array
+    if found is None or found.layout != layout(looks, base):
+        found = view.geometry = Geometry(looks, base)
+    return found
+
+
+def layout(view: Any, base: Any) -> tuple[tuple[int, ...], ...]:
+    """The shapes and strides of a view and its base."""
+    return view.shape, view.strides, base.shape, base.strides
 
 
 def address(array: Any) -> int:

@@ -65,6 +65,7 @@ from minigrad.ops import (
     scatter_reduce,
     sequences,
     shape,
+    shape_inplace,
     similarity,
     slices,
     smooth,
@@ -122,8 +123,8 @@ MODULES: tuple[ModuleType, ...] = (
     cumulative, data, diagonal, distance, division, dropout, dtypes, einsum, embed, extrema, extremes, factor, fill,
     fold, functions, gather, generator, grid, index, inplace, join, linalg, lu, mask, matrix_exp, matrix_norm, memory,
     moments, norm, pick, pool, products, properties, quantile, random, rectify, reduce, repeat, rounding,
-    scatter_reduce, sequences, shape, similarity, slices, smooth, softmax, solve, sort, special, special_pairs,
-    spectral, split, ternary, turn, unary,
+    scatter_reduce, sequences, shape, shape_inplace, similarity, slices, smooth, softmax, solve, sort, special,
+    special_pairs, spectral, split, ternary, turn, unary,
 )
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
-from minigrad.autograd.graph import Node
-from minigrad.autograd.record import record1
 from minigrad.ops.gather import Gather
 from minigrad.ops.mask import MaskedFill
 from minigrad.ops.pointwise import Mul, Sub
 from minigrad.ops.scalar import MulScalar
 from minigrad.ops.shape import Expand, Transpose, Unsqueeze, View, dim_of, flatten
+from minigrad.ops.shape_inplace import squeeze_, transpose_, unsqueeze_
 from minigrad.ops.sort import Sort, ordered
 from minigrad.ops.ternary import LerpTensor
 
@@ -26,40 +25,6 @@ METHODS = (*__all__,)
 
 Shape = tuple[int, ...]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-class SqueezedInPlace(Node, name="Squeeze", number=4):
-    __slots__ = ()
-    constants = ("self_sym_sizes",)
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record1(SqueezedInPlace, a.array.squeeze(-1), a, (), (a.array.shape,))
-
-    backward = View.backward
-
-
-class UnsqueezedInPlace(Node, name="Unsqueeze", number=1):
-    __slots__ = ()
-    constants = ("", "dim")
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record1(UnsqueezedInPlace, a.array[None], a, (), (a.array.shape, 0))
-
-    def backward(self, xp: Any, g: Any, shape: Shape, dim: int) -> Any:
-        return xp.reshape(g, shape)
-
-
-class TransposedInPlace(Node, name="Transpose", number=1):
-    __slots__ = ()
-    constants = ("dim0", "dim1")
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record1(TransposedInPlace, a.array.swapaxes(0, -1), a, (), (0, -1))
-
-    backward = Transpose.backward
 
 
 def check(input: Tensor, q: Tensor, interpolation: str, number: Any) -> None:
@@ -131,8 +96,8 @@ def found(input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, inte
     values = in_order(input, dim, keepdim)
     out = between(values, ranks_of(values, wanted, skip_nan), interpolation)
     if wanted.array.ndim:
-        out = TransposedInPlace.forward(UnsqueezedInPlace.forward(out))
-    return SqueezedInPlace.forward(out)
+        out = transpose_(unsqueeze_(out, 0), 0, -1)
+    return squeeze_(out, -1)
 
 
 def quantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,

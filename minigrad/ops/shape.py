@@ -103,9 +103,9 @@ class UnsafeView(Node):
 class T(Node):
     __slots__ = ()
 
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record_view(T, owned(a).T, a)
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        return record_view(cls, owned(a).T, a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.swapaxes(g, 0, 1) if g.ndim == 2 else g
@@ -115,10 +115,10 @@ class Transpose(Node):
     __slots__ = ()
     constants = ("dim0", "dim1")
 
-    @staticmethod
-    def forward(a: Tensor, i: int, j: int) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, i: int, j: int) -> Tensor:
         x = owned(a)
-        return record_view(Transpose, x.swapaxes(i, j) if x.ndim else x[...], a, (i, j))
+        return record_view(cls, x.swapaxes(i, j) if x.ndim else x[...], a, (i, j))
 
     def backward(self, xp: Any, g: Any, i: int, j: int) -> Any:
         return xp.swapaxes(g, i, j) if g.ndim else g
@@ -139,9 +139,9 @@ class Permute(Node):
 class Unsqueeze(Node):
     __slots__ = ()
 
-    @staticmethod
-    def forward(a: Tensor, dim: int) -> Tensor:
-        return record_view(Unsqueeze, np.expand_dims(owned(a), dim), a, (a.array.shape,))
+    @classmethod
+    def forward(cls, a: Tensor, dim: int) -> Tensor:
+        return record_view(cls, np.expand_dims(owned(a), dim), a, (a.array.shape,))
 
     backward = View.backward
 
@@ -152,9 +152,9 @@ class Squeeze(Node):
     __slots__ = ()
     constants = ("self_sym_sizes",)
 
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record_view(Squeeze, owned(a).squeeze(), a, (a.array.shape,))
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        return record_view(cls, owned(a).squeeze(), a, (a.array.shape,))
 
     backward = View.backward
 
@@ -165,11 +165,11 @@ class SqueezeDim(Node, name="Squeeze", number=1):
     __slots__ = ()
     constants = ("self_sym_sizes",)
 
-    @staticmethod
-    def forward(a: Tensor, dim: int) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, dim: int) -> Tensor:
         x = owned(a)
         y = x.squeeze(dim) if x.ndim and x.shape[dim] == 1 else x[...]
-        return record_view(SqueezeDim, y, a, (x.shape,))
+        return record_view(cls, y, a, (x.shape,))
 
     backward = View.backward
 
@@ -180,10 +180,10 @@ class SqueezeDims(Node, name="Squeeze", number=2):
     __slots__ = ()
     constants = ("self_sym_sizes",)
 
-    @staticmethod
-    def forward(a: Tensor, dims: Shape) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, dims: Shape) -> Tensor:
         x = owned(a)
-        return record_view(SqueezeDims, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
+        return record_view(cls, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
 
     backward = View.backward
 
@@ -292,9 +292,14 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a tensor of fewer dimensions as it is."""
-    if input.array.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D")
+    check_matrix(input, "t")
     return T.forward(input)
+
+
+def check_matrix(input: Tensor, name: str) -> None:
+    """PyTorch's error for a tensor of more than two dimensions."""
+    if input.array.ndim > 2:
+        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D")
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:

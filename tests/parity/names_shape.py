@@ -3,6 +3,12 @@
 NAMES = {
     "ViewBackward0": "x.reshape_as(x), x.ravel(), torch.ravel(x), x.unflatten(1, (3, 1)), x.repeat_interleave(2), "
                      "torch.atleast_1d(s), torch.atleast_2d(s)",
+    "TBackward1": "z.t_()",
+    "TransposeBackward1": "z.transpose_(0, 1), z.swapaxes_(0, 1), z.swapdims_(-1, 0)",
+    "SqueezeBackward3": "z.squeeze_()",
+    "SqueezeBackward4": "z.squeeze_(0)",
+    "SqueezeBackward5": "z.squeeze_((0, 1))",
+    "UnsqueezeBackward1": "z.unsqueeze_(-1)",
     "TransposeBackward0": "x.swapdims(0, 1), torch.swapaxes(x, 0, 1), x.adjoint(), x.H, x.mH",
     "PermuteBackward0": "x.moveaxis(0, 1), torch.moveaxis(x, 1, 0)",
     "ExpandBackward0": "v.broadcast_to((2, 3)), torch.broadcast_tensors(v, x)[0], "

@@ -20,8 +20,8 @@ REASONS: dict[str, str] = {
         masked.softmax masked.softmin masked.std masked.sum masked.var sparse.mm.reduce sparse.sampled_addmm
         to_sparse""",
     "strides are the tensor's own business: minigrad has no as_strided and no resizing": """
-        Tensor.squeeze_ Tensor.t_ Tensor.transpose_ Tensor.unsqueeze_ as_strided
-        as_strided_copy as_strided_scatter empty_permuted empty_strided new_empty_strided resize_ resize_as_""",
+        as_strided as_strided_copy as_strided_scatter empty_permuted empty_strided new_empty_strided resize_
+        resize_as_""",
     "for GPUs or PyTorch's own parts; not called by users": """
         _batch_norm_with_update _chunk_cat _native_batch_norm_legit _segment_reduce _softmax_backward_data
         _unsafe_masked_index _unsafe_masked_index_put_accumulate _upsample_bilinear2d_aa constant_pad_nd

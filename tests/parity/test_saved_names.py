@@ -32,8 +32,10 @@ MISSING = all_missing() | {
     "SplitWithSizesBackward0": {"self_sym_sizes", "split_sizes"},
     "SqueezeBackward1": {"dim"},
     "SqueezeBackward4": {"dim"},
+    "SqueezeBackward5": {"dim"},
     "SumBackward1": {"dim", "keepdim"},
     "UnsqueezeBackward0": {"dim"},
+    "UnsqueezeBackward1": {"dim"},
 }
 
 

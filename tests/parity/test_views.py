@@ -56,6 +56,12 @@ CHANGES = {
     "put one": lambda m, a, b: put(a, 0, b),
     "put number": lambda m, a, b: put(a, slice(1, None) if a.dim() else ..., 0.25),
     "put mask": lambda m, a, b: put(a, a.detach() > 0 if a.dim() and 0 not in a.stride() else ..., 0.5),
+    # PyTorch keeps the gradient that had been asked for before such a change in its old shape, or asserts
+    "t_": lambda m, a, b: a if a.retains_grad else a.t_(),
+    "transpose_": lambda m, a, b: a if a.retains_grad else a.transpose_(0, -1),
+    "squeeze_": lambda m, a, b: a if a.retains_grad else a.squeeze_(),
+    "squeeze_ the first": lambda m, a, b: a if a.retains_grad else a.squeeze_(0),
+    "unsqueeze_": lambda m, a, b: a if a.retains_grad else a.unsqueeze_(-1),
     "quiet change": lambda m, a, b: quietly(m, lambda: a.mul_(0.5)),
     "behind its back": lambda m, a, b: a.data.mul_(0.5),
 }
@@ -143,8 +149,44 @@ def base_of(m, *shape):
     return x, x * 2
 
 
+def inferred(m):
+    """A matrix that was made in inference mode."""
+    with m.inference_mode():
+        return m.ones(2, 3)
+
+
+def names_of(x):
+    """A tensor's shape and strides, and the names of the nodes above it."""
+    return tuple(x.shape), x.stride(), x.grad_fn.name(), [n and n.name() for n, _ in x.grad_fn.next_functions]
+
+
 programs_by_name = Programs({
     "a leaf": lambda m: m.ones(2, requires_grad=True).add_(1),
+    "a leaf is turned": lambda m: m.ones(2, 3, requires_grad=True).t_(),
+    "a view of a leaf is turned": lambda m: m.ones(2, 3, requires_grad=True)[:1].unsqueeze_(0),
+    "a leaf is turned by dimensions that it has not": lambda m: m.ones(2, requires_grad=True).transpose_(0, 7),
+    "a tensor of inference mode is turned": lambda m: inferred(m).t_(),
+    "one of many is squeezed": lambda m: base_of(m, 4, 1)[1].split(2)[1].squeeze_(1),
+    "what was saved is turned": lambda m: (y := base_of(m, 2, 3)[1].exp(), y.t_(), y.sum().backward()),
+    "an input that was saved is turned": lambda m: (
+        x := base_of(m, 2, 3)[1], y := x * x, x.swapaxes_(0, 1), y.sum().backward()),
+    "turned, looked at": lambda m: [names_of(base_of(m, 1, 3)[1].t_()), names_of(base_of(m, 1, 3)[1].transpose_(0, 1)),
+                                    names_of(base_of(m, 1, 3)[1].squeeze_()), names_of(base_of(m, 1, 3)[1].squeeze_(0)),
+                                    names_of(base_of(m, 1, 3)[1].squeeze_((0, 1))),
+                                    names_of(base_of(m, 1, 3)[1].swapdims_(0, 1)),
+                                    names_of(base_of(m, 1, 3)[1].unsqueeze_(1))],
+    "a quiet turn of a leaf": lambda m: (
+        x := base_of(m, 1, 3)[0], quietly(m, lambda: x.t_()), (x * 2).sum().backward(), x.grad, x._version)[3:],
+    "a quiet turn of a view": lambda m: (
+        b := base_of(m, 2, 3), v := b[1][:1], quietly(m, lambda: v.t_()), names_of(v), v.sum().backward(),
+        b[0].grad)[3:],
+    "a base is turned below its view": lambda m: (
+        b := base_of(m, 2, 3), v := b[1][:, :2], v.mul_(2), b[1].t_(), v.mul_(b[1].detach()[:2].t().clone()),
+        names_of(v), names_of(b[1]), (b[1] * b[1]).sum().backward(), b[0].grad)[5:],
+    "turned, and a second gradient": lambda m: (
+        b := base_of(m, 2, 3), b[1].t_(), g := m.autograd.grad((b[1] ** 3).sum(), b[0], create_graph=True),
+        m.autograd.grad(g[0].sum(), b[0]))[2:],
+    "a matrix has two dimensions": lambda m: m.ones(2, 3, 4).t_(),
     "a view of a leaf": lambda m: m.ones(2, requires_grad=True)[0].add_(1),
     "a part of a leaf is set": lambda m: put(m.ones(2, requires_grad=True), 0, 1.0),
     "a quiet view of a leaf": lambda m: quietly(m, lambda: m.ones(2, requires_grad=True)[0:1]).mul_(2),
