@@ -205,7 +205,7 @@ def tensor_repr(tensor: Printable) -> str:
     """What `repr(tensor)` is."""
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
-    prefix = "tensor(" if kind in ("Tensor", "Parameter") else f"{kind}("
+    prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("
     array = np.asarray(tensor.array)
     parts = [prefix + write_data(array, len(prefix))]
     length = len(parts[0]) - parts[0].rfind("\n") + 1

@@ -2,9 +2,9 @@
 
 # ruff: noqa: F403 - `modules` says in its `__all__` what is public
 
-from minigrad.nn import functional, init, modules, parameter
+from minigrad.nn import functional, init, modules, parameter, utils
 from minigrad.nn.modules import *
-from minigrad.nn.parameter import Parameter
+from minigrad.nn.parameter import Buffer, Parameter
 
-__all__ = ["Parameter", "functional", "init", "modules", "parameter"]
+__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
 __all__ += modules.__all__

@@ -23,6 +23,7 @@ HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_f
          "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
          "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
          "_load_state_dict_post_hooks")
+TOO_EARLY = "cannot assign {} before Module.__init__() call"
 
 
 def check_name(self: Registry, kind: str, name: Any, known: dict[str, Any]) -> None:
@@ -75,7 +76,7 @@ class Registry:
         own = self.__dict__
         if isinstance(value, Parameter):
             if "_parameters" not in own:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+                raise AttributeError(TOO_EARLY.format("parameters"))
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif name in own.get("_parameters", ()):
@@ -85,7 +86,7 @@ class Registry:
             self.register_parameter(name, value)
         elif isinstance(value, Registry):
             if "_modules" not in own:
-                raise AttributeError("cannot assign module before Module.__init__() call")
+                raise AttributeError(TOO_EARLY.format("module"))
             self._forget(name, "_modules")
             own["_modules"][name] = passed(MODULES, self, name, value)
         elif name in own.get("_modules", ()):
@@ -102,6 +103,8 @@ class Registry:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or "
                             "None expected)")
+        if "_buffers" not in self.__dict__:
+            raise AttributeError(TOO_EARLY.format("buffer"))
         if isinstance(value, Buffer):
             persistent = value.persistent
             self._forget(name, "_buffers")
@@ -157,7 +160,7 @@ class Registry:
             ValueError: for a parameter with a graph.
         """
         if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
+            raise AttributeError(TOO_EARLY.format("parameter"))
         known = self._parameters
         check_name(self, "parameter", name, known)
         if param is not None:
@@ -181,7 +184,7 @@ class Registry:
             TypeError: for what is no tensor.
         """
         if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
+            raise AttributeError(TOO_EARLY.format("buffer"))
         known = self._buffers
         check_name(self, "buffer", name, known)
         if tensor is not None and not isinstance(tensor, Tensor):

@@ -46,6 +46,13 @@ class _IncompatibleKeys(NamedTuple):
         return "<All keys matched successfully>"
 
 
+def with_metadata(state: Any, metadata: Any) -> Any:
+    """A state dict with what is known of its modules, if anything is."""
+    if metadata is not None:
+        state._metadata = metadata
+    return state
+
+
 def unfit(key: str, given: Any, here: Tensor) -> str | None:
     """What PyTorch says of a value that cannot be loaded into a tensor; None if it can."""
     if not (isinstance(given, Tensor) or hasattr(type(given), "__torch_function__")):
@@ -94,8 +101,7 @@ class Stateful(Tree, HookRegistry):
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             return self.state_dict(**{"destination": destination, "prefix": prefix, "keep_vars": keep_vars} | given)
         if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            destination = with_metadata(OrderedDict(), OrderedDict())
         local_metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
@@ -199,9 +205,7 @@ class Loading:
 
     def __init__(self, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> None:
         self.metadata = getattr(state_dict, "_metadata", None)
-        self.state: Any = OrderedDict(state_dict)
-        if self.metadata is not None:
-            self.state._metadata = self.metadata
+        self.state = with_metadata(OrderedDict(state_dict), self.metadata)
         self.strict, self.assign = strict, assign
         self.keys, self.errors = _IncompatibleKeys([], []), list[str]()
 

@@ -7,6 +7,7 @@ for here is the call.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from minigrad.nn.modules._call import call
@@ -50,3 +51,9 @@ class Module(Convertible, Stateful):
                 or FORWARD_PRE or FORWARD or BACKWARD_PRE or BACKWARD):
             return call(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+
+for part in Module.__mro__[1:-1]:  # errors and generators name a method as PyTorch does: Module.parameters
+    for method in vars(part).values():
+        if isinstance(method, FunctionType):
+            method.__qualname__ = f"Module.{method.__name__}"
