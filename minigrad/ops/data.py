@@ -120,7 +120,9 @@ def numbers(data: Any) -> Any:
     if isinstance(data, np.ndarray):
         warn_once(LIST_OF_ARRAYS)
         return data.tolist()
-    return [numbers(v) for v in data] if isinstance(data, (list, tuple)) else data
+    if not isinstance(data, (list, tuple)) or PYTHON_TYPES.keys() >= set(map(type, data)):
+        return data
+    return [numbers(v) for v in data]
 
 
 def dtype_of(data: Any) -> Any:
@@ -130,7 +132,9 @@ def dtype_of(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         return data.dtype
     if isinstance(data, (list, tuple)):
-        return functools.reduce(promote_types, {dtype_of(v) for v in data}) if data else default_float()
+        kinds = set(map(type, data))
+        each = [kind() for kind in kinds] if PYTHON_TYPES.keys() >= kinds else data
+        return functools.reduce(promote_types, {dtype_of(v) for v in each}) if data else default_float()
     return BOOL if isinstance(data, bool) else default_float() if isinstance(data, float) else INT64
 
 

@@ -1,0 +1,29 @@
+"""Data for a training loop: mirrors `torch/utils/data`. Data pipes and pinned memory are not here."""
+
+from minigrad.utils.data._utils.collate import default_collate, default_convert
+from minigrad.utils.data._utils.worker import get_worker_info
+from minigrad.utils.data.dataloader import DataLoader
+from minigrad.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from minigrad.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+__all__ = [
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler",
+    "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
+    "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split",
+]

@@ -1,0 +1,130 @@
+"""From a list of samples to a batch: mirrors `torch/utils/data/_utils/collate.py`.
+
+Tensors of one shape are stacked, numbers become a tensor, and lists, tuples and dicts are gone into: a list of pairs
+becomes a pair of batches. A reader can add types of their own to `default_collate_fn_map`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import float64
+from minigrad._tensor import Tensor
+from minigrad.ops.data import as_tensor, tensor
+from minigrad.ops.join import stack
+
+__all__ = ["collate", "default_collate", "default_collate_err_msg_format", "default_collate_fn_map", "default_convert"]
+
+FnMap = dict[Any, Callable[..., Any]]
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}")
+
+
+def default_convert(data: Any) -> Any:
+    """NumPy's arrays and numbers in `data` as tensors, and all else as it is: what a loader does without batches."""
+    kind = type(data)
+    if isinstance(data, Tensor):
+        return data
+    if kind.__module__ == "numpy" and not isinstance(data, str):
+        return data if kind is np.ndarray and data.dtype.kind in "SUO" else as_tensor(data)
+    if isinstance(data, Mapping):
+        return refilled(data, {key: default_convert(data[key]) for key in data})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return refilled(data, [default_convert(each) for each in data])
+    return data
+
+
+def default_collate(batch: Any) -> Any:
+    """Samples as one batch, by `default_collate_fn_map`; `batch` is a list of them.
+
+    Raises:
+        TypeError: for samples of a type that has no batch.
+        RuntimeError: for lists of different lengths, and tensors of different shapes.
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
+    """Samples as one batch: the first one's type is looked up in the map; what is not there is gone into."""
+    first, known = batch[0], collate_fn_map or {}
+    how = known.get(type(first)) or next((known[kind] for kind in known if isinstance(first, kind)), None)
+    if how is not None:
+        return how(batch, collate_fn_map=collate_fn_map)
+    deeper = partial(collate, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        return refilled(first, {key: deeper([each[key] for each in batch]) for key in first})
+    if isinstance(first, Sequence):
+        if not is_named(first) and any(len(each) != len(first) for each in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        return refilled(first, [deeper(column) for column in zip(*batch)])
+    raise TypeError(default_collate_err_msg_format.format(type(first)))
+
+
+def refilled(pattern: Any, values: Any) -> Any:
+    """These values in a container of the pattern's type: a list in place of a tuple, else a plain list or dict."""
+    kind: Any = type(pattern)
+    made: Any
+    try:
+        if isinstance(pattern, MutableMapping):
+            made = copy.copy(pattern)
+            made.update(values)
+            return made
+        if isinstance(pattern, MutableSequence):
+            made = copy.copy(pattern)
+            for i, value in enumerate(values):
+                made[i] = value
+            return made
+        if isinstance(pattern, tuple):
+            return kind(*values) if is_named(pattern) else values
+        return kind(values)
+    except TypeError:  # a container that cannot be made so
+        return values
+
+
+def is_named(value: Any) -> bool:
+    """Whether this is a namedtuple."""
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
+    """Tensors of one shape along a new first dimension."""
+    return stack(batch, 0)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
+    """Arrays as tensors, stacked."""
+    if batch[0].dtype.kind in "SUO":
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
+    return collate([as_tensor(each) for each in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
+    """NumPy's numbers as a tensor of their dtype."""
+    return as_tensor(batch)
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
+    """Numbers as a tensor of float64."""
+    return tensor(batch, dtype=float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Tensor:
+    """Integers, or bools, as a tensor."""
+    return tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
+    """Texts as they are."""
+    return batch
+
+
+default_collate_fn_map: FnMap = {
+    Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn, float: collate_float_fn, int: collate_int_fn,
+    str: collate_str_fn, bytes: collate_str_fn,
+}

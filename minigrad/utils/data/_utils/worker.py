@@ -1,0 +1,131 @@
+"""Workers of a loader: mirrors `torch/utils/data/_utils/worker.py`, with threads in place of processes.
+
+Threads start at once and share the data's memory; NumPy lets go of the interpreter while it copies or reads a file, and
+then they run at the same time. What PyTorch's processes have apart, they have as follows: each has a shallow copy of
+the data set, so that `worker_init_fn` can set its attributes; the generators of a process are in
+`get_worker_info().rng`, seeded as PyTorch seeds them. The default generators are those of the whole program.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from minigrad.ops.generator import Generator
+from minigrad.utils.data._utils.fetch import Plan, fetcher_of
+from minigrad.utils.data.dataset import IterableDataset
+
+__all__ = ["Ended", "Failed", "Restart", "WorkerInfo", "get_worker_info", "work"]
+
+
+@dataclass(frozen=True, slots=True)
+class _RNG:
+    """The random generators of one worker."""
+
+    random_generator: random.Random
+    torch_generator: Generator
+    numpy_generator: np.random.RandomState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """Which worker this is, of how many; its seed, its copy of the data set, its random generators."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: _RNG | None = None
+    worker_method: str | None = "thread"
+
+
+class Local(threading.local):
+    """What only one thread sees."""
+
+    info: WorkerInfo | None = None
+
+
+LOCAL = Local()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker, what it is; elsewhere None. A stream asks this to give each worker another part of itself."""
+    return LOCAL.info
+
+
+class Ended:
+    """Sent in place of a batch where the worker's stream is at its end."""
+
+
+class Restart:
+    """Sent to a worker at the beginning of an epoch."""
+
+
+class Failed:
+    """Sent in place of a batch that raised an error."""
+
+    def __init__(self, error: BaseException, worker: int) -> None:
+        self.error = error
+        self.text = (f"Caught {type(error).__name__} in DataLoader worker process {worker}.\nOriginal "
+                     + "".join(traceback.format_exception(error)))
+
+    def retold(self) -> Exception:
+        """The error to raise in the loop's thread: of the same type where one text makes one, else a RuntimeError."""
+        kind = type(self.error) if isinstance(self.error, Exception) else RuntimeError
+        try:
+            return kind(Text(self.text)) if kind is KeyError else kind(self.text)
+        except Exception:  # noqa: BLE001 (whatever it wants, it is not one text)
+            return RuntimeError(self.text)
+
+
+class Text(str):
+    """A text that a KeyError prints as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def info_of(worker: int, num_workers: int, base_seed: int, dataset: Any) -> WorkerInfo:
+    """A worker's number, seed and generators."""
+    seed = base_seed + worker
+    words = np.random.SeedSequence([worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4)
+    rng = _RNG(random.Random(seed), Generator().manual_seed(seed), np.random.RandomState(words))
+    return WorkerInfo(worker, num_workers, seed, dataset, rng)
+
+
+def work(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None,
+         orders: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
+    """A worker's life: it answers each order, a pair of a number and indices, with (number, batch); None ends it.
+
+    An error in `init_fn`, or at the start of a stream, is the answer to the first order.
+    """
+    plan = replace(plan, dataset=copy.copy(plan.dataset))
+    LOCAL.info = info_of(worker, num_workers, base_seed, plan.dataset)
+    ready = fetch = None
+    while (order := orders.get()) is not None:
+        if order is Restart:
+            fetch = None
+            continue
+        number, indices = order
+        try:
+            if not ready and init_fn is not None:
+                init_fn(worker)
+            ready = True
+            fetch = fetch or fetcher_of(plan)
+            answer = fetch(indices)
+        except StopIteration as error:
+            answer = Ended if isinstance(plan.dataset, IterableDataset) else Failed(error, worker)
+        except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
+            answer = Failed(error, worker)
+        results.put((number, answer))
+        del order, indices, answer  # nobody's memory while it waits
