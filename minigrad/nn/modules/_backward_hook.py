@@ -87,13 +87,17 @@ class BackwardHook:
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The module's arguments, ready to go into `forward`."""
-        return self.inputs.through(args, lambda node: node.register_hook(self.leave))
+        def hook(grad_inputs: tuple[Any, ...], _: Any) -> Any:  # its name is in PyTorch's errors
+            return self.leave(grad_inputs)
+        return self.inputs.through(args, lambda node: node.register_hook(hook))
 
     def setup_output_hook(self, result: Any) -> Any:
         """What `forward` returned, ready to be given out."""
-        if isinstance(result, tuple):
-            return self.outputs.through(result, lambda node: node.register_prehook(self.enter))
-        return self.outputs.through((result,), lambda node: node.register_prehook(self.enter))[0]
+        def hook(grad_outputs: tuple[Any, ...]) -> Any:
+            return self.enter(grad_outputs)
+        many = isinstance(result, tuple)
+        found = self.outputs.through(result if many else (result,), lambda node: node.register_prehook(hook))
+        return found if many else found[0]
 
     def enter(self, grads: tuple[Any, ...]) -> Any:
         """The gradients of the outputs are known; `leave` comes next, or never if no input requires grad."""
@@ -103,7 +107,7 @@ class BackwardHook:
             self.call_without_inputs()
         return self.outputs.gathered(given)
 
-    def leave(self, grads: tuple[Any, ...], _: Any) -> Any:
+    def leave(self, grads: tuple[Any, ...]) -> Any:
         """The gradients of the inputs are known."""
         if self.grad_outputs is None:
             return None  # they came not by the outputs, as in a pass through the gradients of another one
