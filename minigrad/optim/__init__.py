@@ -1,8 +1,17 @@
 """Optimisers: mirrors `torch/optim/`. Each file is one rule, written once, under the formula that it computes."""
 
+from minigrad.optim.adadelta import Adadelta
+from minigrad.optim.adagrad import Adagrad
 from minigrad.optim.adam import Adam
+from minigrad.optim.adamax import Adamax
 from minigrad.optim.adamw import AdamW
+from minigrad.optim.asgd import ASGD
+from minigrad.optim.nadam import NAdam
 from minigrad.optim.optimizer import Optimizer
+from minigrad.optim.radam import RAdam
+from minigrad.optim.rmsprop import RMSprop
+from minigrad.optim.rprop import Rprop
 from minigrad.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
+           "Rprop"]

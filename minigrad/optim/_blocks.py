@@ -2,58 +2,86 @@
 
 An update rule (`Updating.update`) is written once, in words of Tensor: `v.mul_(beta).add_((1 - beta) * g * g)`. Run on
 tensors, each word makes a new array, and reads memory from one end to the other. A `Block` is a part of an array, small
-enough to stay in the cache while the whole rule runs on it, and its results go into scratch memory that is kept from
-step to step.
+enough to stay in the cache while the whole rule runs on it. What its operators give is kept in scratch memory, which
+goes back to the pile as soon as nobody holds the result: a rule of any length needs two or three pieces.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 __all__ = ["BLOCK", "Block", "Scratch"]
 
-BLOCK = 1 << 13  # elements: with those of gradient, state and results they fill no more than half of a usual L2 cache
+BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a usual L3 cache; measured
+MANY = 32  # shapes, or numbers, that are remembered
+
+
+class Numbers(dict[float, Any]):
+    """Numbers as arrays without dimensions, of one dtype: ufuncs take them up faster."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+    def __missing__(self, value: float) -> Any:
+        made = self[value] = np.array(value, self.dtype)
+        return made
 
 
 class Scratch:
-    """Memory for results: `begin` says what they look like, `take` gives the next one, until it begins again."""
+    """Memory for results, of one shape and dtype at a time, and numbers of that dtype."""
 
     def __init__(self) -> None:
-        self.flat: dict[Any, list[Any]] = {}
-        self.kept: dict[Any, list[Block]] = {}
-        self.blocks: list[Block] = []
-        self.used = 0
-        self.like: Any = None
+        self.piles: dict[Any, list[Any]] = {}
+        self.numbers_of: dict[str, Numbers] = {}
+        self.begin(np.empty(()))
 
     def begin(self, like: Any) -> None:
-        """From now on results are of this array's shape and dtype; all that were given before are free again."""
-        self.blocks = self.kept.setdefault((like.shape, like.dtype.char), [])
-        self.used, self.like = 0, like
-
-    def take(self) -> Block:
-        """One more result."""
-        used = self.used
-        if used == len(self.blocks):
-            self.blocks.append(Block(self.memory(used, self.like.dtype), self))
-        self.used = used + 1
-        return self.blocks[used]
-
-    def memory(self, index: int, dtype: Any) -> Any:
-        """A part of the memory with this number, which blocks of all shapes share."""
-        flat = self.flat.setdefault(dtype.char, [])
-        size = self.like.size
-        while len(flat) <= index:
-            flat.append(np.empty(max(size, BLOCK), dtype))
-        if len(flat[index]) < size:
-            flat[index] = np.empty(size, dtype)
-        return flat[index][:size].reshape(self.like.shape)
+        """From now on results are of this array's shape and dtype."""
+        kind = like.dtype.char
+        pile, numbers = self.piles.get((like.shape, kind)), self.numbers_of.get(kind)
+        if pile is None:
+            if len(self.piles) > MANY:
+                self.piles.clear()
+            pile = self.piles[like.shape, kind] = []
+        if numbers is None or len(numbers) > MANY:
+            numbers = self.numbers_of[kind] = Numbers(like.dtype)
+        self.like, self.pile, self.numbers = like, pile, numbers
 
 
-def plain_of(value: Any) -> Any:
-    """The array of a block; a number as it is."""
-    return value.array if type(value) is Block else value
+def operator(ufunc: Any) -> Callable[[Block, Any], Block]:
+    """A method that gives `ufunc(self, other)` in scratch memory."""
+
+    def method(self: Block, other: Any) -> Block:
+        result = Result(self.scratch)
+        ufunc(self.array, other.array if isinstance(other, Block) else self.scratch.numbers[other], result.array)
+        return result
+
+    return method
+
+
+def function(ufunc: Any) -> Callable[[Block], Block]:
+    """A method that gives `ufunc(self)` in scratch memory."""
+
+    def method(self: Block) -> Block:
+        result = Result(self.scratch)
+        ufunc(self.array, result.array)
+        return result
+
+    return method
+
+
+def in_place(ufunc: Any) -> Callable[[Block, Any], Block]:
+    """A method that makes `self` what `ufunc(self, other)` is."""
+
+    def method(self: Block, other: Any) -> Block:
+        ufunc(self.array, other.array if isinstance(other, Block) else self.scratch.numbers[other], out=self.array)
+        self.writes += 1
+        return self
+
+    return method
 
 
 class Block:
@@ -65,56 +93,25 @@ class Block:
         self.array, self.scratch, self.writes = array, scratch, 0
 
     # into scratch memory
-    def __add__(self, other: Any) -> Block:
-        made = self.scratch.take()
-        np.add(self.array, plain_of(other), made.array)
-        return made
-
-    def __sub__(self, other: Any) -> Block:
-        made = self.scratch.take()
-        np.subtract(self.array, plain_of(other), made.array)
-        return made
-
-    def __mul__(self, other: Any) -> Block:
-        made = self.scratch.take()
-        np.multiply(self.array, plain_of(other), made.array)
-        return made
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Block:
-        made = self.scratch.take()
-        np.divide(self.array, plain_of(other), made.array)
-        return made
-
-    def __neg__(self) -> Block:
-        made = self.scratch.take()
-        np.negative(self.array, made.array)
-        return made
-
-    def sqrt(self) -> Block:
-        """The square root."""
-        made = self.scratch.take()
-        np.sqrt(self.array, made.array)
-        return made
-
-    def abs(self) -> Block:
-        """The absolute value."""
-        made = self.scratch.take()
-        np.abs(self.array, made.array)
-        return made
-
-    def sign(self) -> Block:
-        """-1, 0 or 1."""
-        made = self.scratch.take()
-        np.sign(self.array, made.array)
-        return made
+    __add__ = operator(np.add)
+    __sub__ = operator(np.subtract)
+    __mul__ = __rmul__ = operator(np.multiply)
+    __truediv__ = operator(np.divide)
+    __neg__ = function(np.negative)
+    sqrt = function(np.sqrt)
+    abs = function(np.abs)
+    sign = function(np.sign)
+    clone = function(np.positive)
 
     def maximum(self, other: Block) -> Block:
         """The greater one."""
-        made = self.scratch.take()
-        np.maximum(self.array, other.array, made.array)
-        return made
+        result = Result(self.scratch)
+        np.maximum(self.array, other.array, out=result.array)
+        return result
+
+    def masked_fill(self, mask: Any, value: float) -> Block:
+        """`value` where `mask`, else what is here."""
+        return self.clone().masked_fill_(mask, value)
 
     # masks: new arrays of bools
     def gt(self, other: float) -> Any:
@@ -129,43 +126,21 @@ class Block:
         """Where it is equal."""
         return self.array == other
 
-    def masked_fill(self, mask: Any, value: float) -> Block:
-        """`value` where `mask`, else what is here."""
-        return self.scratch.take().copy_(self).masked_fill_(mask, value)
-
     # in place
+    sub_ = in_place(np.subtract)
+    mul_ = in_place(np.multiply)
+    plus_ = in_place(np.add)
+
     def add_(self, other: Any, alpha: float = 1) -> Block:
         """`self += alpha * other`."""
-        return self.wrote(np.add, other if alpha == 1 else alpha * other)
-
-    def sub_(self, other: Any) -> Block:
-        """`self -= other`."""
-        return self.wrote(np.subtract, other)
-
-    def mul_(self, other: Any) -> Block:
-        """`self *= other`."""
-        return self.wrote(np.multiply, other)
-
-    def div_(self, other: Any) -> Block:
-        """`self /= other`."""
-        return self.wrote(np.divide, other)
-
-    def wrote(self, ufunc: Any, other: Any) -> Block:
-        """`self = ufunc(self, other)`."""
-        ufunc(self.array, plain_of(other), self.array)
-        self.writes += 1
-        return self
+        return self.plus_(other if alpha == 1 else alpha * other)
 
     def lerp_(self, end: Block, weight: float) -> Block:
         """`self += weight * (end - self)`, as exact as `Tensor.lerp_`."""
-        way = self.scratch.take().array
-        np.subtract(end.array, self.array, way)
+        way = end - self
         if weight < 0.5:
-            np.multiply(way, weight, way)
-            np.add(self.array, way, self.array)
-        else:
-            np.multiply(way, 1 - weight, way)
-            np.subtract(end.array, way, self.array)
+            return self.plus_(way.mul_(weight))
+        np.subtract(end.array, way.mul_(1 - weight).array, self.array)
         self.writes += 1
         return self
 
@@ -175,10 +150,16 @@ class Block:
         self.writes += 1
         return self
 
+    def fill_(self, value: float) -> Block:
+        """One value."""
+        self.array[...] = value
+        self.writes += 1
+        return self
+
     def clamp_(self, low: float, high: float) -> Block:
         """Not below `low` and not above `high`."""
-        np.maximum(self.array, low, self.array)
-        np.minimum(self.array, high, self.array)
+        np.maximum(self.array, low, out=self.array)
+        np.minimum(self.array, high, out=self.array)
         self.writes += 1
         return self
 
@@ -187,3 +168,17 @@ class Block:
         np.copyto(self.array, value, where=mask)
         self.writes += 1
         return self
+
+
+class Result(Block):
+    """A block of scratch memory, which takes it back when this is gone."""
+
+    __slots__ = ("pile",)
+
+    def __init__(self, scratch: Scratch) -> None:
+        pile = self.pile = scratch.pile
+        self.array = pile.pop() if pile else np.empty_like(scratch.like)
+        self.scratch, self.writes = scratch, 0
+
+    def __del__(self) -> None:
+        self.pile.append(self.array)

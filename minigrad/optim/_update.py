@@ -14,18 +14,18 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
-from minigrad.autograd.saved import VersionCounter, counter_of
-from minigrad.optim._blocks import BLOCK, Block, Scratch
+from minigrad.autograd.saved import counter_of
+from minigrad.optim._blocks import Block, Scratch
 from minigrad.optim._options import number
+from minigrad.optim._walk import Walk
 from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["Updating", "change", "filled", "single"]
 
-NO_SCRATCH = Scratch()
+SINGLES = Scratch()
 CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 FLAGS = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False, "fused": None,
          "amsgrad": False, "nesterov": False, "centered": False, "momentum": 0, "decoupled_weight_decay": False}
-FAST = (np.dtype("float32"), np.dtype("float64"))
 
 
 class Updating(Optimizer):
@@ -37,6 +37,7 @@ class Updating(Optimizer):
         """Take over what was pickled or loaded; options and counts of steps that are older get their form of today."""
         super().__setstate__(state)
         self._scratch = Scratch()
+        self._walks: dict[Tensor, Walk] = {}
         for group in self.__dict__.get("param_groups", ()):
             for flag, value in FLAGS.items():
                 if flag in self.defaults:
@@ -108,49 +109,21 @@ class Updating(Optimizer):
             return g
         return g + decay * p
 
-    # in blocks
     def in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
         """Run the rule on one part of the arrays after the other; whether that could be done."""
-        like = p.array
-        keys = [k for k, v in state.items() if isinstance(v, Tensor) and v.array.ndim]
-        written = [p, *[state[k] for k in keys]]
-        arrays = [g.array, *[t.array for t in written]]
-        counters = [counter_of(t) for t in written]
-        if not (like.ndim and like.size and all(fits(a, like) for a in arrays) and writable(written, counters)):
+        walk = self._walks.get(p)
+        if walk is None or walk.stale(p, state):
+            walk = self._walks[p] = Walk(p, state, self._scratch)
+        if not walk.fits(g.array):
             return False
-        if g.array.flags.c_contiguous:
-            arrays = [a.reshape(-1) for a in arrays]
-        length = len(arrays[0])
-        rows = max(1, BLOCK * length // like.size)
-        blocks = [Block(a, self._scratch) for a in arrays]
-        inner = {**state, **dict(zip(keys, blocks[2:]))}
-        for start in range(0, length, rows):
-            if rows < length:
-                for block, array in zip(blocks, arrays):
-                    block.array, block.writes = array[start:start + rows], 0
-            self._scratch.begin(blocks[0].array)
-            self.update(blocks[1], blocks[0], inner, group)
-        for counter, block in zip(counters, blocks[1:]):
-            counter.value += block.writes
+        walk.run(self.update, g.array, group)
         return True
-
-
-def fits(array: Any, like: Any) -> bool:
-    """Whether blocks can be made of an array: of the same kind, without gaps (a gradient's may lie in any order)."""
-    return type(array) is np.ndarray and array.dtype is like.dtype and array.shape == like.shape
-
-
-def writable(tensors: list[Tensor], counters: list[VersionCounter]) -> bool:
-    """Whether nobody minds that these tensors are written to, and no element is written twice."""
-    return tensors[0].array.dtype in FAST and all(
-        t.array.flags.c_contiguous and c.before_write is None and (t._rare is None or not t._rare.inference)
-        for t, c in zip(tensors, counters))
 
 
 def change(t: Tensor, word: str, value: float) -> None:
     """`t.add_(value)` and its like, of a tensor with one number."""
     if LOCAL.observer is None and type(t.array) is np.ndarray:
-        getattr(Block(t.array, NO_SCRATCH), word)(value)
+        getattr(Block(t.array, SINGLES), word)(value)
         counter_of(t).value += 1
     else:
         getattr(t, word)(value)

@@ -54,7 +54,8 @@ class Adam(Updating):
         v.mul_(beta2).add_((1 - beta2) * g * g)
         if group["amsgrad"]:
             v = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(v))
-        p.sub_(lr / (1 - beta1 ** t) * m / (v.sqrt() / (1 - beta2 ** t) ** 0.5 + group["eps"]))
+        root = (1 - beta2 ** t) ** 0.5  # √v̂ = √v / root
+        p.sub_(lr * root / (1 - beta1 ** t) * m / (v.sqrt() + root * group["eps"]))
 
 
 def check_kinds(betas: tuple[Any, Any], no_tensor: bool) -> None:

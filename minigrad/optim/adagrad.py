@@ -1,0 +1,45 @@
+"""Adagrad: mirrors `torch/optim/adagrad.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.optim._options import check_at_least, check_fused, check_lr, number
+from minigrad.optim._update import Updating, filled, single
+from minigrad.optim.optimizer import Group, State
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Updating):
+    """Steps that get smaller where gradients have been large (Duchi et al. 2011).
+
+    s ← s + g²                         the sum begins at initial_accumulator_value
+    p ← p - lrₜ g / (√s + ε)           lrₜ = lr / (1 + (t - 1) lr_decay)
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+                 maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
+        check_lr(lr)
+        check_at_least(0.0, lr_decay=lr_decay, weight_decay=weight_decay,
+                       initial_accumulator_value=initial_accumulator_value, eps=eps)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused})
+        check_fused(self.defaults)
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state_of(p, group)
+
+    def begin(self, p: Tensor, group: Group) -> State:
+        return {"step": single(), "sum": filled(p, self.defaults["initial_accumulator_value"])}
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        g = self.slope(p, g, group)
+        s = state["sum"].add_(g * g)
+        lr = number(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        p.sub_(lr * g / (s.sqrt() + group["eps"]))

@@ -1,0 +1,44 @@
+"""Adamax: mirrors `torch/optim/adamax.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.optim._options import check_at_least, check_betas, check_lr, number
+from minigrad.optim._update import Updating, filled, single
+from minigrad.optim.optimizer import Group, State
+
+__all__ = ["Adamax"]
+
+
+class Adamax(Updating):
+    """Adam with the greatest gradient in the place of the root mean square (Kingma and Ba 2014).
+
+    m ← β₁ m + (1 - β₁) g
+    u ← max(β₂ u, |g| + ε)
+    p ← p - lr m̂ / u                   m̂ = m / (1 - β₁ᵗ)
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
+        check_lr(lr)
+        check_at_least(0.0, eps=eps)
+        check_betas(betas)
+        check_at_least(0.0, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def begin(self, p: Tensor, group: Group) -> State:
+        return {"step": single(), "exp_avg": filled(p, 0), "exp_inf": filled(p, 0)}
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        (beta1, beta2), m, u = group["betas"], state["exp_avg"], state["exp_inf"]
+        g = self.slope(p, g, group)
+        m.lerp_(g, 1 - beta1)
+        u.mul_(beta2)
+        u.copy_(u.maximum(g.abs() + group["eps"]))
+        p.sub_(number(group["lr"]) / (1 - beta1 ** state["step"].item()) * m / u)

@@ -1,0 +1,51 @@
+"""Averaged stochastic gradient descent: mirrors `torch/optim/asgd.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.optim._options import check_at_least, check_lr, number
+from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
+from minigrad.optim.optimizer import Group, State
+
+__all__ = ["ASGD"]
+
+
+class ASGD(Updating):
+    """SGD with steps that get smaller, and the mean of the parameters beside it (Polyak and Juditsky 1992).
+
+    p ← (1 - λ η) p - η g              λ: lambd; η begins at lr, then it is lr / (1 + λ lr t)^α
+    x ← x + μ (p - x)                  the mean, `ax`; μ = 1 / max(1, t - t0): it is p itself at first
+    """
+
+    captured = "params, mus, etas, and state_steps", CAPTURED_ON
+
+    def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+                 t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
+        check_lr(lr)
+        check_at_least(0.0, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def begin(self, p: Tensor, group: Group) -> State:
+        return {"step": single(), "eta": single(number(group["lr"])), "mu": single(1), "ax": filled(p, 0)}
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        eta, mu, x = state["eta"].item(), state["mu"].item(), state["ax"]
+        g = self.slope(p, g, group)
+        p.mul_(1 - group["lambd"] * eta)
+        p.sub_(eta * g)
+        if mu == 1:
+            x.copy_(p)
+        else:
+            x.add_((p - x) * mu)
+
+    def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+        super().step_one(p, g, state, group)
+        lr, t = number(group["lr"]), state["step"].item()
+        change(state["eta"], "fill_", lr / (1 + group["lambd"] * lr * t) ** group["alpha"])
+        change(state["mu"], "fill_", 1 / max(1, t - group["t0"]))

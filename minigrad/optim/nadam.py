@@ -1,0 +1,62 @@
+"""NAdam: mirrors `torch/optim/nadam.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.optim._options import check_at_least, check_betas, check_lr, number
+from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
+from minigrad.optim.optimizer import Group, State
+
+__all__ = ["NAdam"]
+
+
+class NAdam(Updating):
+    """Adam with Nesterov's look ahead (Dozat 2016).
+
+    μₜ = β₁ (1 - ½ 0.96^(t ψ))         ψ: momentum_decay
+    m ← β₁ m + (1 - β₁) g
+    v ← β₂ v + (1 - β₂) g²
+    d = √(v / (1 - β₂ᵗ)) + ε
+    p ← p - lr (1 - μₜ) / (1 - μ₁⋯μₜ) g / d - lr μₜ₊₁ / (1 - μ₁⋯μₜ₊₁) m / d
+    """
+
+    captured = "params, mu_products and state_steps", CAPTURED_ON
+
+    def __init__(self, params: Iterable[Any], lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
+                 decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False) -> None:
+        check_lr(lr)
+        check_at_least(0.0, eps=eps)
+        check_betas(betas)
+        check_at_least(0.0, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable})
+
+    def begin(self, p: Tensor, group: Group) -> State:
+        return {"step": single(), "mu_product": single(1), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+
+    def count(self, state: State, group: Group) -> None:
+        super().count(state, group)
+        change(state["mu_product"], "mul_", momentum(state["step"].item(), group))
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
+        m, v, t, product = state["exp_avg"], state["exp_avg_sq"], state["step"].item(), state["mu_product"].item()
+        now, then = momentum(t, group), momentum(t + 1, group)
+        g = self.slope(p, g, group)
+        m.lerp_(g, 1 - beta1)
+        v.mul_(beta2).add_((1 - beta2) * g * g)
+        d = (v / (1 - beta2 ** t)).sqrt() + group["eps"]
+        p.sub_(lr * (1 - now) / (1 - product) * g / d)
+        p.sub_(lr * then / (1 - product * then) * m / d)
+
+
+def momentum(t: float, group: Group) -> float:
+    """The momentum of step t."""
+    return float(group["betas"][0] * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])))
