@@ -15,7 +15,7 @@ from minigrad.autograd.saved import REGISTRY
 from minigrad.autograd.views import grad_fn_of
 from minigrad.backends.numpy import WORDS
 
-__all__ = ["GraphRoot", "GraphTask", "count", "destination", "select"]
+__all__ = ["GraphRoot", "GraphTask", "can_checkpoint", "count", "destination", "select"]
 
 Edge = tuple[Any, int]  # a node or a leaf, and which output of the node
 
@@ -84,6 +84,15 @@ class GraphTask:
             raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
                                "autograd.grad(). This is currently not supported.")
         return self.needs.get(target) is not None
+
+
+def can_checkpoint() -> bool:
+    """Whether the pass that is running, and all that it was started inside of, go to all leaves: a reentrant checkpoint
+    cannot keep to a choice of `inputs`."""
+    task = LOCAL.graph_task
+    while task is not None and task.runs is None:
+        task = task.outer
+    return task is None
 
 
 def leaf_of(target: Any) -> Any:

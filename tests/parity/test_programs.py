@@ -6,26 +6,12 @@ import pytest
 
 from tests.parity.runner import difference, expected, library, names, run, same
 
-# Programs that need what minigrad does not have yet. The list is strict: one that passes must leave it.
-NOT_YET = {
-    "15_eval_vs_no_grad", "18_checkpoint_requires_grad",
-    "19_checkpoint_recompute", "20_checkpoint_edges", "21_checkpoint_sequential",
-    "26_training",
-}
 
-
-def marked(name):
-    """A program, marked as failing where the list says so."""
-    marks = [pytest.mark.xfail(strict=True, reason="needs what is not there yet")] if name in NOT_YET else []
-    return pytest.param(name, marks=marks)
-
-
-def test_the_list_names_programs():
-    assert set(names()) >= NOT_YET
+def test_there_are_programs():
     assert len(names()) == 26
 
 
-@pytest.mark.parametrize("name", [marked(name) for name in names()])
+@pytest.mark.parametrize("name", names())
 def test_minigrad_prints_what_pytorch_printed(name):
     assert difference(expected(name), run(name, library("minigrad"))) == ""
 

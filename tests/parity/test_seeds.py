@@ -18,11 +18,6 @@ from tests.parity.runner import difference
 pytestmark = pytest.mark.torch
 SNIPPETS = Path(__file__).parent / "seeds"
 
-# Snippets that join with what they need. The list is strict: one that passes must leave it.
-LATER = {
-    "checkpoint_of_blocks": "torch.utils.checkpoint",
-}
-
 
 def with_minigrad(source):
     """The text with minigrad in PyTorch's place, as a reader would change it."""
@@ -43,19 +38,9 @@ def run(source):
     return [re.sub(r"0x[0-9a-f]+", "0x", text) for text in (out.getvalue(), "\n".join(said), ended)]
 
 
-def snippets():
-    """Every snippet; those of the list are marked as failing."""
-    for path in sorted(SNIPPETS.glob("*.py")):
-        reason = LATER.get(path.stem)
-        marks = [] if reason is None else [pytest.mark.xfail(strict=True, reason=f"needs {reason}")]
-        yield pytest.param("import torch\ntorch.manual_seed(0)\n" + path.read_text(), marks=marks, id=path.stem)
-
-
-def test_the_list_names_snippets():
-    assert LATER.keys() <= {path.stem for path in SNIPPETS.glob("*.py")}
-
-
-@pytest.mark.parametrize("source", list(snippets()))
+@pytest.mark.parametrize("source", [
+    pytest.param("import torch\ntorch.manual_seed(0)\n" + path.read_text(), id=path.stem)
+    for path in sorted(SNIPPETS.glob("*.py"))])
 def test_minigrad_shows_what_pytorch_shows(torch, source):
     mine, reference = run(with_minigrad(source)), run(source)
     assert difference(reference[0], mine[0]) == ""

@@ -1,0 +1,146 @@
+"""Activation checkpointing: mirrors `torch/utils/checkpoint.py`.
+
+`checkpoint(function, *args)` gives what `function(*args)` gives, but what the function would save for the backward pass
+is not kept: it is computed again when the pass needs it. Memory is paid with a second run. There are two ways to do it:
+_reentrant.py and _non_reentrant.py are each to be read whole. Lesson 10 does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from minigrad.autograd.grad_mode import LOCAL
+from minigrad.autograd.graph import saved_tensors_hooks
+from minigrad.nn.modules.container import Sequential
+from minigrad.utils.checkpoint._errors import CheckpointError
+from minigrad.utils.checkpoint._group import GraphExecGroup
+from minigrad.utils.checkpoint._non_reentrant import Frame
+from minigrad.utils.checkpoint._random import random_state
+from minigrad.utils.checkpoint._reentrant import CheckpointFunction, check_backward_validity, detach_variable
+
+__all__ = ["CheckpointError", "CheckpointFunction", "GraphExecGroup", "check_backward_validity", "checkpoint",
+           "checkpoint_sequential", "detach_variable", "noop_context_fn", "set_checkpoint_early_stop"]
+
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
+EARLY_STOP: list[bool] = []  # what set_checkpoint_early_stop says, the innermost block last
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "default": lambda tensor: {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device},
+    "none": lambda tensor: None,
+}
+NOT_SAID = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
+    "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
+    "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
+    "differences between the two variants."
+)
+NOT_SAID_OF_SEQUENTIAL = (
+    "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version "
+    "2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you "
+    "need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
+    "the differences between the two variants."
+)
+SUPPRESSED = (
+    "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during the "
+    "checkpointed forward. This is not supported because checkpoint cannot return a value for a failed forward."
+)
+
+
+def noop_context_fn() -> Contexts:
+    """Two contexts that do nothing: the default `context_fn`."""
+    return nullcontext(), nullcontext()
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """A block in whose checkpoints, whatever they say, a recomputation stops at the last tensor needed, or never."""
+    EARLY_STOP.append(enable)
+    try:
+        yield
+    finally:
+        EARLY_STOP.pop()
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+               context_fn: Callable[[], Contexts] = noop_context_fn, determinism_check: str = "default",
+               debug: bool = False, early_stop: bool = True, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)`, with what it saves for the backward pass computed again instead of kept.
+
+    `use_reentrant`: the way to do it, see the module; say it, the default (True) is going to change.
+    `preserve_rng_state=True`: the second run draws the random numbers of the first. The others are for
+    `use_reentrant=False` alone: `context_fn` makes the contexts of the first and the second run;
+    `determinism_check="none"` compares nothing, "default" shapes, dtypes and devices of what is saved; `early_stop`:
+    the second run ends at the last tensor that is needed.
+
+    Raises:
+        ValueError: for arguments that the chosen way does not know.
+        CheckpointError: in the backward pass, if the second run saves other tensors than the first.
+    """
+    if use_reentrant is None:
+        warnings.warn(NOT_SAID, stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs and use_reentrant:
+        raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
+    if not use_reentrant:
+        return non_reentrant(function, args, kwargs, preserve, context_fn, determinism_check, early_stop)
+    if context_fn is not noop_context_fn or debug is not False:
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    return CheckpointFunction.apply(function, preserve, *args)
+
+
+def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
+                  context_fn: Callable[[], Contexts], determinism_check: str, early_stop: bool) -> Any:
+    """The first run, under hooks that keep nothing; without grad mode there is nothing to keep."""
+    if determinism_check not in CHECKS:
+        raise ValueError(f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}")
+    first, second = context_fn()
+    state = random_state(preserve)
+
+    def run(*args: Any) -> None:
+        with state(), second:
+            function(*args, **kwargs)
+
+    if not LOCAL.grad_enabled:
+        return function(*args, **kwargs)
+    frame = Frame(run, args, EARLY_STOP[-1] if EARLY_STOP else early_stop, CHECKS[determinism_check])
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        result = function(*args, **kwargs)
+        frame.complete = True
+    if not frame.complete:
+        raise RuntimeError(SUPPRESSED)
+    return result
+
+
+def checkpoint_sequential(functions: Sequential | Sequence[Callable[[Any], Any]], segments: int, input: Any,
+                          use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """`input` sent through all functions, in so many segments; all but the last are checkpointed.
+
+    Raises:
+        ValueError: for other keyword arguments than `preserve_rng_state`.
+    """
+    if use_reentrant is None:
+        warnings.warn(NOT_SAID_OF_SEQUENTIAL, stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
+    steps = list(functions.children()) if isinstance(functions, Sequential) else functions
+    size = len(steps) // segments
+
+    def through(part: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+        def forward(input: Any) -> Any:
+            for step in part:
+                input = step(input)
+            return input
+
+        return forward
+
+    last = size * (segments - 1)
+    for start in range(0, last, size):
+        input = checkpoint(through(steps[start:start + size]), input, use_reentrant=use_reentrant,
+                           preserve_rng_state=preserve)
+    return through(steps[last:])(input)

@@ -1,0 +1,148 @@
+"""`use_reentrant=False`: nothing is saved but the way to get it again. Built on hooks on saved tensors, and no more.
+
+The function runs and is recorded as always, so flags and graph are those of the plain function. But every tensor that
+a node inside of it saves is exchanged for an empty `Holder`. When the backward pass first opens a holder, the function
+is run again, the tensors that it saves this time are put into the holders in the same order, and it is stopped as soon
+as the last holder is filled.
+
+NOTE 4 (nested checkpoint). A checkpointed function may call checkpoint itself. Four rules say what happens.
+1. A saved tensor belongs to the innermost checkpoint: of nested hooks only the innermost pair counts.
+2. The arguments of an inner call are saved before its own hooks are set, so they belong to the outer call as every
+   other tensor that is saved there. They are kept by a node of their own, `Arguments`. To open an inner holder the
+   inner function must run, for which its arguments are opened, for which the outer function must run: each of them
+   once in a pass.
+3. A recomputation starts as if no checkpoint were on: it sets hooks of its own over those that are there. An inner
+   call that it meets is a checkpoint again.
+4. What was computed again belongs to one pass, and goes when its node has taken it, also where the graph is retained:
+   a second pass computes it again. The pass itself is the key, held weakly.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from minigrad.autograd.grad_mode import LOCAL, enable_grad
+from minigrad.autograd.graph import Node, saved_tensors_hooks
+from minigrad.autograd.saved import tensors, versions_of
+from minigrad.autograd.saved_hooks import pack_all
+from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
+from minigrad.utils.checkpoint._group import GraphExecGroup
+
+__all__ = ["Frame"]
+
+
+class StopRecomputation(Exception):
+    """No error: the last holder is filled, and the rest of the function is not needed."""
+
+
+class Arguments(Node, number=None):
+    """Tensors kept as a node keeps its inputs: through the hooks that are on, and checked for changes in place."""
+
+    __slots__ = ()
+    special = True
+
+    def __init__(self, kept: Sequence[Any]) -> None:
+        self.begin((), saved=tuple(kept))
+        self.versions = versions_of(self.saved or ())
+        if LOCAL.saved_tensors_hooks:
+            pack_all(self, ())
+
+
+class Holder:
+    """Stands in a graph for a tensor that is not kept. `found`: what the recomputation in a pass found, until it is
+    taken (None)."""
+
+    __slots__ = ("__weakref__", "found")
+
+    def __init__(self) -> None:
+        self.found: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+class Outside:
+    """Stands for a pass where a saved tensor is looked at outside of one."""
+
+
+class Frame:
+    """One checkpointed call: how to run it again, and for each tensor that it saved a holder and what is known of it.
+
+    `run(*args)` runs the function from the random state of the first time; `facts(tensor)` is what must be the same
+    again. `complete`: the first run has come to its end.
+    """
+
+    def __init__(self, run: Callable[..., Any], args: Sequence[Any], early_stop: bool,
+                 facts: Callable[[Any], Any]) -> None:
+        self.run, self.early_stop, self.facts = run, early_stop, facts
+        self.others = [None if hasattr(x, "requires_grad") else x for x in args]
+        self.places = [i for i, x in enumerate(args) if hasattr(x, "requires_grad")]
+        self.arguments = Arguments([args[i] for i in self.places])
+        self.holders: list[weakref.ref[Holder]] = []
+        self.noted: list[Any] = []
+        self.done: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.complete, self.may_differ = False, False
+
+    def pack(self, tensor: Any) -> Holder:
+        """Keep a holder instead of a tensor."""
+        holder = Holder()
+        self.holders.append(weakref.ref(holder))
+        self.noted.append(self.facts(tensor))
+        return holder
+
+    def unpack(self, holder: Holder) -> Any:
+        """The tensor that belongs into a holder; the first one that a pass asks for is what runs the function again."""
+        task = GraphExecGroup.current() or LOCAL.graph_task or Outside()
+        if task not in self.done:
+            count = self.recompute(task)
+            self.done.add(task)
+            self.compare(task, count)
+        if holder.found[task] is None:
+            raise unpacked_twice(GraphExecGroup.current() is not None)
+        tensor, holder.found[task] = holder.found[task], None
+        return tensor
+
+    def recompute(self, task: Any) -> int:
+        """Run the function again and fill the holders that are still there; how many tensors it saved."""
+        args, count = list(self.others), 0
+        for place, tensor in zip(self.places, tensors(self.arguments), strict=True):
+            args[place] = tensor
+
+        def pack(tensor: Any) -> Any:
+            nonlocal count
+            tensor = tensor.detach() if tensor.requires_grad else tensor
+            count += 1
+            if count > len(self.holders):
+                if self.complete:
+                    raise too_many()
+                self.may_differ = True  # a pass inside of the first run asks, which has not saved all yet
+                return tensor
+            holder = self.holders[count - 1]()
+            if holder is not None:  # else its node is gone: a pass inside of the function has used it
+                holder.found[task] = tensor
+            if self.early_stop and count == len(self.holders):
+                raise StopRecomputation
+            return tensor
+
+        with suppress(StopRecomputation), saved_tensors_hooks(pack, lambda tensor: tensor), enable_grad():
+            self.run(*args)
+        return count
+
+    def compare(self, task: Any, count: int) -> None:
+        """Whether the function saved as many tensors as the first time, and tensors of the same kind.
+
+        Raises:
+            CheckpointError: if it did not.
+        """
+        if self.may_differ:
+            return
+        if count != len(self.holders):
+            raise another_number(len(self.holders), count)
+        differing = []
+        for index, (ref, then) in enumerate(zip(self.holders, self.noted, strict=True)):
+            holder = ref()
+            now = then if holder is None else self.facts(holder.found[task])
+            if now != then:
+                differing.append((index, then, now))
+        if differing:
+            raise other_facts(differing)
