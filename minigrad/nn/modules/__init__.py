@@ -4,6 +4,7 @@
 
 from minigrad.nn.modules import (
     activation,
+    attention,
     batchnorm,
     channelshuffle,
     container,
@@ -24,6 +25,7 @@ from minigrad.nn.modules import (
     upsampling,
 )
 from minigrad.nn.modules.activation import *
+from minigrad.nn.modules.attention import *
 from minigrad.nn.modules.batchnorm import *
 from minigrad.nn.modules.channelshuffle import *
 from minigrad.nn.modules.container import *
@@ -46,6 +48,7 @@ from minigrad.nn.modules.upsampling import *
 
 __all__ = ["Module"]
 __all__ += activation.__all__
+__all__ += attention.__all__
 __all__ += batchnorm.__all__
 __all__ += channelshuffle.__all__
 __all__ += container.__all__
