@@ -52,6 +52,7 @@ from minigrad.autograd.grad_mode import (
     set_grad_enabled,
 )
 from minigrad.ops.aliases import *
+from minigrad.ops.batch_norm import *
 from minigrad.ops.binary import *
 from minigrad.ops.bits import *
 from minigrad.ops.broadcast import *

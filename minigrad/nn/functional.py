@@ -17,6 +17,7 @@ from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
 from minigrad.ops._frame import framed, in_frames
 from minigrad.ops.attention import scaled_dot_product_attention
+from minigrad.ops.batch_norm import batch_norm, instance_norm
 from minigrad.ops.class_loss import cross_entropy, nll_loss
 from minigrad.ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from minigrad.ops.count import one_hot
@@ -50,7 +51,7 @@ from minigrad.ops.margin_loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from minigrad.ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from minigrad.ops.norm import group_norm, layer_norm, rms_norm
 from minigrad.ops.pad import pad
 from minigrad.ops.pool import (
     adaptive_avg_pool1d,

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import default_float, result_dtype
+from minigrad._dtype import default_float, from_numpy_dtype, result_dtype
 
-__all__ = ["broadcast_shape", "fit_of", "meet", "meet_all", "weak"]
+__all__ = ["broadcast_shape", "check_cast", "fit_of", "meet", "meet_all", "weak"]
 
 FLOAT16, FLOAT32, INT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("int64")
 NUMBERS = (float, int)
+RANKS = {"b": 0, "u": 1, "i": 1, "f": 2}
 Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
 
 
@@ -52,6 +53,13 @@ def fit_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
     """Per array its (shape, dtype); None where it has the result's shape already and nothing was promoted."""
     promoted = any(v.dtype is not dtype for v in arrays)
     return tuple([None if v.shape == shape and not promoted else (v.shape, v.dtype) for v in arrays])
+
+
+def check_cast(result: Any, target: Any) -> None:
+    """PyTorch's error where a result of one dtype is to be written as one of a lower kind (bool < int < float)."""
+    if RANKS[result.kind] > RANKS[target.kind]:
+        raise RuntimeError(f"result type {from_numpy_dtype(result).type_name} can't be cast to the desired output type "
+                           f"{from_numpy_dtype(target).type_name}")
 
 
 def weak(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:

@@ -19,6 +19,7 @@ from minigrad.ops._forms import OfResult, widely
 from minigrad.ops.dropout import dropout
 from minigrad.ops.linalg import matmul
 from minigrad.ops.pointwise import Add
+from minigrad.ops.reduce import sum
 from minigrad.ops.repeat import repeat_interleave
 from minigrad.ops.scalar import MulScalar
 from minigrad.ops.shape import Transpose
@@ -57,6 +58,10 @@ class ScaledDotProductFlashAttentionForCpu(Node):
     def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> Tensor:
         made = widely(ScaledDotProductFlashAttentionForCpu.values, "flash_attention", q.array, k.array, v.array, scale,
                       bias)
+        if not q.array.flags.c_contiguous:  # the result lies in memory as the queries do
+            laid_out = np.empty_like(q.array)
+            laid_out[...] = made
+            made = laid_out
         return record_n(ScaledDotProductFlashAttentionForCpu, made, (q, k, v), (q, k, v), (scale, bias))
 
     @staticmethod
@@ -133,8 +138,14 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
         if is_causal:
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                                "is_causal=True")
-    if query.array.dtype.kind != "f":
-        raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
+
+
+def of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """What PyTorch gives where nothing looks, or there is nothing to see: zeros, in the graph of all three."""
+    zeros = plain(np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.array.dtype))
+    total = Add.forward(Add.forward(sum(query), sum(key)), sum(value))
+    made: Tensor = Add.forward(zeros, MulScalar.forward(total, 0))
+    return made
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -150,7 +161,11 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """
     check(query, key, value, attn_mask, is_causal)
     q, k, v = query.array, key.array, value.array
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if not q.shape[-2] or not v.size:
+        return of_nothing(query, key, value)
+    if q.dtype.kind != "f":
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
+    factor = (1 / math.sqrt(q.shape[-1]) if q.shape[-1] else math.inf) if scale is None else scale
     bias = bias_of(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.dtype)
     heads = q.shape[:-3] == k.shape[:-3] and (q.shape[-3:-2] == k.shape[-3:-2] or enable_gqa)
     if (q.ndim == k.ndim == v.ndim == 4 and not dropout_p and heads and k.shape[:3] == v.shape[:3]

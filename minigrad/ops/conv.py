@@ -19,6 +19,8 @@ from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record2, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.ops._elementwise import check_kind
+from minigrad.ops._meet import check_cast
 from minigrad.ops._windows import Window, add_back, columns
 from minigrad.ops.pad import ConstantPadNd
 from minigrad.ops.shape import SqueezeDim, Unsqueeze
@@ -216,18 +218,32 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Swee
         raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w.shape)}, expected "
                            f"bias to be 1-dimensional with {out} elements, but got bias of size "
                            f"{list(bias.array.shape)} instead")
-    if x.dtype != w.dtype:
-        raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and weight type "
-                           f"(torch.{weight.dtype.type_name}Tensor) should be the same or input should be a MKLDNN "
-                           "tensor and weight is a dense tensor")
-    if bias is not None and bias.array.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({IN_C[input.dtype.name]}) and bias type ({IN_C[bias.dtype.name]}) should be "
-                           "the same")
+    check_dtypes(input, weight, bias, groups, transposed)
     if not transposed and min(window.out(x.shape[2:])) <= 0:
         inside = [n + 2 * p for n, p in zip(x.shape[2:], window.padding, strict=True)]
         kernel = [d * (k - 1) + 1 for k, d in zip(window.kernel, window.dilation, strict=True)]
         raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, inside))}). Kernel size: "
                            f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size")
+
+
+def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
+    """PyTorch's errors for unlike dtypes. Its library for float32, which it asks for larger inputs, is stricter."""
+    x, w, k = input.array, weight.array, weight.array.ndim - 2
+    if not transposed and bias is not None and bias.array.dtype != x.dtype:
+        raise RuntimeError(f"Input type ({IN_C[input.dtype.name]}) and bias type ({IN_C[bias.dtype.name]}) should be "
+                           "the same")
+    library = x.dtype is FLOAT32 and (groups > 1 or max(w.shape[-2:][:k]) > 3 or len(x) > 1 or x.size > 20480)
+    for name, part in (("weight", weight), ("bias", bias)):
+        if library and part is not None and part.array.dtype != x.dtype:
+            raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and {name} type "
+                               f"(torch.{part.dtype.type_name}Tensor) should be the same or input should be a MKLDNN "
+                               f"tensor and {name} is a dense tensor")
+    check_kind(x, "b", f"slow_conv{'_transpose' if transposed else ''}{max(k, 2)}d{'_out' if transposed else ''}_cpu")
+    for part in (weight, bias):
+        if part is not None and part.array.dtype != x.dtype and (k == 3 or part is weight):
+            raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {part.dtype.type_name}")
+    if bias is not None:
+        check_cast(bias.array.dtype, x.dtype)
 
 
 def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = False) -> tuple[Tensor, bool]:
@@ -285,12 +301,17 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
     """The way back of a convolution over as many dimensions as the name says, as an op of its own."""
     k = int(name[14])
     source, has_batch = batched(name, input, weight, k)
-    step, gaps = sizes_of(stride, k, "stride"), sizes_of(dilation, k, "dilation")
-    around, more = sizes_of(padding, k, "padding"), sizes_of(output_padding, k, "output_padding")
+    ndim = weight.array.ndim - 2
+    step, gaps = sizes_of(stride, ndim, "stride", k), sizes_of(dilation, ndim, "dilation", k)
+    around, more = sizes_of(padding, ndim, "padding", k), sizes_of(output_padding, ndim, "output_padding", k)
     kernel = weight.array.shape[2:]
     found = source.array.shape[2:] if any(o >= s for o, s in zip(more, step, strict=True)) else None
     sweep = Sweep(Window(kernel, step, around, gaps, found), groups)
     check_shapes(source, weight, bias, sweep, True)
+    if 0 in source.array.shape[2:] and source.array.shape[0] and source.array.shape[1]:
+        shape = (*source.array.shape[:2], *(1,) * (2 - k), *source.array.shape[2:])
+        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
+                           f"{list(shape)}")
     size = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
                   zip(source.array.shape[2:], step, around, gaps, kernel, more, strict=True)])
     for o, s, d in zip(more, step, gaps, strict=True):

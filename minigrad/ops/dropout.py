@@ -14,6 +14,8 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import random as draws
+from minigrad.backends.numpy import FLOAT32
+from minigrad.ops._meet import check_cast
 from minigrad.ops.fill import in_memory_order
 from minigrad.ops.pointwise import Add, Mul
 
@@ -55,8 +57,7 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool)
         return input
     if p == 1:
         return multiplied(input, np.zeros((), input.array.dtype), inplace)
-    if input.array.dtype.kind != "f":
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.type_name}")
+    check_cast(FLOAT32, input.array.dtype)
     noise = kept(input, p, channels, by_memory=False)
     noise /= noise.dtype.type(1 - p)
     return multiplied(input, noise, inplace)
@@ -70,8 +71,7 @@ def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace:
         return input
     if p == 1:
         return multiplied(input, np.zeros((), input.array.dtype), inplace)
-    if input.array.dtype.kind != "f":
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.type_name}")
+    check_cast(FLOAT32, input.array.dtype)
     noise = kept(input, p, channels, by_memory=True)
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
     shift = plain((noise - 1) * noise.dtype.type(ALPHA * scale) + noise.dtype.type(ALPHA * scale * p))
@@ -152,12 +152,12 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d "
                            "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
                            "dimension, and an optional batch dimension (i.e. 2D or 3D inputs).")
-    return without_batch(input, p, training, inplace, 2)
+    return without_batch(input, p, training, inplace, 3)
 
 
 def without_batch(input: Tensor, p: float, training: bool, inplace: bool, ndim: int) -> Tensor:
-    """Channels dropped of what may have no batch dimension, which it then has `ndim` dimensions without."""
-    if input.array.ndim != ndim:
+    """Channels dropped of (N, C, …) of `ndim` dimensions; what has another number of them gets a batch dimension."""
+    if input.array.ndim == ndim:
         return dropped(input, p, training, True, inplace)
     made = dropped(input.unsqueeze(0), p, training, True, inplace)
     return input if inplace and training and p else made.squeeze(0)
@@ -183,7 +183,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if ndim not in (4, 5):
         warnings.warn(NOT_TWO.format(ndim).replace("2d", "3d").replace("2 spatial", "3 spatial").replace("3D or 4D",
                       "4D or 5D"), UserWarning, stacklevel=2)
-    return without_batch(input, p, training, inplace, 4)
+    return without_batch(input, p, training, inplace, 5)
 
 
 def alpha_dropout_of(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_n
 from minigrad.autograd.saved import counter_of
 from minigrad.backends.numpy import FLOAT32
+from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import Scaled
+from minigrad.ops.memory import size
+from minigrad.ops.pick import check_rows
 from minigrad.ops.pointwise import Add
-from minigrad.ops.shape import View
+from minigrad.ops.shape import View, reshape
 
 __all__ = ["bilinear", "embedding"]
 
@@ -77,6 +80,7 @@ class Trilinear(Node):
     @staticmethod
     def forward(a: Tensor, w: Tensor, b: Tensor) -> Tensor:
         x, weights, y = a.array, w.array, b.array
+        check_kind(x, "b", "bmm")
         made = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
         return record_n(Trilinear, made, (a, w, b), (a, w, b))
 
@@ -109,9 +113,7 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
                            "embedding)")
     if sparse:
         raise NotImplementedError("minigrad has no sparse gradients")
-    i = indices.array
-    if i.size and (i.min() < 0 or i.max() >= len(weight.array)):
-        raise IndexError("index out of range in self")
+    check_rows(weight.array, indices.array)
     return Embedding.forward(weight, indices, padding_idx, scale_grad_by_freq)
 
 
@@ -126,7 +128,7 @@ def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None, 
         RuntimeError, IndexError: as `torch.embedding`.
     """
     padding = -1
-    if padding_idx is not None:
+    if padding_idx is not None and weight.array.ndim:
         count = len(weight.array)
         if not -count <= padding_idx < count:
             raise AssertionError("Padding_idx must be within num_embeddings")
@@ -152,20 +154,25 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         RuntimeError: if the shapes do not fit.
     """
     x, y, w = input1.array, input2.array, weight.array
+    given = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({v.array.dtype for v in given.values()}) > 1:
+        kinds = [f"{name}: {IN_C[v.array.dtype.name]}" for name, v in given.items()]
+        raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     if x.ndim != y.ndim:
         raise RuntimeError("bilinear(): input dimensions do not match: got " f"{x.ndim} and {y.ndim}")
     for dim, (m, n) in enumerate(zip(x.shape[:-1], y.shape[:-1], strict=True)):
         if m != n:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {m} and {n}")
-    for name, v, dim in (("input1", x, 1), ("input2", y, 2)):
-        if v.shape[-1] != w.shape[dim]:
-            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {v.shape[-1]} but expected "
+    for name, v, dim in (("input1", input1, 1), ("input2", input2, 2)):
+        if size(v, -1) != size(weight, dim):
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size(v, -1)} but expected "
                                f"{w.shape[dim]}")
-    if bias is not None and bias.array.shape[0] != w.shape[0]:
+    if bias is not None and size(bias, 0) != w.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected "
                            f"{w.shape[0]}")
-    rows = math.prod(x.shape[:-1])
-    made = Trilinear.forward(View.forward(input1, (rows, x.shape[-1])), weight, View.forward(input2, (rows,
-                                                                                                   y.shape[-1])))
+    rows = [reshape(v, (-1, size(v, -1))) for v in (input1, input2)]
+    if w.ndim != 3:
+        raise RuntimeError("number of dimensions must match")
+    made = Trilinear.forward(rows[0], weight, rows[1])
     made = View.forward(made, (*x.shape[:-1], w.shape[0]))
     return made if bias is None else Add.forward(made, bias)

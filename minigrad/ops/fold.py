@@ -10,7 +10,9 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, add_back, columns
+from minigrad.ops.memory import size
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 
@@ -31,6 +33,7 @@ class Im2Col(Node):
 
     @staticmethod
     def forward(a: Tensor, window: Window) -> Tensor:
+        check_kind(a.array, "ui", "im2col_out_cpu")
         return record1(Im2Col, Im2Col.values(a.array, window), a, (), (window, a.array.shape[-2:]))
 
     def backward(self, xp: Any, g: Any, window: Window, size: Shape) -> Any:
@@ -52,6 +55,7 @@ class Col2Im(Node):
 
     @staticmethod
     def forward(a: Tensor, window: Window, size: Shape) -> Tensor:
+        check_kind(a.array, "ui", "col2im_out_cpu")
         return record1(Col2Im, Col2Im.values(a.array, window, size), a, (), (window,))
 
     def backward(self, xp: Any, g: Any, window: Window) -> Any:
@@ -89,8 +93,6 @@ class ChannelShuffle(Rearranged):
 def pair(value: Any, name: str) -> Shape:
     """A number for both dimensions, or one for each."""
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if len(sizes) == 1:
-        sizes = sizes * 2
     if len(sizes) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(sizes)}")
     return sizes
@@ -98,8 +100,9 @@ def pair(value: Any, name: str) -> Shape:
 
 def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Window:
     """The window that the arguments mean; a RuntimeError for a number out of its range."""
-    window = Window(pair(kernel_size, "kernel_size"), pair(stride, "stride"), pair(padding, "padding"),
-                    pair(dilation, "dilation"))
+    kernel, gaps = pair(kernel_size, "kernel_size"), pair(dilation, "dilation")
+    around, step = pair(padding, "padding"), pair(stride, "stride")
+    window = Window(kernel, step, around, gaps)
     for name, sizes in (("kernel", window.kernel), ("dilation", window.dilation), ("stride", window.stride)):
         if min(sizes) <= 0:
             short = {"kernel": "kernel_", "dilation": "dilation_", "stride": "stride_"}[name]
@@ -119,10 +122,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """
     window = window_for(kernel_size, dilation, padding, stride)
     shape = input.array.shape
-    if len(shape) < 2 or len(shape) == 2 and 0 not in shape:
-        raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but "
-                         "got 2)")
-    if not 3 <= len(shape) <= 4 or 0 in shape[-3:]:
+    filled = size(input, 1) != 0 and size(input, 2) != 0  # raises where there is no such dimension
+    if not filled or not 3 <= len(shape) <= 4 or 0 in shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
                            f"dimensions for input, but got: {list(shape)}")
     out = window.out(shape[-2:])
@@ -140,21 +141,21 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     Raises:
         RuntimeError: if there are not as many columns as windows.
     """
-    window, size, shape = window_for(kernel_size, dilation, padding, stride), pair(output_size, "output_size"), (
-        input.array.shape)
+    pixels, window = pair(output_size, "output_size"), window_for(kernel_size, dilation, padding, stride)
+    shape = input.array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
                            f"dimensions for input, but got: {list(shape)}")
     if shape[-2] % math.prod(window.kernel):
         raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but "
                            f"got input.size(1)={shape[-2]} and kernel_size={window.kernel}.")
-    out = window.out(size)
+    out = window.out(pixels)
     if math.prod(out) != shape[-1] or min(out) < 1:
-        raise RuntimeError(f"Given output_size={size}, kernel_size={window.kernel}, dilation={window.dilation}, "
+        raise RuntimeError(f"Given output_size={pixels}, kernel_size={window.kernel}, dilation={window.dilation}, "
                            f"padding={window.padding}, stride={window.stride}, expected size of input's dimension 2 to "
                            f"match the calculated number of sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but "
                            f"got input.size(2)={shape[-1]}.")
-    return Col2Im.forward(input, window, size)
+    return Col2Im.forward(input, window, pixels)
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -178,7 +179,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(…, C, H * r, W * r) as (…, C * r * r, H, W).
+    """(…, C, H * r, W * r) as (…, C * r * r, H, W). Without elements it keeps its shape, as in PyTorch.
 
     Raises:
         RuntimeError: if height or width cannot be divided so.
@@ -193,6 +194,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         if shape[dim] % r:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
                                f"input.size({dim})={shape[dim]} is not divisible by {r}")
+    if not input.array.size:
+        return PixelUnshuffle.forward(input, shape, tuple(range(len(shape))), shape)
     lead, k, (c, h, w) = shape[:-3], len(shape) - 3, shape[-3:]
     return PixelUnshuffle.forward(input, (*lead, c, h // r, r, w // r, r),
                                   (*range(k), k, k + 2, k + 4, k + 1, k + 3), (*lead, c * r * r, h // r, w // r))

@@ -9,14 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad._dtype import Size
+from minigrad._dtype import Size, result_dtype
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import refuse
-from minigrad.ops._meet import broadcast_shape, meet
-from minigrad.ops.pointwise import Abs, Sub
+from minigrad.ops._meet import broadcast_shape, check_cast, meet
+from minigrad.ops.copy import mismatch
+from minigrad.ops.pointwise import NO_BOOLS_MINUS, Abs, Neg, Sub
 from minigrad.ops.power import Pow
 from minigrad.ops.reduce import mean, sum
 from minigrad.ops.shape import Expand
@@ -34,15 +36,18 @@ class Loss(Node, number=None):
     __slots__ = ()
     kernel: ClassVar[str]
     values: ClassVar[Callable[..., Any]]
+    like_input: ClassVar[bool] = False  # whether the result has the dtype of the input, whatever the target's is
     saves = ("self", "target")
 
     @classmethod
     def forward(cls: Any, a: Tensor, b: Tensor, reduction: str, *const: Any) -> Tensor:
         """The loss of two Tensors of one shape."""
         x, y, fit = meet(a.array, b.array)
+        dtype = a.array.dtype if cls.like_input else x.dtype
+        check_cast(x.dtype, dtype)
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
-        apart, share = reduced(cls.values(x, y, *const), reduction)
+        apart, share = reduced(cls.values(x, y, *const).astype(dtype, copy=False), reduction)
         fit = fit if reduction == "none" else tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
         made: Tensor = record2(cls, apart, a, b, (a, b), (share, *const), fit)
         return made
@@ -95,6 +100,7 @@ class HuberLoss(Loss):
 
     __slots__ = ()
     kernel = "huber_cpu"
+    like_input = True
     constants = ("", "delta")
 
     @staticmethod
@@ -149,13 +155,13 @@ class BinaryCrossEntropyWithLogits(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
         x, y, fit = meet(a.array, b.array)
-        if a.array.dtype.kind != "f":
-            refuse("log_sigmoid_cpu", a.array.dtype)
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
-        apart = ((1 - y) * wide - log).astype(x.dtype, copy=False)
-        loss, share = reduced(apart if weight is None else apart * weight.array, reduction)
+        apart = ((1 - y) * wide - log).astype(b.array.dtype, copy=False)
+        if weight is not None:
+            apart = (apart * weight.array).astype(apart.dtype, copy=False)
+        loss, share = reduced(apart, reduction)
         fit = fit if reduction == "none" else tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
         return record2(BinaryCrossEntropyWithLogits, loss, a, b, (a, b, weight, pos_weight), (share,), fit)
 
@@ -179,7 +185,7 @@ class SoftMarginLoss(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
         x, y, fit = meet(a.array, b.array)
-        apart, share = reduced(np.log1p(np.exp(-y * x)), reduction)
+        apart, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
         fit = fit if reduction == "none" else tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
         return record1(SoftMarginLoss, apart, a, (a, b), (share,), fit[:1])
 
@@ -343,17 +349,27 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
         raise ValueError(f"Target size ({Size(target.array.shape)}) must be the same as input size "
                          f"({Size(input.array.shape)})")
     underivable("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
-    if target.array.dtype.kind != "f" and input.array.dtype.kind == "f":
-        raise RuntimeError(f"result type {input.dtype.type_name} can't be cast to the desired output type "
-                           f"{target.dtype.type_name}")
+    check_kind(input.array, "bui", "log_sigmoid_cpu")
+    if target.array.dtype.kind == "b":
+        raise RuntimeError(NO_BOOLS_MINUS)
+    check_cast(input.array.dtype, target.array.dtype)
     return BinaryCrossEntropyWithLogits.forward(input, target, weight, pos_weight, reduction)
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                      reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    """log(1 + exp(-target * input)) for targets of 1 and -1.
+
+    Raises:
+        RuntimeError: if the target has no shape that broadcasts to the input's, or the input holds no real numbers.
+    """
     reduction = checked(size_average, reduce, reduction)
     underivable("soft_margin_loss", target=target)
-    if input.array.dtype.kind != "f":
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.type_name}")
+    x, y = input.array, target.array
+    if x.dtype.kind == "b":
+        Neg.forward(input)  # raises
+    if broadcast_shape(x.shape, y.shape) != x.shape:
+        raise RuntimeError(mismatch(x.shape, y.shape))
+    check_cast(result_dtype(x, y), x.dtype)
+    check_cast(FLOAT32, x.dtype)
     return SoftMarginLoss.forward(input, target, reduction)

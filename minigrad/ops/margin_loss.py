@@ -12,6 +12,7 @@ import numpy as np
 from minigrad._dtype import Size
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
+from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
 from minigrad.ops._elementwise import underived
@@ -46,6 +47,8 @@ def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Fla
                       "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
                       "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
                       UserWarning, stacklevel=2)
+    if any(v.array.dtype.kind != "f" for v in (input, target)):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     how = checked(size_average, reduce, "sum" if reduction == "batchmean" else reduction)
     if log_target:
         apart = Mul.forward(Exp.forward(target), Sub.forward(target, input))
@@ -84,7 +87,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = plain(np.full(input.array.shape, var, input.array.dtype))
+        var = MulScalar.forward(plain(np.ones_like(input.array)), var)
     elif (var.array < 0).any():
         raise ValueError("var has negative entry/entries")
     m, n = input.array.shape, var.array.shape
@@ -96,7 +99,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     spread = Clone.forward(var)
-    spread.array = np.maximum(spread.array, spread.array.dtype.type(eps))  # not part of the graph
+    in_place(ClampMin.forward, plain(spread.array), eps)  # not part of the graph
     apart = Sub.forward(input, target)
     loss = Mul.forward(Add.forward(Log.forward(spread), Div.forward(Pow.forward(apart, 2), spread)), 0.5)
     if full:

@@ -1,6 +1,7 @@
-"""Normalisation: elements less their mean, over their standard deviation, in a layer, a group or a batch.
+"""Normalisation: elements less their mean, over their standard deviation, in a layer or a group.
 
-What differs is over which dimensions mean and variance are taken; the derivative is the same for all.
+What differs is over which dimensions mean and variance are taken; the derivative is the same for all. Mirrors PyTorch's
+`layer_norm.cpp` and `group_norm.cpp`; normalisation in a batch is in batch_norm.py.
 """
 
 from __future__ import annotations
@@ -11,23 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import Size
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record_n
-from minigrad.autograd.saved import counter_of
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.ops._forms import refuse
-from minigrad.ops.copy import Clone
+from minigrad.ops.copy import cast
 from minigrad.ops.pointwise import Mul
 from minigrad.ops.power import Pow
 from minigrad.ops.reduce import MeanDim, SumDim
-from minigrad.ops.repeat import Repeat
 from minigrad.ops.scalar import AddScalar
-from minigrad.ops.shape import View
 from minigrad.ops.unary import Rsqrt
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
+__all__ = ["group_norm", "layer_norm", "rms_norm"]
 
 Shape = tuple[int, ...]
 
@@ -35,6 +32,8 @@ Shape = tuple[int, ...]
 def mean_of(x: Any, axes: Shape) -> Any:
     """The mean over `axes`, kept: the last dimensions, or these and the first; by products with ones (fast)."""
     shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    if not x.size:
+        return np.full(shape, math.nan, x.dtype)
     count = math.prod([x.shape[i] for i in axes])
     last = math.prod([x.shape[i] for i in axes if i or len(axes) == x.ndim])
     sums = x.reshape(-1, last) @ np.ones(last, x.dtype) if last > 1 else x.reshape(-1)
@@ -101,25 +100,32 @@ class Norm(Node, number=None):
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
         kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
-        return cls.finished(a, weight, bias, y.reshape(x.shape).astype(x.dtype, copy=False), along,
-                            (axes, along, eps, inner, kept))
-
-    @classmethod
-    def finished(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, y: Any, along: Shape,
-                 const: tuple[Any, ...]) -> Tensor:
-        """The result, times the weights plus the bias."""
-        if weight is not None:
-            y *= weight.array.reshape(along)
-        if bias is not None:
-            y += bias.array.reshape(along)
-        inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
-        return record_n(cls, y, inputs, (a, weight), const)
+        y = y.reshape(x.shape).astype(x.dtype, copy=False)
+        return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
                  kept: Any) -> tuple[Any, Any, Any]:
         x, scale = xp.apply(Standard, xp.reshape(a, inner), axes, eps, kept)
         return of_affine(self, xp, g, xp.reshape(x, a.shape), w, along, lambda scaled: xp.reshape(
             xp.apply(StandardBackward, xp.reshape(scaled, inner), x, scale, axes), a.shape))
+
+
+def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Tensor | None, along: Shape,
+             const: tuple[Any, ...]) -> Tensor:
+    """What is normalised, times the weights, plus the bias, recorded as an op of these three."""
+    if weight is not None:
+        y *= weight.array.reshape(along)
+    if bias is not None:
+        y += bias.array.reshape(along)
+    inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
+    return record_n(cls, y, inputs, (a, weight), const, fit_for(a, weight, bias))
+
+
+def fit_for(a: Tensor, *parts: Tensor | None) -> Any:
+    """What the engine needs to know where weights or bias have another dtype than the input."""
+    if all(v is None or v.array.dtype is a.array.dtype for v in parts):
+        return None
+    return tuple([None if v is None else (v.array.shape, v.array.dtype) for v in (a, *parts)])
 
 
 class Total:
@@ -169,54 +175,18 @@ class NativeGroupNorm(Norm):
     kernel = "GroupNormKernelImpl"
 
 
-class NativeBatchNorm(Norm):
-    """Over the batch, for each channel."""
-
-    __slots__ = ()
-    kernel = "batch_norm"
-
-
-class BatchNormOf(Node, name="NativeBatchNorm"):
-    """By a mean and a variance that are given."""
-
-    __slots__ = ()
-    saves = ("input", "weight")
-
-    @staticmethod
-    def forward(a: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, variance: Any, along: Shape,
-                eps: float) -> Tensor:
-        x = a.array
-        if x.dtype.kind != "f":
-            refuse("batch_norm", x.dtype)
-        scale = (1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along).astype(x.dtype)
-        y = (x - mean.reshape(along)).astype(x.dtype) * scale
-        if weight is not None:
-            y *= weight.array.reshape(along)
-        if bias is not None:
-            y += bias.array.reshape(along)
-        inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
-        return record_n(BatchNormOf, y, inputs, (a, weight), (along, mean.reshape(along).copy(), scale))
-
-    def backward(self, xp: Any, g: Any, a: Any, w: Any, along: Shape, mean: Any, scale: Any) -> tuple[Any, Any, Any]:
-        x = xp.apply(Shifted, a, mean, scale)
-        return of_affine(self, xp, g, x, w, along, lambda scaled: xp.apply(Shifted, scaled, None, scale))
-
-
-class Shifted(Node):
-    """A tensor less an array (None: 0), times another."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def values(x: Any, less: Any, factor: Any) -> Any:
-        return (x if less is None else x - less) * factor
-
-    @staticmethod
-    def forward(a: Tensor, less: Any, factor: Any) -> Tensor:
-        return record_n(Shifted, Shifted.values(a.array, less, factor), (a,), (), (factor,))
-
-    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
-        return xp.apply(Shifted, g, None, factor)
+def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
+    """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
+    given, dtype = [v for v in parts if v is not None], input.array.dtype
+    other = [v for v in given if v.array.dtype is not dtype]
+    if not other:
+        return
+    if given[0] is not other[0]:
+        raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {other[0].dtype.type_name}")
+    if any(v.array.dtype is not FLOAT32 for v in given):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if dtype is not FLOAT16:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
@@ -246,8 +216,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     shape = check_parts(input, normalized_shape, weight, bias, ", ")
     found = input.array.shape
     rows = math.prod(found[:len(found) - len(shape)])
-    if weight is not None and weight.array.dtype != input.array.dtype:
-        raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype.type_name}")
+    check_dtypes(input, weight, bias)
     return NativeLayerNorm.forward(input, weight, bias, (1,), shape, eps, (rows, math.prod(shape)))
 
 
@@ -265,6 +234,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     if math.prod(shape[2:]) * (shape[0] * shape[1] // num_groups) == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
+    if num_groups < 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of "
                            f"shape {list(shape)} and num_groups={num_groups}")
@@ -272,99 +243,10 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
         if part is not None and part.array.shape != shape[1:2]:
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but "
                                f"got {name} of shape {list(part.array.shape)} and input of shape {list(shape)}")
+    check_dtypes(input, weight, bias)
     along = (shape[1], *(1,) * (len(shape) - 2))
     inner = (shape[0] * num_groups, math.prod(shape[1:]) // num_groups)
     return NativeGroupNorm.forward(input, weight, bias, (1,), along, eps, inner)
-
-
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(N, C, …) normalised for each channel: in training by the batch, else by the running mean and variance.
-
-    Training moves these by `momentum` towards those of the batch, in place.
-
-    Raises:
-        RuntimeError: if something has not one element for each channel, or there is no running mean to use.
-        ValueError: if in training a channel has one element only.
-    """
-    shape = input.array.shape
-    if training:
-        check_size(shape)
-        if eps <= 0:
-            raise ValueError(f"batch_norm eps must be positive during training, but got {eps:g}")
-    return batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
-def check_size(shape: Shape) -> None:
-    """PyTorch's error for a batch whose channels have one element."""
-    if len(shape) > 1 and math.prod(shape) // max(shape[1], 1) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(shape)}")
-
-
-def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
-                  bias: Tensor | None, training: bool, momentum: float, eps: float) -> Tensor:
-    """`batch_norm`, arguments checked in part."""
-    shape = input.array.shape
-    channels = shape[1] if len(shape) > 1 else 0
-    if not training and (running_mean is None or running_var is None):
-        name = "running_mean" if running_mean is None else "running_var"
-        raise RuntimeError(f"{name} must be defined in evaluation mode")
-    if not input.array.size:
-        return scaled_copy(input, weight, bias)
-    for name, part in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
-                       ("bias", bias)):
-        if part is not None and part.array.size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
-    along = (channels, *(1,) * (len(shape) - 2))
-    if not training and running_mean is not None and running_var is not None:
-        for part in (weight, bias, running_mean, running_var):
-            if part is not None and part.array.dtype != input.array.dtype and input.array.dtype.kind == "f":
-                raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {part.dtype.type_name}")
-        return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
-    inner = (shape[0], channels, math.prod(shape[2:]))
-    made = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
-    if running_mean is not None and running_var is not None:
-        x = input.array.reshape(inner)
-        count = x.size // max(channels, 1)
-        mean = mean_of(x, (0, 2))
-        variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
-        for running, found in ((running_mean, mean), (running_var, variance)):
-            running.array[...] = (1 - momentum) * running.array + momentum * found.reshape(-1)  # PyTorch counts none
-    return made
-
-
-def scaled_copy(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """What PyTorch makes of a batch without elements."""
-    made = Clone.forward(input)
-    if weight is not None:
-        made = made * weight[0]
-    return made if bias is None else made + bias[0]
-
-
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(N, C, …) normalised for each channel of each sample: a batch norm of (1, N * C, …), as in PyTorch.
-
-    Raises:
-        ValueError: if there is one element only.
-        RuntimeError: as `batch_norm`.
-    """
-    shape = input.array.shape
-    if use_input_stats and math.prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {Size(shape)}")
-    if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    n, c = shape[0], shape[1]
-    parts = [None if v is None else Repeat.forward(v, (n,)) for v in (weight, bias)]
-    running = [None if v is None else Repeat.forward(v, (n,)) for v in (running_mean, running_var)]
-    rows = View.forward(input, (1, n * c, *shape[2:]))
-    made = batch_norm_of(rows, running[0], running[1], parts[0], parts[1], use_input_stats, momentum, eps)
-    for given, found in zip((running_mean, running_var), running, strict=True):
-        if given is not None and found is not None and use_input_stats:
-            given.array[...] = found.array.reshape(n, c).mean(0)
-            counter_of(given).value += 1
-    return View.forward(made, shape)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
@@ -384,4 +266,4 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     small = float(np.finfo(x.dtype).eps) if eps is None else eps
     made = Mul.forward(input, Rsqrt.forward(AddScalar.forward(MeanDim.forward(Pow.forward(input, 2), axes, True),
                                                               small)))
-    return made if weight is None else Mul.forward(made, weight)
+    return made if weight is None else cast(Mul.forward(made, weight), x.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.ops._elementwise import check_kind
 from minigrad.ops.index import setitem
 from minigrad.ops.slices import Slice
 
@@ -162,6 +163,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but "
                                f"got: padding ({left}, {right}) at dimension {len(shape) - k + dim} of input "
                                f"{list(shape)}")
+    check_kind(input.array, "b", f"{'reflection' if mode == 'reflect' else 'replication'}_pad{k}d")
     return OPS[mode][k - 1].forward(input, sides, tuple(
         [places_of(mode, n, *side) for n, side in zip(shape[-k:], around, strict=True)]))
 

@@ -157,14 +157,19 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not x.ndim and i.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)")
-    if i.size and x.ndim and not x.shape[axis]:
+    check_rows(x, i, axis)
+    return IndexSelect.forward(input, axis, index)
+
+
+def check_rows(x: Any, index: Any, axis: int = 0) -> None:
+    """PyTorch's errors for numbers of slices along `axis` that there are not."""
+    if index.size and x.ndim and not x.shape[axis]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    wrong = in_range(i, x.shape[axis] if x.ndim else 1)
+    wrong = in_range(index, x.shape[axis] if x.ndim else 1)
     if wrong is not None and not x.size:
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}")
     if wrong is not None:
         raise IndexError("index out of range in self")
-    return IndexSelect.forward(input, axis, index)
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:

@@ -12,9 +12,9 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.ops import resample
-from minigrad.ops._forms import refuse
+from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, offsets
-from minigrad.ops.reduce import MeanDim
+from minigrad.ops.reduce import mean
 from minigrad.ops.resample import AdaptiveAvgPool2D, AdaptiveAvgPool3D, AvgPool2D
 from minigrad.ops.shape import SqueezeDim, Unsqueeze
 
@@ -203,8 +203,7 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     """
     window = window_of("max_pool2d", kernel_size, stride, padding, dilation)
     check_pictures(input, "max_pool2d")
-    if input.array.dtype.kind == "b":
-        refuse("max_pool2d", input.array.dtype)
+    check_kind(input.array, "b", "max_pool2d")
     made = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
     return (made, plain(indices_of(input.array, made.array, window))) if return_indices else made
 
@@ -253,6 +252,7 @@ def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     s, p, d = single(k if stride is None or stride == () or stride == [] else stride), single(padding), single(dilation)
     if not return_indices:
         check_row(shape[-1], k, s, p, d)
+        check_kind(input.array, "bui", "max_pool1d_impl")
     made = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
     return (from_row(made[0]), from_row(made[1])) if return_indices else from_row(made)
 
@@ -306,36 +306,40 @@ def sizes_wanted(input: Tensor, output_size: Any, op: str, k: int) -> Shape:
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * k
     if len(given) != k:
         raise RuntimeError(f"{op}: output_size must be {k}")
-    sizes = tuple([n if o is None else int(o) for n, o in zip(shape[len(shape) - k:], given, strict=True)])
+    sizes = tuple([shape[i - k] if n is None else int(n) for i, n in enumerate(given)])
     if min(sizes) < 0:
         raise RuntimeError(f"{op}: elements of output_size must be greater than or equal to 0 but received "
-                           f"{{{', '.join(map(str, sizes))}}}")
+                           f"{{{', '.join(map(str, sizes[:2]))}{''.join([f',{n}' for n in sizes[2:]])}}}")
     return sizes
 
 
-def check_adaptive(output_size: Any, shape: Shape, op: str, k: int) -> None:
-    """PyTorch's errors for an input that an adaptive pool does not take."""
-    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    if len(shape) not in (k + 1, k + 2):
-        raise RuntimeError(f"{op}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
-    for dim in range(len(shape) - k, len(shape)):
-        if not shape[dim]:
+def check_adaptive(shape: Shape, op: str, k: int) -> None:
+    """PyTorch's errors for an input that an adaptive pool does not take; in 3d it looks for the empty one first."""
+    fits = len(shape) in (k + 1, k + 2)
+    for dim in range(1 if k == 3 else len(shape) - k, len(shape)):
+        if (fits or k == 3) and not shape[dim]:
             raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
                                f"sizes {list(shape)} with dimension {dim} being empty")
+    if not fits:
+        raise RuntimeError(f"{op}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
+
+
+def adaptive(op: Any, name: str, input: Tensor, output_size: Any, k: int) -> Tensor:
+    """An adaptive pool of the last `k` dimensions; where each is to be 1 it is the mean, as in PyTorch."""
+    shape = input.array.shape
+    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    sizes = sizes_wanted(input, output_size, name, k)
+    if set(sizes) == {1}:
+        return mean(input, tuple(range(-1, -k - 1, -1)), True)
+    check_adaptive(shape, name, k)
+    made: Tensor = op.forward(input, tuple([resample.adaptive(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
+    return made
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the mean of each."""
-    shape = input.array.shape
-    check_adaptive(output_size, shape, "adaptive_avg_pool2d", 2)
-    sizes = sizes_wanted(input, output_size, "adaptive_avg_pool2d", 2)
-    if input.array.dtype.kind != "f":
-        refuse("adaptive_avg_pool2d", input.array.dtype)
-    if sizes == (1, 1):
-        return MeanDim.forward(input, (len(shape) - 2, len(shape) - 1), True)
-    return AdaptiveAvgPool2D.forward(input, tuple(
-        [resample.adaptive(n, o) for n, o in zip(shape[-2:], sizes, strict=True)]))
+    return adaptive(AdaptiveAvgPool2D, "adaptive_avg_pool2d", input, output_size, 2)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -349,13 +353,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the mean of each."""
-    shape = input.array.shape
-    check_adaptive(output_size, shape, "adaptive_avg_pool3d", 3)
-    sizes = sizes_wanted(input, output_size, "adaptive_avg_pool3d", 3)
-    if sizes == (1, 1, 1):
-        return MeanDim.forward(input, tuple(range(len(shape) - 3, len(shape))), True)
-    return AdaptiveAvgPool3D.forward(input, tuple(
-        [resample.adaptive(n, o) for n, o in zip(shape[-3:], sizes, strict=True)]))
+    return adaptive(AdaptiveAvgPool3D, "adaptive_avg_pool3d", input, output_size, 3)
 
 
 def area(input: Tensor, sizes: Any) -> Tensor:

@@ -51,7 +51,7 @@ class Resample(Node):
 
 class AvgPool2D(Resample):
     __slots__ = ()
-    kernel = "avg_pool2d_out_frame"
+    kernel = "avg_pool2d"
 
 
 class AdaptiveAvgPool2D(Resample):

@@ -102,14 +102,14 @@ class Addcdiv(Node):
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight (end - input), of a number or a tensor `weight`.
+    """input + weight (end - input), of a number or a tensor `weight`; one without dimensions may have another dtype.
 
     Raises:
         RuntimeError: if the dtypes differ.
         NotImplementedError: for integers.
     """
     for name, each in (("end", end), ("weight", weight)):
-        if isinstance(each, Tensor) and each.array.dtype is not input.array.dtype:
+        if isinstance(each, Tensor) and each.array.dtype is not input.array.dtype and (each.ndim or name == "end"):
             have, got = (IN_C.get(v.array.dtype.name, "bool") for v in (input, each))
             raise RuntimeError(f"expected dtype {have} for `{name}` but got dtype {got}")
     return LerpTensor.forward(input, end, weight) if isinstance(weight, Tensor) else Lerp.forward(input, end, weight)
