@@ -53,6 +53,7 @@ from minigrad.autograd.grad_mode import (
 )
 from minigrad.ops.aliases import *
 from minigrad.ops.batch_norm import *
+from minigrad.ops.batches import *
 from minigrad.ops.binary import *
 from minigrad.ops.bits import *
 from minigrad.ops.broadcast import *

@@ -9,6 +9,7 @@ from typing import Any
 from minigrad._tensor import Tensor
 from minigrad.ops import (
     aliases,
+    batches,
     batch_norm,
     binary,
     bits,

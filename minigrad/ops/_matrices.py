@@ -12,8 +12,9 @@ from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.saved import arrays, tensors
 
-__all__ = ["Factors", "LinAlgError", "check_float", "check_kernel", "check_matrices", "check_precise", "check_square",
-           "factored", "first_bad", "fit_of_system", "lower", "not_definite", "singular", "spread", "zero_pivots"]
+__all__ = ["Factors", "LinAlgError", "check_alike", "check_float", "check_kernel", "check_matrices", "check_precise",
+           "check_sizes", "check_square", "factored", "first_bad", "fit_of_system", "lower", "not_definite", "singular",
+           "spread", "zero_pivots"]
 
 
 class _LinAlgError(RuntimeError):
@@ -54,9 +55,22 @@ def check_matrices(v: Tensor, name: str, argument: str = "A") -> None:
 def check_square(v: Tensor, name: str) -> None:
     """PyTorch's errors for what are no square matrices."""
     check_matrices(v, name)
+    check_sizes(v, f"{name}: ")
+
+
+def check_sizes(v: Tensor, said: str = "") -> None:
+    """The same for matrices; `said` comes before PyTorch's sentence."""
     rows, columns = v.array.shape[-2:]
     if rows != columns:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+        raise RuntimeError(f"{said}A must be batches of square matrices, but they are {rows} by {columns} matrices")
+
+
+def check_alike(first: Tensor, second: Tensor, names: str, name: str) -> None:
+    """PyTorch's error for two tensors of an equation that differ in their dtype; `names` are theirs: "A B"."""
+    a, b = names.split()
+    if first.array.dtype != second.array.dtype:
+        raise RuntimeError(f"{name}: Expected {a} and {b} to have the same dtype, but found {a} of type "
+                           f"{first.dtype.type_name} and {b} of type {second.dtype.type_name} instead")
 
 
 def check_float(v: Tensor, name: str) -> None:
@@ -73,7 +87,7 @@ def check_precise(v: Tensor, name: str) -> None:
 
 
 def check_kernel(v: Tensor, kernel: str) -> None:
-    """PyTorch's error where its code on the CPU is for float32 and float64 alone."""
+    """PyTorch's error where its code on the CPU is for float32 and float64 alone, also where there is nothing."""
     if v.array.dtype.kind != "f" or v.array.dtype.itemsize < 4:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{v.dtype.type_name}'")
 
@@ -90,8 +104,8 @@ def spread(xp: Any, v: Any) -> Any:
 
 
 def fit_of_system(x: Any, *operands: Any) -> tuple[Any, ...] | None:
-    """What the engine must undo for the operands of a system whose solution is `x` (`Node.fit`): broadcasting."""
-    if all(v.shape[:-2] == x.shape[:-2] for v in operands):
+    """What the engine must undo for the operands of a system whose solution is `x` (`Node.fit`)."""
+    if all(v.shape[:-2] == x.shape[:-2] and v.dtype is x.dtype for v in operands):
         return None
     return tuple([(v.shape, v.dtype) for v in operands])
 
@@ -131,7 +145,7 @@ def factored(x: Any) -> tuple[Any, Any]:
     lu = np.array(x).reshape(math.prod(x.shape[:-2]), rows, columns)
     steps, each = min(rows, columns), np.arange(len(lu))
     pivots = np.zeros((len(lu), steps), np.int32)
-    for j in range(steps):
+    for j in range(steps if lu.size else 0):
         at = j + abs(lu[:, j:, j]).argmax(1)
         pivots[:, j] = at + 1
         lu[each, j], lu[each, at] = lu[each, at], lu[each, j]

@@ -34,8 +34,9 @@ class Cdist(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, p: float) -> Tensor:
         x, y = a.array, b.array
-        z = length(x[..., :, None, :] - y[..., None, :, :], p, (-1,), False) if x.shape[-1] else \
-            np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype)
+        z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype)
+        if z.size and x.shape[-1]:
+            z = length(x[..., :, None, :] - y[..., None, :, :], p, (-1,), False)
         return record2(Cdist, z, a, b, (a, b, z), (p,), fit_of_system(z, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
@@ -108,7 +109,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     lead = broadcast_shape(m[:-2], n[:-2])
-    same_dtype(x1, x2, "bmm")
+    if 0 not in (*lead, *m, *n):
+        same_dtype(x1, x2, "bmm")
     check_kernel(x1, "cdist")
     by_product = MODES[compute_mode]
     if by_product is None:

@@ -21,12 +21,14 @@ from minigrad.ops._matrices import (
     check_float,
     check_kernel,
     check_matrices,
+    check_sizes,
     check_square,
     fit_of_system,
     lower,
     not_definite,
     singular,
 )
+from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.solve import LinalgSolveTriangular
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
@@ -228,6 +230,8 @@ QR_DEPRECATED = (
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """L so that `input == L @ L.mT`, or its transpose if `upper`: deprecated in favour of `linalg.cholesky`."""
     warn_once(CHOLESKY_DEPRECATED)
+    if not input.array.size:
+        return Cholesky.forward(input, input.array.copy(), upper)
     check_square(input, "cholesky")
     check_kernel(input, "cholesky_cpu")
     made, info = cholesky_factor(input.array, upper)
@@ -251,6 +255,15 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     for name, v in (("b", input), ("u", L)):
         if v.array.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {v.array.ndim} dimensions instead")
+    if input.array.dtype != L.array.dtype:
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+                           f"{input.dtype.type_name} and A of type {L.dtype.type_name} instead.")
+    check_sizes(L)
+    (n, k), size = input.array.shape[-2:], L.array.shape[-1]
+    if n != size:
+        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but each "
+                           f"b matrix is {n} by {k}")
+    broadcast_shape(input.array.shape[:-2], L.array.shape[:-2])
     check_kernel(input, "cholesky_solve_cpu")
     return CholeskySolve.forward(input, L, upper)
 

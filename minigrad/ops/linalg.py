@@ -6,14 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.copy import contiguous
 from minigrad.ops.pointwise import Add
-from minigrad.ops.shape import Expand, T, Transpose, UnsafeView, Unsqueeze, View, expand, reshape
+from minigrad.ops.shape import (
+    Expand,
+    SqueezeDim,
+    T,
+    Transpose,
+    UnsafeView,
+    Unsqueeze,
+    View,
+    check_matrix,
+    dim_of,
+    expand,
+    reshape,
+)
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
 METHODS = (*__all__,)
@@ -26,6 +38,11 @@ BOOL = np.dtype(bool)
 def wanted(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """What a product saves: each operand only if the other's gradient is wanted."""
     return a if b._requires_grad else None, b if a._requires_grad else None
+
+
+def kind_of(x: Any) -> tuple[tuple[int, ...], Any]:
+    """What the engine must make of the gradient of an operand (`Node.fit`)."""
+    return x.shape, x.dtype
 
 
 class Mm(Node):
@@ -59,7 +76,9 @@ class Bmm(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
-        return record2(Bmm, a.array @ b.array, a, b, wanted(a, b))
+        x, y = a.array, b.array
+        product = (x @ y).astype(y.dtype, copy=False)
+        return record2(Bmm, product, a, b, wanted(a, b), (), None if x.dtype is y.dtype else (kind_of(x), kind_of(y)))
 
     backward = Mm.backward
 
@@ -134,6 +153,7 @@ DTYPES_DIFFER = {  # products do not promote, and each has its own words for it
     "addmm": "self and mat2 must have the same dtype, but got {a} and {b}",
     "addmm of two": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
 }
+SMALL = 400  # products of numbers, below which PyTorch has code of its own for a batch
 
 
 def same_dtype(a: Tensor, b: Tensor, product: str) -> None:
@@ -164,8 +184,28 @@ def check_matrices(input: Tensor, mat2: Tensor) -> None:
             raise RuntimeError(f"{name} must be a matrix")
     check_inner(input, mat2)
     same_dtype(input, mat2, "mm")
-    if input.array.dtype.kind == "b":
-        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+    if input.array.size and mat2.array.size:
+        no_bools(input, "addmm_impl_cpu_")
+
+
+def no_bools(v: Tensor, kernel: str) -> None:
+    """PyTorch's error for bools, of which it has no products."""
+    if v.array.dtype.kind == "b":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+
+def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
+    """PyTorch's errors for dtypes of batches, which it looks at only where there is something to multiply."""
+    (count, n, m), p = input.array.shape, mat2.array.shape[2]
+    if not count * n * m * p:
+        return
+    if n * m * p < SMALL:
+        no_bools(input, kernel)
+        same_dtype(input, mat2, "bmm")
+    elif mat2.array.dtype.kind == "f":
+        same_dtype(mat2, input, "bmm")
+    else:
+        check_matrices(plain(input.array[0]), plain(mat2.array[0]))
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -177,12 +217,14 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     if found[:2] != (batch, m):
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: "
                            f"[{found[0]}, {found[1]}].")
-    same_dtype(input, mat2, "bmm")
+    check_batches(input, mat2, "bmm")
     return Bmm.forward(input, mat2)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
+    if not input.array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if input.array.ndim != 2 or vec.array.ndim != 1:
         raise RuntimeError("vector + matrix @ vector expected, got "
                            f"1, {input.array.ndim}, {vec.array.ndim}")
@@ -190,6 +232,8 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
         n, m = input.array.shape
         raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.array.shape[0]})")
     same_dtype(input, vec, "mv")
+    if input.array.size:
+        no_bools(input, "addmv_impl_cpu")
     return Mv.forward(input, vec)
 
 
@@ -202,12 +246,26 @@ def check_vectors(a: Tensor, b: Tensor) -> None:
                            f"[{b.array.shape[0]}] to have the same number of elements, but got "
                            f"{a.array.shape[0]} and {b.array.shape[0]} elements respectively")
     same_dtype(a, b, "dot")
+    no_bools(a, "dot")
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of one length."""
     check_vectors(input, tensor)
     return Dot.forward(input, tensor)
+
+
+def size_of(v: Tensor, dim: int) -> int:
+    """One size; an IndexError if there is no such dimension."""
+    return int(v.array.shape[dim_of(dim, v.array.ndim)])
+
+
+def check_into(v: Tensor, shape: tuple[int, ...]) -> None:
+    """PyTorch's error for a tensor to add to that does not expand to the shape of a product."""
+    own = v.array.shape
+    if own not in (shape, shape[1:]) and (len(own) > len(shape) or
+                                          any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1]))):
+        expand(v, shape)  # raises
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -219,8 +277,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     same_dtype(input, mat2, "addmm")
     same_dtype(mat1, mat2, "addmm of two")
     n, m = mat1.array.shape[0], mat2.array.shape[1]
-    if broadcast_shape(input.array.shape, (n, m)) != (n, m):
-        expand(input, n, m)  # raises PyTorch's error
+    check_into(input, (n, m))
     return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
 
 
@@ -250,7 +307,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if m == 1 and n == 2:
         return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
-    return folded(input, other) if m <= 2 or n <= 2 else batched(input, other)
+    return folded(input, other) if (m <= 2 or n <= 2) and folds(input, other) else batched(input, other)
 
 
 class SqueezeDim4(Node, name="Squeeze", number=4):
@@ -267,6 +324,16 @@ class SqueezeDim4(Node, name="Squeeze", number=4):
         return xp.reshape(g, shape)
 
 
+def folds(a: Tensor, b: Tensor) -> bool:
+    """Whether a batch and one matrix or vector are multiplied as two matrices: where the gradient of the one is wanted
+    (else it would be as large as the batch), or where the rows of the batch need no copy for it."""
+    batch, one = (a, b) if a.array.ndim >= b.array.ndim else (b, a)
+    if one._requires_grad or a.array.ndim == 2:
+        return one._requires_grad
+    x = batch.array if batch is a else batch.array.swapaxes(-1, -2)
+    return not x.size or all(x.strides[i] == x.strides[i + 1] * x.shape[i + 1] for i in range(x.ndim - 2))
+
+
 def folded(a: Tensor, b: Tensor) -> Tensor:
     """A product of a batch with one matrix or vector: all the batch's rows at once."""
     batch, other = (a, b) if b.array.ndim <= 2 else (Transpose.forward(b, -1, -2), a)
@@ -281,23 +348,29 @@ def folded(a: Tensor, b: Tensor) -> Tensor:
 
 
 def batched(a: Tensor, b: Tensor) -> Tensor:
-    """A product of batches, which are broadcast."""
+    """A product of batches, which are broadcast; a vector is a row on the left, a column on the right."""
     lead = broadcast_shape(a.array.shape[:-2], b.array.shape[:-2])
     size = int(np.prod(lead))
-    left, right = [reshape(Expand.forward(v, lead + v.array.shape[-2:]), (size, *v.array.shape[-2:])) for v in (a, b)]
-    return UnsafeView.forward(bmm(left, right), (*lead, a.array.shape[-2], b.array.shape[-1]))
+    columns = b if b.array.ndim > 1 else Unsqueeze.forward(b, 1)
+    sides = [(1, *v.array.shape)[-2:] for v in (a, columns)]
+    left, right = [reshape(Expand.forward(v, lead + side), (size, *side))
+                   for v, side in zip((a, columns), sides, strict=True)]
+    product = bmm(left, right)
+    shape = (*lead, *a.array.shape[-2:-1], *b.array.shape[-1:] * (b is columns))
+    return UnsafeView.forward(product if b is columns else SqueezeDim.forward(product, 2), shape)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`; shapes (…, in), (out, in), (out)."""
-    if bias is None:
-        return matmul(input, T.forward(weight))
     shape = input.array.shape
-    if len(shape) == 2:
-        return addmm(bias, input, T.forward(weight))
     if not shape or not weight.array.ndim:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
                            f"{len(shape)}D and {weight.array.ndim}D")
+    check_matrix(weight, "t")
+    if bias is None:
+        return matmul(input, T.forward(weight))
+    if len(shape) == 2:
+        return addmm(bias, input, T.forward(weight))
     if not input.is_contiguous():
         return Add.forward(matmul(input, T.forward(weight)), bias)
     rows = View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))

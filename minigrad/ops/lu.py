@@ -12,11 +12,15 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._tensor import Tensor, plain
+from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
 from minigrad.ops._matrices import (
     Factors,
+    check_alike,
+    check_float,
     check_kernel,
+    check_matrices,
     check_square,
     factored,
     first_bad,
@@ -165,7 +169,8 @@ def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
                            "instead")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    check_kernel(a, "lu_cpu")
+    if a.array.size:
+        check_kernel(a, "lu_cpu")
     return factored(a.array)
 
 
@@ -208,12 +213,31 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """What `A @ X == B` is solved by, or `X @ A == B` if not `left`, where A (`adjoint`: its transpose) is known by
     what `lu_factor` gives."""
+    check_float(LU, "torch.linalg.lu_solve")
+    check_alike(LU, B, "LU B", "linalg.lu_solve")
+    if pivots.array.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_square(LU, "torch.linalg.lu_solve")
+    check_matrices(B, "linalg.lu_solve", "B")
     check_sides(LU.array.shape, B.array.shape, left, "linalg.lu_solve")
+    shape = LU.array.shape[:-1]
+    if shape[-1:] != pivots.array.shape[-1:]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if shape != pivots.array.shape:
+        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
+                           f"with shape {list(pivots.array.shape)} instead")
     check_kernel(LU, "linalg.lu_solve")
-    return LinalgLuSolve.forward(LU, B, order_of(pivots.array, LU.array.shape[-1]), left, adjoint)
+    return LinalgLuSolve.forward(LU, B, order_of(pivots.array, shape[-1]), left, adjoint)
+
+
+LU_SOLVE_DEPRECATED = (
+    "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
+    "Note that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "
+    "replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"
+)
 
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """What `A @ X == input` is solved by, where A is known by what `linalg.lu_factor` gives."""
+    """What `A @ X == input` is solved by, where A is known by what `linalg.lu_factor` gives: deprecated."""
+    warn_once(LU_SOLVE_DEPRECATED)
     return linalg_lu_solve(LU_data, LU_pivots, input)

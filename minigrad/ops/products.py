@@ -1,6 +1,6 @@
 """Products beyond `matmul`: those that add to a tensor, and those that PyTorch puts together from others.
 
-`addbmm`, `baddbmm`, `addmv`, `addr`, `vdot`, `trace` and `cross` are ops; `outer`, `inner`, `tensordot` and `kron` are
+`addmv`, `addr`, `vdot`, `trace` and `cross` are ops; `outer`, `inner`, `tensordot` and `kron` are
 made of `mul`, `mm` and views, as in PyTorch's LinearAlgebra.cpp, so that their graphs can be read.
 """
 
@@ -17,47 +17,25 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import broadcast_shape, fit_of
-from minigrad.ops.linalg import C_NAMES, Addmm, Dot, check_vectors, dot, mm, plus, same_dtype, wanted
+from minigrad.ops.linalg import (
+    Dot,
+    check_into,
+    check_vectors,
+    dot,
+    mm,
+    no_bools,
+    plus,
+    same_dtype,
+    size_of,
+    wanted,
+)
 from minigrad.ops.pointwise import Mul
 from minigrad.ops.reduce import Sum, SumDim, axes_of
-from minigrad.ops.shape import Permute, Squeeze, UnsafeView, View, dim_of, expand, reshape, view
+from minigrad.ops.shape import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
 
-__all__ = ["addbmm", "addmv", "addr", "baddbmm", "cross", "ger", "inner", "kron", "outer", "tensordot",
-           "trace", "vdot"]
-METHODS = ("addbmm", "addmv", "addr", "baddbmm", "cross", "ger", "inner", "kron", "outer", "trace", "vdot")
-IN_PLACE = ("addbmm", "addmv", "addr", "baddbmm")
-
-
-class Baddbmm(Node):
-    """A bias plus batches of matrices."""
-
-    __slots__ = ()
-    saves = ("batch1", "batch2")
-    constants = ("beta", "alpha")
-
-    @staticmethod
-    def forward(bias: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        y = plus(bias.array, a.array @ b.array, beta, alpha)
-        fit = (*fit_of(y.shape, y.dtype, bias.array), None, None)
-        return record_n(Baddbmm, y, (bias, a, b), wanted(a, b), (beta, alpha), fit)
-
-    backward = Addmm.backward
-
-
-class Addbmm(Node):
-    """A bias plus the sum of a batch of matrices."""
-
-    __slots__ = ()
-    saves = ("batch1", "batch2")
-    constants = ("beta", "alpha")
-
-    @staticmethod
-    def forward(bias: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        y = plus(bias.array, (a.array @ b.array).sum(0, a.array.dtype), beta, alpha)
-        fit = (*fit_of(y.shape, y.dtype, bias.array), None, None)
-        return record_n(Addbmm, y, (bias, a, b), wanted(a, b), (beta, alpha), fit)
-
-    backward = Addmm.backward
+__all__ = ["addmv", "addr", "cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
+METHODS = ("addmv", "addr", "cross", "ger", "inner", "kron", "outer", "trace", "vdot")
+IN_PLACE = ("addmv", "addr")
 
 
 class Addmv(Node):
@@ -152,63 +130,6 @@ def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
 
 
-def into(input: Tensor, shape: tuple[int, ...]) -> None:
-    """PyTorch's error for a tensor to add to that does not expand to the product's shape."""
-    if input.array.ndim > len(shape) or broadcast_shape(input.array.shape, (1,) * len(shape)) != shape:
-        expand(input, *shape)
-
-
-def check_batches(batch1: Tensor, batch2: Tensor) -> None:
-    """PyTorch's errors for batches of matrices that do not fit."""
-    for name, v in (("batch1", batch1), ("batch2", batch2)):
-        if v.array.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-
-
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2).sum(0)`; shapes (n, p) or what expands to it, (b, n, m), (b, m, p)."""
-    into(input, (sizes(batch1, 1), sizes(batch2, 2)))
-    check_batches(batch1, batch2)
-    (count, _, m), (other, k, _) = batch1.array.shape, batch2.array.shape
-    if count != other:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {count} and {other}")
-    if m != k:
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({batch1.array.shape[1]}x{m} and "
-                           f"{k}x{batch2.array.shape[2]})")
-    same_dtype(input, batch2, "addmm")
-    same_dtype(batch1, batch2, "addmm of two")
-    no_bools(batch1, "addmm_impl_cpu_")
-    return Addbmm.forward(input, batch1, batch2, beta, alpha)
-
-
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * batch1 @ batch2`; shapes (b, n, p) or what expands to it, (b, n, m), (b, m, p)."""
-    into(input, (sizes(batch1, 0), sizes(batch1, 1), sizes(batch2, 2)))
-    check_batches(batch1, batch2)
-    (count, _, m), found = batch1.array.shape, batch2.array.shape
-    if found[:2] != (count, m):
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {m}] but got: "
-                           f"[{found[0]}, {found[1]}].")
-    if input.array.dtype != batch1.array.dtype or input.array.dtype != batch2.array.dtype:
-        if input.array.dtype == batch1.array.dtype:
-            same_dtype(batch1, batch2, "bmm")
-        names = [C_NAMES[v.dtype.name] for v in (input, batch1, batch2)]
-        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*names))
-    no_bools(batch1, "baddbmm")
-    return Baddbmm.forward(input, batch1, batch2, beta, alpha)
-
-
-def sizes(v: Tensor, dim: int) -> int:
-    """One size; an IndexError if there is no such dimension."""
-    return int(v.array.shape[dim_of(dim, v.array.ndim)])
-
-
-def no_bools(v: Tensor, kernel: str) -> None:
-    """PyTorch's error for bools, of which it has no products."""
-    if v.array.dtype.kind == "b":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-
-
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
     x, a, v = input.array, mat.array, vec.array
@@ -226,7 +147,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
     vectors("addr", vec1=vec1, vec2=vec2)
-    into(input, (vec1.array.shape[0], vec2.array.shape[0]))
+    check_into(input, (vec1.array.shape[0], vec2.array.shape[0]))
     dtype = np.result_type(input.array, vec1.array, vec2.array)
     for name, scale in (("beta", beta), ("alpha", alpha)):
         if isinstance(scale, bool) and dtype.kind != "b":
@@ -297,7 +218,7 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
     if a.array.dtype != b.array.dtype:
         raise RuntimeError("both inputs should have same dtype")
     for i, j in zip(dims_a, dims_b, strict=True):
-        m, n = sizes(a, i), sizes(b, j)
+        m, n = size_of(a, i), size_of(b, j)
         if n == 1:
             a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True)
         elif m == 1:
@@ -365,10 +286,10 @@ def vector_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along a dimension of size 3; the other dimensions are broadcast (`torch.linalg.cross`)."""
     if input.array.ndim != other.array.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    m, n = sizes(input, dim), sizes(other, dim)
+    m, n = size_of(input, dim), size_of(other, dim)
     if m != 3 or n != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {m} and {n}")
     broadcast_shape(input.array.shape, other.array.shape)
-    same_dtype(input, other, "bmm")
     no_bools(input, "cross")
+    same_dtype(input, other, "bmm")
     return LinalgCross.forward(input, other, dim)

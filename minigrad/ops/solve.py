@@ -19,6 +19,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
 from minigrad.ops._matrices import (
     Factors,
+    check_alike,
     check_float,
     check_kernel,
     check_matrices,
@@ -128,7 +129,7 @@ class LinalgSolveTriangular(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
         x, y = a.array, b.array
-        out = LinalgSolveTriangular.values(x, y, upper, left, unit)
+        out = LinalgSolveTriangular.values(x, y.astype(x.dtype, copy=False), upper, left, unit)
         return record2(LinalgSolveTriangular, out, a, b, (a, out), (upper, left, unit), fit_of_system(out, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, Any]:
@@ -218,13 +219,14 @@ def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor
     check_square(a, "linalg.solve")
     check_float(a, "linalg.solve")
     m, n = a.array.shape, b.array.shape
-    if a.array.dtype != b.array.dtype:
-        raise RuntimeError("linalg.solve: Expected A and B to have the same dtype, but found A of type "
-                           f"{a.dtype.type_name} and B of type {b.dtype.type_name} instead")
+    check_alike(a, b, "A B", "linalg.solve")
     vector = len(n) == 1 or n == m[:-1]
     if not vector:
         check_matrices(b, "linalg.solve", "B")
     check_sides(m, (*n, 1) if vector else n, left, "linalg.solve")
+    if vector and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
+                           "In this case linalg.solve is equivalent to B / A.squeeze(-1)")
     check_kernel(a, "lu_cpu")
     made = LinalgSolveEx.forward(a, b, left, vector)
     info = failures(a.array, made.array)

@@ -37,8 +37,9 @@ def bases(torch: ModuleType, name: str, call: Callable[..., Any], what: SearchSt
         drawn.append(each)
 
     random = np.random.RandomState(zlib.crc32(name.encode()))
+    handle: Any = keep
     for _ in range(TRIES):
-        keep.hypothesis.fuzz_one_input(random.bytes(BYTES))  # type: ignore[attr-defined]
+        handle.hypothesis.fuzz_one_input(random.bytes(BYTES))
     once = {repr(each): each for each in drawn}.values()
     return [each for each in once if not isinstance(ending(torch, call, *each), Exception)][:BASES]
 
