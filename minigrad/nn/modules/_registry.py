@@ -105,11 +105,8 @@ class Registry:
                             "None expected)")
         if "_buffers" not in self.__dict__:
             raise AttributeError(TOO_EARLY.format("buffer"))
-        if isinstance(value, Buffer):
-            persistent = value.persistent
-            self._forget(name, "_buffers")
-        else:
-            persistent = name not in self._non_persistent_buffers_set
+        persistent = (value.persistent if isinstance(value, Buffer) else
+                      name not in self._non_persistent_buffers_set)
         self.register_buffer(name, value, persistent)
 
     def _forget(self, name: str, kept: str) -> None:
