@@ -1,11 +1,13 @@
 """Optimisers: mirrors `torch/optim/`. Each file is one rule, written once, under the formula that it computes."""
 
+from minigrad.optim import lr_scheduler
 from minigrad.optim.adadelta import Adadelta
 from minigrad.optim.adagrad import Adagrad
 from minigrad.optim.adam import Adam
 from minigrad.optim.adamax import Adamax
 from minigrad.optim.adamw import AdamW
 from minigrad.optim.asgd import ASGD
+from minigrad.optim.lbfgs import LBFGS
 from minigrad.optim.nadam import NAdam
 from minigrad.optim.optimizer import Optimizer
 from minigrad.optim.radam import RAdam
@@ -13,5 +15,5 @@ from minigrad.optim.rmsprop import RMSprop
 from minigrad.optim.rprop import Rprop
 from minigrad.optim.sgd import SGD
 
-__all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
-           "Rprop"]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam",
+           "RMSprop", "Rprop", "lr_scheduler"]

@@ -7,7 +7,7 @@ one, `update`, in words of Tensor: the formula. It runs on tensors where each wo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,19 @@ class Updating(Optimizer):
 
     captured = "params and state_steps", CAPTURED_ON  # what PyTorch says has to be where, for `capturable=True`
 
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        super().__init__(params, defaults)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is prepared yet."""
+        self._scratch = Scratch()
+        self._walks: dict[Tensor, Walk] = {}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was pickled or loaded; options and counts of steps that are older get their form of today."""
         super().__setstate__(state)
-        self._scratch = Scratch()
-        self._walks: dict[Tensor, Walk] = {}
+        self._begin()
         for group in self.__dict__.get("param_groups", ()):
             for flag, value in FLAGS.items():
                 if flag in self.defaults:

@@ -109,7 +109,7 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self.__setstate__({})
+        self._begin_hooks()
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             f"{typename(params)}")
@@ -257,8 +257,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for kind in KINDS:
-            self.__dict__.setdefault(f"_optimizer_{kind}_hooks", OrderedDict())
+        self._begin_hooks()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
@@ -269,6 +268,11 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
     # hooks
+    def _begin_hooks(self) -> None:
+        """No hooks yet, of any kind."""
+        for kind in KINDS:
+            self.__dict__.setdefault(f"_optimizer_{kind}_hooks", OrderedDict())
+
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may return other `(args, kwargs)`."""
         return add_hook(self._optimizer_step_pre_hooks, hook)

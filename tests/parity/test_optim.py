@@ -1,4 +1,4 @@
-"""optim: after a hundred steps parameters, states, versions and groups are PyTorch's, for every optimiser and option."""
+"""optim: after a hundred steps parameters, states, versions and groups are PyTorch's, whatever the options."""
 
 from __future__ import annotations
 
@@ -102,10 +102,13 @@ def walk(lib, line, dtype, steps=100, **more):
 
 
 def told(value, numbers):
-    """A state without tensors: those become their dtype, shape and version, their numbers go on the list."""
+    """A state without tensors: those become their dtype, shape and version. Numbers go on the list."""
     if hasattr(value, "grad_fn"):
         numbers.append(value.detach().numpy().astype(float))
         return str(value.dtype).split(".")[1], tuple(value.shape), value._version, value.requires_grad
+    if isinstance(value, float):
+        numbers.append(np.array(value))
+        return "float"
     if isinstance(value, dict):
         return [(key, told(each, numbers)) for key, each in value.items()]
     if isinstance(value, (list, tuple)):
@@ -130,3 +133,53 @@ def test_a_hundred_steps(torch, monkeypatch, line, dtype):
     tolerance = 1e-6 if dtype == "float64" else 1e-3 if "Rprop" in line else 1e-4
     for theirs, ours in zip(*numbers_of, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+def rosenbrock(x, y):
+    """A valley that bends; not so narrow that rounding decides how one goes through it."""
+    return ((1 - x) ** 2).sum() + ((y - x ** 2) ** 2).sum()
+
+
+SEARCHES = [
+    {}, {"max_iter": 5, "lr": 0.1}, {"history_size": 2, "lr": 0.05}, {"line_search_fn": "strong_wolfe"},
+    {"line_search_fn": "strong_wolfe", "max_iter": 3, "history_size": 3, "lr": 0.7},
+    {"line_search_fn": "strong_wolfe", "max_eval": 4}, {"max_iter": 0}, {"tolerance_grad": 100.0}, {"max_eval": 1},
+    {"tolerance_change": 0.5, "line_search_fn": "strong_wolfe"}, {"max_iter": 1, "lr": 0.05, "history_size": 4},
+]
+
+
+def search(lib, options, dtype):
+    """An LBFGS after some steps, its parameters, and the losses on the way."""
+    kind = getattr(lib, dtype)
+    x = lib.tensor([-1.2, 0.4, 0.3], dtype=kind, requires_grad=True)
+    y = lib.tensor([[1.0], [0.2], [2.0]], dtype=kind, requires_grad=True)
+    free = lib.tensor([7.0], dtype=kind, requires_grad=True)
+    optimizer, losses = lib.optim.LBFGS([x, free, y], **options), []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = rosenbrock(x, y.view(-1))
+        loss.backward()
+        losses.append(loss.item())
+        return loss
+
+    for _ in range(100 if options.get("max_iter") == 1 else 4):
+        assert optimizer.step(closure).grad_fn is not None
+    return optimizer, [x, y, free], losses
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
+@pytest.mark.parametrize("options", SEARCHES, ids=str)
+def test_lbfgs(torch, options):
+    told_of, numbers_of = [], []
+    for lib in (torch, minigrad):
+        numbers = []
+        optimizer, params, losses = search(lib, options, "float64")
+        told_of.append(str([told(each, numbers) for each in (optimizer.state_dict(), params, losses)]))
+        numbers_of.append(numbers)
+        _, params, _ = search(lib, options, "float32")
+        numbers_of.append([p.detach().numpy() for p in params])
+    assert told_of[1] == told_of[0]
+    for theirs, ours, tolerance in ((numbers_of[0], numbers_of[2], 1e-6), (numbers_of[1], numbers_of[3], 1e-3)):
+        for their, our in zip(theirs, ours, strict=True):
+            np.testing.assert_allclose(our, their, rtol=tolerance, atol=tolerance)
