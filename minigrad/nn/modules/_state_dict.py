@@ -162,7 +162,7 @@ class Stateful(Tree, HookRegistry):
                     missing_keys.append(key)
                 continue
             given = state_dict[key]
-            if isinstance(given, Tensor) and here.dim() == 0 and given.dim() == 1:
+            if isinstance(given, Tensor) and here.dim() == 0 and given.shape == (1,):
                 given = given[0]  # what was one number in the first versions of PyTorch
             wrong = unfit(key, given, here)
             if wrong is None:
