@@ -6,6 +6,7 @@ They may hold anything; a tensor that is put in becomes a Parameter.
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
@@ -199,10 +200,14 @@ class ParameterDict(Module):
     def update(self, parameters: Any) -> None:
         """Add values, from a mapping or from pairs of key and value; they replace those of the same keys.
 
+        Those of a plain dict come in the order of their keys.
+
         Raises:
             TypeError: for what cannot be iterated.
             ValueError: for an element that is no pair.
         """
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            parameters = sorted(parameters.items())
         for key, value in pairs(parameters, (ParameterDict, Mapping), "ParametersDict", "ParameterDict"):
             self[key] = value
 
