@@ -89,6 +89,9 @@ class Event(TypedDict, total=False):
     result: list[int | None]
     type: str
     message: str
+    call: int  # the number of a checkpointed call
+    reentrant: bool
+    value: int | None
 
 
 class Trace:

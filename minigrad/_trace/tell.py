@@ -34,6 +34,7 @@ class Teller:
         self.storages: list[tuple[Storage, int]] = []  # of each tensor, with the kind under which it holds it
         self.grads: dict[int, Storage] = {}
         self.holds: dict[int, list[Storage]] = {}  # by node: what it has saved
+        self.kept: dict[int, list[Storage]] = {}  # what else is held for a pass: by checkpoints
         self.pending: dict[tuple[int, int], Storage] = {}
         self.bytes = [0, 0, 0, 0]
 
@@ -132,6 +133,13 @@ class Teller:
         for storage in self.holds.pop(node, ()):
             self.ledger.drop(storage, SAVED)
 
+    def keep(self, number: int, holds: Sequence[Hold]) -> None:
+        self.kept[number] = [self.ledger.hold(*hold, SAVED) for hold in holds]
+
+    def unkeep(self, number: int) -> None:
+        for storage in self.kept.pop(number, ()):
+            self.ledger.drop(storage, SAVED)
+
     def formula(self, name: str, cls: type) -> None:
         source = formula(cls)
         if source is not None:
@@ -216,6 +224,24 @@ class Teller:
         self.emit("call", at, depth, node=node, gradient=[self.value(g) for g in gradients],
                   result=[self.value(g) for g in results])
 
+    def checkpoint_begin(self, at: Place, depth: int, call: int, name: str, reentrant: bool) -> None:
+        self.emit("checkpoint_begin", at, depth, call=call, name=name, reentrant=reentrant)
+
+    def checkpoint_end(self, at: Place, depth: int, call: int) -> None:
+        self.emit("checkpoint_end", at, depth, call=call)
+
+    def recompute_begin(self, at: Place, depth: int, call: int) -> None:
+        self.emit("recompute_begin", at, depth, call=call)
+
+    def holder_filled(self, at: Place, depth: int, call: int, index: int, copy: Any) -> None:
+        self.emit("holder_filled", at, depth, call=call, index=index, value=self.value(copy))
+
+    def early_stop(self, at: Place, depth: int, call: int) -> None:
+        self.emit("early_stop", at, depth, call=call)
+
+    def recompute_end(self, at: Place, depth: int, call: int) -> None:
+        self.emit("recompute_end", at, depth, call=call)
+
     def error(self, at: Place, depth: int, name: str, message: str) -> None:
         self.emit("error", at, depth, type=name, message=message)
         self.leave(depth)
@@ -229,9 +255,10 @@ class Teller:
 
 
 ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind in (
-    "accumulate", "backward_end", "backward_start", "call", "capture", "error", "flow", "formula", "forward", "gone",
-    "grad", "grad_gone", "hook", "leaf", "let_go", "link", "mode", "moved", "name", "node", "ready", "record",
-    "release", "run", "saved", "tensor", "version")}
+    "accumulate", "backward_end", "backward_start", "call", "capture", "checkpoint_begin", "checkpoint_end",
+    "early_stop", "error", "flow", "formula", "forward", "gone", "grad", "grad_gone", "holder_filled", "hook", "keep",
+    "leaf", "let_go", "link", "mode", "moved", "name", "node", "ready", "recompute_begin", "recompute_end", "record",
+    "release", "run", "saved", "tensor", "unkeep", "version")}
 
 
 @functools.cache

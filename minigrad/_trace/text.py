@@ -118,6 +118,13 @@ TELL: dict[str, Callable[[Words, Event], str]] = {
     "backward_end": lambda w, e: "backward ends",
     "call": lambda w, e: f"{w.node(e['node'])} is called by hand with {w.values(e['gradient'])} and gives "
                          f"{w.values(e['result'])}",
+    "checkpoint_begin": lambda w, e: f"checkpoint {e['call']} begins: {e['name']}, "
+                                     f"{'reentrant' if e['reentrant'] else 'non-reentrant'}",
+    "checkpoint_end": lambda w, e: f"checkpoint {e['call']} ends",
+    "recompute_begin": lambda w, e: f"checkpoint {e['call']} runs its function again",
+    "holder_filled": lambda w, e: f"checkpoint {e['call']} has tensor {e['index']} again: {w.value(e['value'])}",
+    "early_stop": lambda w, e: f"checkpoint {e['call']} has all that is needed, and stops",
+    "recompute_end": lambda w, e: f"checkpoint {e['call']} has run again",
     "error": lambda w, e: f"{e['type']}: {e['message'].splitlines()[0] if e['message'] else ''}",
 }
 

@@ -38,10 +38,16 @@ def differentiate(node: Node, grad: Any, xp: Any, first_order: bool, fit: bool =
 
 
 def differentiate_on_tensors(task: GraphTask, node: Node, grad: Any, fit: bool) -> Any:
-    """The same where hooks unpack what was saved, and may give anything: the words on Tensors check what they get."""
+    """The same where hooks unpack what was saved, and may give anything: the words on Tensors check what they get.
+
+    An observer is told what the hooks run (a whole function, maybe), not what the formula does on Tensors.
+    """
+    if grad is None:
+        return (None,) * len(node.next)
+    kept = saved.tensors(node)
     observer, LOCAL.observer = LOCAL.observer, None if task.first_order else LOCAL.observer
     try:
-        found = differentiate(node, task.wrapped(grad), REGISTRY.words, False, fit=False)
+        found = node.backward(REGISTRY.words, task.wrapped(grad), *kept, *node.const)
     finally:
         LOCAL.observer = observer
     parts = found if type(found) is tuple else (found,)

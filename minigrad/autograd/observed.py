@@ -49,8 +49,10 @@ class Seen:
         self.tensors: dict[int, Watch] = {}  # by id()
         self.nodes: dict[int, Watch] = {}  # by id()
         self.grads: dict[int, Watch] = {}  # of tensors that are a .grad, by id()
+        self.calls: dict[int, Watch] = {}  # of functions that are checkpointed, by id()
+        self.kept: dict[int, Watch] = {}  # what else holds memory for a backward pass, by a number of its own
         self.numbers: dict[int, int] = {}  # by id(): a node's number; of nodes, of leaves, of their AccumulateGrads
-        self.tensors_made = self.nodes_made = self.grads_made = 0
+        self.tensors_made = self.nodes_made = self.grads_made = self.calls_made = self.kept_made = 0
         self.names: dict[type, str] = {}  # of classes of nodes
         self.unlinked: list[tuple[Node, int]] = []
         self.linking = False
@@ -58,6 +60,7 @@ class Seen:
         self.at: tuple[int | None, int | None] = NOWHERE
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
+        self.on_kept_gone: Any = self.kept_gone
         for constant in CONSTANTS:
             watch = self.tensors[id(constant)] = Watch(constant)
             watch.key, watch.number, watch.array_id, watch.fresh = id(constant), None, id(constant.array), True
@@ -225,6 +228,28 @@ class Seen:
         self.numbers.pop(key, None)
         self.log.append(("let_go", watch.number))
 
+    # checkpoints
+    def call(self, call: Any) -> int:
+        """The number of a checkpointed call."""
+        watch = self.calls.get(id(call))
+        if watch is None or watch() is not call:
+            watch = self.calls[id(call)] = Watch(call)
+            watch.number = self.calls_made
+            self.calls_made += 1
+        number: int = watch.number
+        return number
+
+    def keep(self, owner: Any, holds: list[tuple[int, int]]) -> None:
+        """As long as `owner` lives, this memory counts as saved."""
+        watch = self.kept[self.kept_made] = Watch(owner, self.on_kept_gone)
+        watch.number = self.kept_made
+        self.kept_made += 1
+        self.log.append(("keep", watch.number, holds))
+
+    def kept_gone(self, watch: Watch) -> None:
+        self.kept.pop(watch.number, None)
+        self.log.append(("unkeep", watch.number))
+
     # the end
     def known(self, value: Any) -> int | None:
         """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
@@ -233,9 +258,9 @@ class Seen:
 
     def forget(self) -> None:
         """Watch no more."""
-        for table in (self.tensors, self.nodes, self.grads, self.numbers):
+        for table in (self.tensors, self.nodes, self.grads, self.calls, self.kept, self.numbers):
             table.clear()
-        self.on_tensor_gone = self.on_node_gone = None  # these were a cycle
+        self.on_tensor_gone = self.on_node_gone = self.on_kept_gone = None  # these were a cycle
 
 
 def memory(array: Any) -> tuple[int, int]:

@@ -229,6 +229,40 @@ class Observer:
         self.depth -= 1
         self.seen.at = self.passes[-1] if self.passes else NOWHERE
 
+    # a checkpointed call: its first run, and those in backward passes
+    def checkpoint_begin(self, call: Any, function: Callable[..., Any], reentrant: bool,
+                         kept: Node | None = None) -> None:
+        """A function begins whose saved tensors are not kept; `kept`: what holds its arguments, if no node does."""
+        number = self.seen.call(call)
+        name = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
+        if kept is not None:
+            self.seen.keep(kept, (self.seen.saved(kept, ()) or ((), []))[1])
+        self.log.append(("checkpoint_begin", self.look(), self.depth + 1, number, name, reentrant))
+
+    def checkpoint_end(self, call: Any) -> None:
+        """Its first run is over."""
+        self.log.append(("checkpoint_end", self.look(), self.depth + 1, self.seen.call(call)))
+
+    def recompute_begin(self, call: Any) -> None:
+        """It begins to run again; what it does is one deeper."""
+        self.depth += 1
+        self.log.append(("recompute_begin", self.seen.at, self.depth, self.seen.call(call)))
+
+    def holder_filled(self, call: Any, index: int, tensor: Any) -> None:
+        """A tensor that was not kept is there again, until a node has used it."""
+        self.seen.keep(tensor, [memory(tensor.array)])
+        self.log.append(("holder_filled", self.seen.at, self.depth + 1, self.seen.call(call), index,
+                         self.seen.copy(tensor.array)))
+
+    def early_stop(self, call: Any) -> None:
+        """All that is needed is there: the rest of the function is left out."""
+        self.log.append(("early_stop", self.seen.at, self.depth + 1, self.seen.call(call)))
+
+    def recompute_end(self, call: Any) -> None:
+        """The run is over, by its end, an early stop or an error."""
+        self.log.append(("recompute_end", self.seen.at, self.depth, self.seen.call(call)))
+        self.depth -= 1
+
     # by hand, and gone wrong
     def call(self, target: Any, gradients: Sequence[Any], results: Sequence[Any]) -> None:
         """Somebody called a target by hand."""

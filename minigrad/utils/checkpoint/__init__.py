@@ -21,6 +21,7 @@ from minigrad.utils.checkpoint._group import GraphExecGroup
 from minigrad.utils.checkpoint._non_reentrant import Frame
 from minigrad.utils.checkpoint._random import random_state
 from minigrad.utils.checkpoint._reentrant import CheckpointFunction, check_backward_validity, detach_variable
+from minigrad.utils.checkpoint._told import Run
 
 __all__ = ["CheckpointError", "CheckpointFunction", "GraphExecGroup", "check_backward_validity", "checkpoint",
            "checkpoint_sequential", "detach_variable", "noop_context_fn", "set_checkpoint_early_stop"]
@@ -107,7 +108,8 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if not LOCAL.grad_enabled:
         return function(*args, **kwargs)
     frame = Frame(run, args, EARLY_STOP[-1] if EARLY_STOP else early_stop, CHECKS[determinism_check])
-    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+    told = Run("checkpoint", frame, function, False, frame.arguments)
+    with saved_tensors_hooks(frame.pack, frame.unpack), first, told:
         result = function(*args, **kwargs)
         frame.complete = True
     if not frame.complete:

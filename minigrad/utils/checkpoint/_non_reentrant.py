@@ -30,6 +30,7 @@ from minigrad.autograd.saved import tensors, versions_of
 from minigrad.autograd.saved_hooks import pack_all
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
 from minigrad.utils.checkpoint._group import GraphExecGroup
+from minigrad.utils.checkpoint._told import Run, tell
 
 __all__ = ["Frame"]
 
@@ -120,20 +121,19 @@ class Frame:
             holder = self.holders[count - 1]()
             if holder is not None:  # else its node is gone: a pass inside of the function has used it
                 holder.found[task] = tensor
+                tell("holder_filled", self, count - 1, tensor)
             if self.early_stop and count == len(self.holders):
+                tell("early_stop", self)
                 raise StopRecomputation
             return tensor
 
-        with suppress(StopRecomputation), saved_tensors_hooks(pack, lambda tensor: tensor), enable_grad():
+        hooks = saved_tensors_hooks(pack, lambda tensor: tensor)
+        with suppress(StopRecomputation), hooks, enable_grad(), Run("recompute", self):
             self.run(*args)
         return count
 
     def compare(self, task: Any, count: int) -> None:
-        """Whether the function saved as many tensors as the first time, and tensors of the same kind.
-
-        Raises:
-            CheckpointError: if it did not.
-        """
+        """Raise CheckpointError if the function saved another number of tensors than the first time, or of others."""
         if self.may_differ:
             return
         if count != len(self.holders):

@@ -19,6 +19,7 @@ from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.autograd.graph_task import can_checkpoint
 from minigrad.utils.checkpoint._random import random_state
+from minigrad.utils.checkpoint._told import Run
 
 __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 
@@ -59,7 +60,7 @@ class CheckpointFunction(Function):
         ctx.inputs = [None if isinstance(x, Tensor) else x for x in args]
         ctx.tensor_indices = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.tensor_indices])
-        with no_grad():
+        with no_grad(), Run("checkpoint", ctx, run_function, True):
             return run_function(*args)
 
     @staticmethod
@@ -76,7 +77,7 @@ class CheckpointFunction(Function):
         for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.random_state(), enable_grad():
+        with ctx.random_state(), enable_grad(), Run("recompute", ctx):
             outputs = ctx.run_function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         differentiable = [i for i, out in enumerate(outputs) if isinstance(out, Tensor) and out.requires_grad]
