@@ -71,6 +71,6 @@ def fitting(saves: Sequence[str]) -> Formula:
         return of_nothing
     if list(saves) == ["result"]:
         return of_result
-    if "result" in saves or len(saves) > 2:
+    if any(name.startswith("result") for name in saves) or len(saves) > 2:
         return by_formula
     return of_input if len(saves) == 1 else of_inputs

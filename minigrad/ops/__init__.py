@@ -8,6 +8,7 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.ops import (
+    adaptive_pool,
     aliases,
     batch_norm,
     batches,
@@ -23,6 +24,7 @@ from minigrad.ops import (
     copy,
     count,
     create,
+    ctc,
     cumulative,
     data,
     diagonal,
@@ -121,12 +123,12 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
-    aliases, batch_norm, batches, binary, bits, broadcast, cdist, chain, compare, compare_inplace, complex, conv, copy,
-    count, create, cumulative, data, diagonal, distance, division, dropout, dtypes, einsum, embed, extrema, extremes,
-    factor, fill, fold, functions, gather, generator, grid, index, inplace, join, linalg, lu, mask, matrix_exp,
-    matrix_norm, memory, moments, norm, pick, pool, products, properties, quantile, random, rectify, reduce, repeat,
-    rounding, scatter_reduce, sequences, shape, shape_inplace, similarity, slices, smooth, softmax, solve, sort,
-    special, special_pairs, spectral, split, ternary, turn, unary,
+    adaptive_pool, aliases, batch_norm, batches, binary, bits, broadcast, cdist, chain, compare, compare_inplace,
+    complex, conv, copy, count, create, ctc, cumulative, data, diagonal, distance, division, dropout, dtypes, einsum,
+    embed, extrema, extremes, factor, fill, fold, functions, gather, generator, grid, index, inplace, join, linalg, lu,
+    mask, matrix_exp, matrix_norm, memory, moments, norm, pick, pool, products, properties, quantile, random, rectify,
+    reduce, repeat, rounding, scatter_reduce, sequences, shape, shape_inplace, similarity, slices, smooth, softmax,
+    solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
 )
 
 

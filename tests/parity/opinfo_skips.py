@@ -55,8 +55,7 @@ REASONS: dict[str, str] = {
         __rmatmul__ diagonal_scatter fill index_reduce select_scatter slice slice_scatter sum_to_size unravel_index
         zero_""",
     "nn.functional that minigrad has not": """
-        nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d
-        nn.functional.avg_pool3d nn.functional.ctc_loss nn.functional.embedding_bag
+        nn.functional.avg_pool3d nn.functional.embedding_bag
         nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d nn.functional.grid_sample
         nn.functional.linear_cross_entropy nn.functional.local_response_norm nn.functional.max_pool3d
         nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d
