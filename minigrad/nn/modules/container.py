@@ -116,7 +116,7 @@ class Sequential(_Row):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
         if times <= 0:
             raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
-        modules = [self._modules[str(i)] for i in range(len(self))]  # a KeyError where they have names, as in PyTorch
+        modules: list[Any] = [self._modules[str(i)] for i in range(len(self))]  # a KeyError for names, as in PyTorch
         return self.extend(modules * (times - 1))
 
     def __mul__(self, times: int) -> Sequential:
