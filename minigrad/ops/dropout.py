@@ -25,11 +25,8 @@ __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_al
 ALPHA = 1.7580993408473766  # the limit of selu far below 0
 
 
-def kept(input: Tensor, p: float, channels: bool, by_memory: bool) -> Any:
-    """1 where something is kept, else 0; one for each channel where these are dropped as a whole.
-
-    `by_memory`: drawn in the order in which the elements lie in memory, as PyTorch does it in alpha_dropout alone.
-    """
+def kept(input: Tensor, p: float, channels: bool) -> Any:
+    """1 where something is kept, else 0; one for each channel where these are dropped as a whole."""
     shape = input.array.shape
     if channels:
         if len(shape) < 2:
@@ -39,7 +36,7 @@ def kept(input: Tensor, p: float, channels: bool, by_memory: bool) -> Any:
     def draw(size: Any) -> Any:
         return draws.bernoulli(draws.DEFAULT, 1 - p, size, input.array.dtype)
 
-    return in_memory_order(np.asarray(input.array), draw) if by_memory and not channels else draw(shape)
+    return draw(shape) if channels else in_memory_order(np.asarray(input.array), draw)
 
 
 def multiplied(input: Tensor, factor: Any, inplace: bool) -> Tensor:
@@ -58,7 +55,7 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool)
     if p == 1:
         return multiplied(input, np.zeros((), input.array.dtype), inplace)
     check_cast(FLOAT32, input.array.dtype)
-    noise = kept(input, p, channels, by_memory=False)
+    noise = kept(input, p, channels)
     noise /= noise.dtype.type(1 - p)
     return multiplied(input, noise, inplace)
 
@@ -72,7 +69,7 @@ def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace:
     if p == 1:
         return multiplied(input, np.zeros((), input.array.dtype), inplace)
     check_cast(FLOAT32, input.array.dtype)
-    noise = kept(input, p, channels, by_memory=True)
+    noise = kept(input, p, channels)
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
     shift = plain((noise - 1) * noise.dtype.type(ALPHA * scale) + noise.dtype.type(ALPHA * scale * p))
     scaled = multiplied(input, noise * noise.dtype.type(scale), inplace)

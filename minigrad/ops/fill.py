@@ -39,8 +39,22 @@ def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
     """An array of the shape of `x`, its elements drawn in the order in which those of `x` lie in memory."""
     if x.flags.c_contiguous:
         return draw(x.shape)
-    axes = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+    axes = memory_order(x)
     return draw(tuple([x.shape[axis] for axis in axes])).transpose(np.argsort(axes))
+
+
+def memory_order(x: Any) -> list[int]:
+    """The dimensions by stride, the largest first; one that was expanded keeps its place."""
+    axes = list(range(x.ndim))
+    for i in reversed(range(x.ndim - 1)):
+        at = i
+        for after in range(i + 1, x.ndim):
+            own, other = [(x.strides[axes[k]], x.shape[axes[k]]) for k in (at, after)]
+            if own[0] and other[0]:
+                if own >= other:
+                    break
+                axes[at], axes[after], at = axes[after], axes[at], after
+    return axes
 
 
 def filled(cls: type[Node], a: Tensor, stream: Stream, distribution: Distribution, *parameters: Any) -> Tensor:
