@@ -22,6 +22,7 @@ from minigrad.nn.modules import (
     pooling,
     rnn,
     sparse,
+    transformer,
     upsampling,
 )
 from minigrad.nn.modules.activation import *
@@ -44,6 +45,7 @@ from minigrad.nn.modules.pixelshuffle import *
 from minigrad.nn.modules.pooling import *
 from minigrad.nn.modules.rnn import *
 from minigrad.nn.modules.sparse import *
+from minigrad.nn.modules.transformer import *
 from minigrad.nn.modules.upsampling import *
 
 __all__ = ["Module"]
@@ -66,4 +68,5 @@ __all__ += pixelshuffle.__all__
 __all__ += pooling.__all__
 __all__ += rnn.__all__
 __all__ += sparse.__all__
+__all__ += transformer.__all__
 __all__ += upsampling.__all__

@@ -1,0 +1,303 @@
+"""Transformers: mirrors `torch/nn/modules/transformer.py`.
+
+A layer is attention and two linear layers, each with dropout, added to what came in, and normalised. An encoder and a
+decoder are stacks of copies of one layer.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor
+from minigrad.autograd.grad_mode import is_grad_enabled
+from minigrad.nn import functional as F
+from minigrad.nn import init
+from minigrad.nn._multi_head import canonical_mask, dtype_of
+from minigrad.nn.modules.activation import GELU, ReLU
+from minigrad.nn.modules.attention import MultiheadAttention
+from minigrad.nn.modules.container import ModuleList
+from minigrad.nn.modules.dropout import Dropout
+from minigrad.nn.modules.linear import Linear
+from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.normalization import LayerNorm
+from minigrad.ops.create import full
+from minigrad.ops.diagonal import triu
+
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+           "TransformerEncoderLayer"]
+
+Activation = str | Callable[[Tensor], Tensor]
+Mask = Tensor | None
+
+
+def subsequent_mask(sz: int, device: Any = None, dtype: dtype_type | None = None) -> Tensor:
+    """A mask that lets no position look at one after it: -inf above the diagonal, 0 elsewhere."""
+    return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)
+
+
+def function_of(activation: Activation) -> Any:
+    """An activation, which may be given by name."""
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return F.relu if activation == "relu" else F.gelu
+
+
+def is_subsequent(mask: Mask, is_causal: bool | None, size: int) -> bool:
+    """Whether a mask is that of `generate_square_subsequent_mask`: as it is said, or else by looking at it."""
+    if is_causal is not None or mask is None:
+        return is_causal is True
+    return mask.shape == (size, size) and bool(np.array_equal(mask.array, np.triu(np.full((size, size), -np.inf), 1)))
+
+
+def steps_of(x: Tensor, batch_first: bool) -> int:
+    """How long the sequences are."""
+    return int(x.shape[1 if batch_first and x.dim() == 3 else 0])
+
+
+class Block(Module):
+    """What the layers of encoder and decoder share: the two linear layers between their norms and dropouts."""
+
+    parts: int  # how many norms and dropouts
+
+    def build(self, d_model: int, dim_feedforward: int, dropout: float, activation: Activation, layer_norm_eps: float,
+              norm_first: bool, bias: bool, options: dict[str, Any]) -> None:
+        """Make all but the attention, in PyTorch's order."""
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
+        self.norm_first = norm_first
+        for i in range(1, self.parts + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options))
+        for i in range(1, self.parts + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = function_of(activation)
+
+    def through(self, x: Tensor, steps: list[Callable[[Tensor], Tensor]]) -> Tensor:
+        """`x` plus what each step makes of it; normalised before the step, or after the sum."""
+        for i, step in enumerate(steps, 1):
+            norm = getattr(self, f"norm{i}")
+            x = x + step(norm(x)) if self.norm_first else norm(x + step(x))
+        return x
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        made: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self._dropped(made, self.parts)
+
+    def _sa_block(self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False) -> Tensor:
+        found = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal,
+                               need_weights=False)
+        return self._dropped(found[0], 1)
+
+    def _dropped(self, x: Tensor, number: int) -> Tensor:
+        made: Tensor = getattr(self, f"dropout{number}")(x)
+        return made
+
+
+class TransformerEncoderLayer(Block):
+    """Each position looks at all of its sequence, then two linear layers follow.
+
+    `dim_feedforward`: the size between them, `activation` what comes between them ("relu", "gelu" or a function).
+    `norm_first`: normalise what goes into a step, not the sum. `batch_first`: (batch, time, d_model) in and out.
+    """
+
+    parts = 2
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 norm_first: bool = False, bias: bool = True, device: Any = None,
+                 dtype: dtype_type | None = None) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
+                                            **options)
+        self.build(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
+        known = self.activation is F.relu or isinstance(self.activation, ReLU), (
+            self.activation is F.gelu or isinstance(self.activation, GELU))
+        self.activation_relu_or_gelu = 1 if known[0] else 2 if known[1] else 0
+
+    def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
+                is_causal: bool = False) -> Tensor:
+        """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(src_mask), "src_mask",
+                                 src.dtype)
+        mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
+        return self.through(src, [lambda x: self._sa_block(x, mask, padding, is_causal), self._ff_block])
+
+
+class TransformerDecoderLayer(Block):
+    """As a layer of the encoder; between its steps each position looks at `memory`, what the encoder gave."""
+
+    parts = 3
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 norm_first: bool = False, bias: bool = True, device: Any = None,
+                 dtype: dtype_type | None = None) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        for name in ("self_attn", "multihead_attn"):
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias,
+                                                   **options))
+        self.build(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
+
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
+                tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None, tgt_is_causal: bool = False,
+                memory_is_causal: bool = False) -> Tensor:
+        """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
+        return self.through(tgt, [
+            lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
+            lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal),
+            self._ff_block])
+
+    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Mask, key_padding_mask: Mask,
+                   is_causal: bool = False) -> Tensor:
+        found = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                                    is_causal=is_causal, need_weights=False)
+        return self._dropped(found[0], 2)
+
+
+def copies(layer: Module, count: int) -> ModuleList:
+    """So many copies of a layer."""
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+
+
+def why_no_nested(layer: Any) -> str:
+    """Why PyTorch would not leave padding out in the layers of an encoder; nothing where it would."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention, norms = layer.self_attn, (layer.norm1, layer.norm2)
+    if layer.norm_first:
+        return "encoder_layer.norm_first was True"
+    if not attention.batch_first:
+        return ("encoder_layer.self_attn.batch_first was not True(use batch_first for better inference "
+                "performance)")
+    if attention.in_proj_bias is None:
+        return "encoder_layer.self_attn was passed bias=False"
+    if not attention._qkv_same_embed_dim:
+        return "encoder_layer.self_attn._qkv_same_embed_dim was not True"
+    if not layer.activation_relu_or_gelu:
+        return "encoder_layer.activation_relu_or_gelu was not True"
+    if norms[0].eps != norms[1].eps:
+        return "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps"
+    return "encoder_layer.self_attn.num_heads is odd" if attention.num_heads % 2 == 1 else ""
+
+
+class TransformerEncoder(Module):
+    """`num_layers` copies of a layer, one after the other, and a norm at the end if it is given.
+
+    As in PyTorch, evaluated without gradients an encoder with `enable_nested_tensor` gives zeros for padding.
+    """
+
+    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
+                 enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
+        super().__init__()
+        self.layers = copies(encoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        why = why_no_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not why
+        if enable_nested_tensor and why:
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}",
+                          stacklevel=2)
+
+    def forward(self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None,
+                is_causal: bool | None = None) -> Tensor:
+        """The sequences through all layers. `is_causal`: that `mask` is that of `generate_square_subsequent_mask`."""
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(mask), "mask", src.dtype)
+        numbers = canonical_mask(mask, "mask", None, "", src.dtype, False)
+        attention = getattr(self.layers[0], "self_attn", None)
+        causal = is_subsequent(numbers, is_causal, steps_of(src, getattr(attention, "batch_first", False)))
+        output = src
+        for layer in self.layers:
+            output = layer(output, src_mask=numbers, is_causal=causal, src_key_padding_mask=padding)
+        if padding is not None and numbers is None and self.leaves_out_padding(src, padding):
+            output = output.masked_fill(padding.ne(0).unsqueeze(-1), 0)
+        return output if self.norm is None else self.norm(output)
+
+    def leaves_out_padding(self, src: Tensor, padding: Tensor) -> bool:
+        """Whether PyTorch computes nothing for padding here: evaluated, without gradients, padding at the end."""
+        if not self.use_nested_tensor or self.layers[0].training or src.dim() != 3:
+            return False
+        if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
+            return False
+        kept = padding.array == 0
+        return not self.mask_check or bool((kept[:, :-1] >= kept[:, 1:]).all())
+
+
+class TransformerDecoder(Module):
+    """`num_layers` copies of a layer, one after the other, and a norm at the end if it is given."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = copies(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
+                tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None,
+                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
+        """The sequences through all layers, which look at `memory`."""
+        causal = is_subsequent(tgt_mask, tgt_is_causal, steps_of(tgt, self.layers[0].self_attn.batch_first))
+        output = tgt
+        for layer in self.layers:
+            output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                           tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask,
+                           tgt_is_causal=causal, memory_is_causal=memory_is_causal)
+        return output if self.norm is None else self.norm(output)
+
+
+class Transformer(Module):
+    """An encoder and a decoder that looks at what the encoder gives. Matrices are drawn by `xavier_uniform_`."""
+
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+                 dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
+                 custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
+                 dtype: dtype_type | None = None) -> None:
+        super().__init__()
+        given = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
+                 device, dtype)
+        norm = {"eps": layer_norm_eps, "bias": bias, "device": device, "dtype": dtype}
+        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
+            TransformerEncoderLayer(*given), num_encoder_layers, LayerNorm(d_model, **norm))
+        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
+            TransformerDecoderLayer(*given), num_decoder_layers, LayerNorm(d_model, **norm))
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(self, src: Tensor, tgt: Tensor, src_mask: Mask = None, tgt_mask: Mask = None, memory_mask: Mask = None,
+                src_key_padding_mask: Mask = None, tgt_key_padding_mask: Mask = None,
+                memory_key_padding_mask: Mask = None, src_is_causal: bool | None = None,
+                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
+        """What the decoder makes of `tgt`, (time, batch, d_model), where it sees what the encoder made of `src`.
+
+        Raises:
+            RuntimeError: if batches or features differ.
+        """
+        batch = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.size(batch) != tgt.size(batch):
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        made: Tensor = self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                                    tgt_key_padding_mask=tgt_key_padding_mask,
+                                    memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                                    memory_is_causal=memory_is_causal)
+        return made
+
+    generate_square_subsequent_mask = staticmethod(subsequent_mask)
+
+    def _reset_parameters(self) -> None:
+        """Draw all matrices anew."""
+        for weight in self.parameters():
+            if weight.dim() > 1:
+                init.xavier_uniform_(weight)
