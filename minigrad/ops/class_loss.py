@@ -11,9 +11,11 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
-from minigrad.ops._forms import Scaled, refuse
+from minigrad.ops._elementwise import check_kind
+from minigrad.ops._forms import Scaled
 from minigrad.ops.loss import checked
 from minigrad.ops.mask import MaskedFill
+from minigrad.ops.memory import size
 from minigrad.ops.pointwise import Add, Div, Mul, Neg
 from minigrad.ops.reduce import sum
 from minigrad.ops.scalar import AddScalar, DivScalar, MulScalar
@@ -50,12 +52,12 @@ class NllLoss(Node):
 
     __slots__ = ()
     saves = ("target",)
+    kernel = "nll_loss_out_frame"
 
     @classmethod
     def forward(cls, a: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int) -> Tensor:
         x, t = a.array, target.array
-        if x.dtype.kind != "f":
-            refuse("nll_loss_out_frame", x.dtype)
+        check_kind(x, "bui", cls.kernel)
         keep = t != ignored
         classes = np.where(keep, t, 0)
         check_classes(classes, x.shape[min(1, x.ndim - 1)])
@@ -77,6 +79,7 @@ class NllLoss2D(NllLoss, name="NllLoss2D"):
     """The same of pictures, shape (N, C, H, W), with a target for each pixel."""
 
     __slots__ = ()
+    kernel = "nll_loss2d_forward_out_frame"
 
 
 def place_of(classes: Any, ndim: int) -> Any:
@@ -101,17 +104,24 @@ def check_target(input: Tensor, target: Tensor) -> None:
     m, n = input.array.shape, target.array.shape
     if not m:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if len(m) > 1 and n and m[0] != n[0] or len(m) > 1 and not n:
-        raise ValueError(f"Expected input batch_size ({m[0]}) to match target batch_size "
-                         f"({n[0] if n else 1}).")
+    rows = n[0] if n else 0
+    if len(m) > 1 and m[0] != rows:
+        raise ValueError(f"Expected input batch_size ({m[0]}) to match target batch_size ({rows}).")
     if len(m) <= 2 and len(n) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(m) == 4 and len(n) != 3:
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+                           f"{len(n)}")
+    if len(m) > 2 and len(m) != 4 and n[1:] != m[2:]:
+        raise RuntimeError(f"Expected target size {[m[0], *m[2:]]}, got {list(n)}")
     if target.array.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.type_name}")
-    if len(m) == 4 and len(n) == 3 and m[2:] != n[1:]:
+    if len(m) == 4 and m[2:] != n[1:]:
         raise RuntimeError(f"size mismatch (got input: {list(m)} , target: {list(n)}")
-    if len(m) > 2 and n[1:] != m[2:]:
-        raise RuntimeError(f"Expected target size {[m[0], *m[2:]]}, got {list(n)}")
+    if len(m) == 1 and n and rows != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {rows}")
+    if len(m) == 2:
+        size(target, 0)  # raises where there is no such dimension
 
 
 def check_class_weight(weight: Tensor | None, input: Tensor) -> None:

@@ -232,7 +232,8 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int
     if not transposed and bias is not None and bias.array.dtype != x.dtype:
         raise RuntimeError(f"Input type ({IN_C[input.dtype.name]}) and bias type ({IN_C[bias.dtype.name]}) should be "
                            "the same")
-    library = x.dtype is FLOAT32 and (groups > 1 or max(w.shape[-2:][:k]) > 3 or len(x) > 1 or x.size > 20480)
+    kernel = ((1,) * (2 - k) + w.shape[2:])[-2:]
+    library = x.dtype is FLOAT32 and (groups > 1 or min(kernel) > 3 or len(x) > 1 or math.prod(x.shape[:4]) > 20480)
     for name, part in (("weight", weight), ("bias", bias)):
         if library and part is not None and part.array.dtype != x.dtype:
             raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and {name} type "
@@ -254,7 +255,7 @@ def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = Fals
                            f"size: {list(input.array.shape)}")
     if weight.array.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
-    if weight.array.ndim > k + 2 or weight.array.ndim < k + 2 and named:
+    if weight.array.ndim != k + 2 and (k == 1 or named):
         raise RuntimeError(f"Expected {weight.array.ndim}-dimensional input for {weight.array.ndim}-dimensional weight"
                            f"{'' if named else ' '}{list(weight.array.shape)}, but got {k + 2}-dimensional input of "
                            f"size {list(input.array.shape)} instead")

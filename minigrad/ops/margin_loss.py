@@ -15,12 +15,12 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
-from minigrad.ops._elementwise import underived
-from minigrad.ops._forms import refuse
+from minigrad.ops._elementwise import check_kind, underived
 from minigrad.ops.copy import Clone
 from minigrad.ops.extremes import ClampMin, Minimum
 from minigrad.ops.loss import apply_reduction, checked, reduced, reduction_of, underivable
 from minigrad.ops.mask import MaskedFill
+from minigrad.ops.memory import size
 from minigrad.ops.pointwise import Add, Div, Exp, Log, Mul, Neg, Sub, Where
 from minigrad.ops.power import Pow
 from minigrad.ops.reduce import sum
@@ -126,7 +126,8 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
                            f"{Size(input1.array.shape)}, input2: {Size(input2.array.shape)}, target: "
                            f"{Size(target.array.shape)} ")
-    apart = Mul.forward(Neg.forward(target), Sub.forward(input1, input2))
+    apart = Sub.forward(input1, input2)
+    apart = Mul.forward(Neg.forward(target), apart)
     return apply_reduction(ClampMin.forward(AddScalar.forward(apart, margin), 0), reduction)
 
 
@@ -208,8 +209,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     loss = -(target * LogSigmoid.forward(input) + (1 - target) * LogSigmoid.forward(-input))
     if weight is not None:
         loss = loss * weight
-    last = input.array.ndim - 1
-    loss = sum(loss, last) / input.array.shape[last]
+    loss = sum(loss, input.array.ndim - 1) / size(input, -1)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     return apply_reduction(loss, reduction)
@@ -279,8 +279,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
                            f"samples (batch size). Expected target size [{rows}], but got {list(t.shape)}. Input has "
                            f"shape {list(x.shape)}.")
     underivable("multi_margin_loss", weight=weight)
-    if x.dtype.kind != "f":
-        refuse("multi_margin_loss_forward_out_frame", x.dtype)
+    check_kind(x, "bui", "multi_margin_loss_cpu_kernel")
     if weight is not None and weight.array.size != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
     if t.dtype.name != "int64":

@@ -134,12 +134,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     sides = tuple([int(n) for n in pad])
     shape = input.array.shape
     if len(sides) % 2:
-        raise RuntimeError("Padding length must be divisible by 2" if mode != "constant" else
-                           f"Length of pad must be even but instead it equals {len(sides)}")
+        raise RuntimeError("Padding length must be divisible by 2")
     if len(sides) // 2 > len(shape):
-        raise RuntimeError(f"Length of pad should be no more than twice the number of dimensions of the input. Pad "
-                           f"length is {len(sides)} while the input has {len(shape)} dimensions."
-                           if mode == "constant" else "Padding length too large")
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got "
+                           f"padding length {len(sides)} and input of dimension {len(shape)}")
     if mode == "constant":
         return constant(input, sides, 0 if value is None else value)
     if value is not None and value != 0:
@@ -158,11 +156,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise RuntimeError(f"Expected {k + 1}D or {k + 2}D (batch mode) tensor with possibly 0 batch size and other "
                            f"non-zero dimensions for input, but got: {list(shape)}")
     around = sides_of(sides, len(shape))[-k:]
-    for dim, (n, (left, right)) in enumerate(zip(shape[-k:], around, strict=True)):
+    for place, (n, (left, right)) in enumerate(zip(shape[::-1], around[::-1])):
         if mode == "reflect" and max(left, right) >= n:
-            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but "
-                               f"got: padding ({left}, {right}) at dimension {len(shape) - k + dim} of input "
-                               f"{list(shape)}")
+            raise RuntimeError(f"Argument #{4 + 2 * place}: Padding size should be less than the corresponding input "
+                               f"dimension, but got: padding ({left}, {right}) at dimension {len(shape) - 1 - place} "
+                               f"of input {list(shape)}")
     check_kind(input.array, "b", f"{'reflection' if mode == 'reflect' else 'replication'}_pad{k}d")
     return OPS[mode][k - 1].forward(input, sides, tuple(
         [places_of(mode, n, *side) for n, side in zip(shape[-k:], around, strict=True)]))

@@ -14,6 +14,7 @@ from minigrad.autograd.record import record1, record2
 from minigrad.ops import resample
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, offsets
+from minigrad.ops.memory import size
 from minigrad.ops.reduce import mean
 from minigrad.ops.resample import AdaptiveAvgPool2D, AdaptiveAvgPool3D, AvgPool2D
 from minigrad.ops.shape import SqueezeDim, Unsqueeze
@@ -187,9 +188,9 @@ def pooled_size(shape: Shape, window: Window, ceil_mode: bool) -> Shape:
 def check_pictures(input: Tensor, op: str) -> None:
     """PyTorch's error for what is not (N, C, H, W) or (C, H, W) with something in it."""
     shape = input.array.shape
-    if len(shape) not in (3, 4):
+    if len(shape) not in (3, 4) and op == "max_pool2d":
         raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
-    if 0 in shape[-3:]:
+    if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:"
                            f"{list(shape)}")
 
@@ -270,9 +271,7 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     shape = input.array.shape
-    if len(shape) < 3:
-        raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but "
-                         "got -3)")
+    size(input, -3)  # raises where there is no such dimension
     check_pictures(input, "avg_pool2d")
     out = pooled_size(shape, window, ceil_mode)
     sums, means = [[resample.averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in

@@ -66,26 +66,32 @@ class AdaptiveAvgPool3D(Resample):
 
 class UpsampleNearest1D(Resample):
     __slots__ = ()
+    kernel = "compute_indices_weights_nearest"
 
 
 class UpsampleNearest2D(Resample):
     __slots__ = ()
+    kernel = "upsample_nearest2d_channels_last"
 
 
 class UpsampleNearest3D(Resample):
     __slots__ = ()
+    kernel = "compute_indices_weights_nearest"
 
 
 class UpsampleNearestExact1D(Resample):
     __slots__ = ()
+    kernel = "compute_indices_weights_nearest"
 
 
 class UpsampleNearestExact2D(Resample):
     __slots__ = ()
+    kernel = "upsample_nearest2d_channels_last"
 
 
 class UpsampleNearestExact3D(Resample):
     __slots__ = ()
+    kernel = "compute_indices_weights_nearest"
 
 
 class UpsampleLinear1D(Resample):
@@ -95,7 +101,7 @@ class UpsampleLinear1D(Resample):
 
 class UpsampleBilinear2D(Resample):
     __slots__ = ()
-    kernel = "compute_indices_weights_linear"
+    kernel = "upsample_bilinear2d_channels_last"
 
 
 class UpsampleTrilinear3D(Resample):
@@ -176,7 +182,7 @@ SMOOTH: dict[tuple[str, int], tuple[type[Resample], Callable[..., Any]]] = {
     ("linear", 1): (UpsampleLinear1D, linear), ("bilinear", 2): (UpsampleBilinear2D, linear),
     ("trilinear", 3): (UpsampleTrilinear3D, linear), ("bicubic", 2): (UpsampleBicubic2D, cubic),
 }
-DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5, "bicubic": 4}
+DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
 MODES = ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic", "trilinear")
 
 
@@ -223,8 +229,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         op, matrix = SMOOTH[mode, k]
         return op.forward(input, tuple([matrix(*each, bool(align_corners)) for each in along]))
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                              f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area "
-                              f"| nearest-exact (got {mode})")
+                              f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+                              f"lanczos | area | nearest-exact (got {mode})")
 
 
 AREA: list[Callable[..., Tensor]] = []  # pool.py puts its adaptive average pool here

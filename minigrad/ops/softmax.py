@@ -11,6 +11,7 @@ import numpy as np
 
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
+from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import OfResult
 from minigrad.ops.copy import cast
 from minigrad.ops.reduce import SumDim
@@ -112,6 +113,8 @@ def along(op: Any, input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
     axis = dim_of(dim, input.array.ndim)
     if not source.array.size and source.array.dtype.kind != "f":
         return plain(source.array.copy())  # PyTorch looks at the dtype where there is something to compute
+    if axis < input.array.ndim - 1:
+        check_kind(source.array, "bui", op.kernel.replace("_lastdim", ""))
     made: Tensor = op.forward(source, axis)
     return made
 
