@@ -1,7 +1,7 @@
 """Full backward hooks of modules: mirrors `torch/nn/modules/_functions.py`, and `BackwardHook` of PyTorch's hooks.
 
 The inputs of the module go through one node, BackwardHookFunctionBackward, and its outputs through another. When a
-backward pass reaches that of the outputs, the gradients of the outputs are known; when it leaves that of the inputs,
+backward pass has run that of the outputs, the gradients of the outputs are known; when it has run that of the inputs,
 those of the inputs are. Look at `grad_fn` of such a module's output to see it.
 """
 
@@ -93,10 +93,10 @@ class BackwardHook:
 
     def setup_output_hook(self, result: Any) -> Any:
         """What `forward` returned, ready to be given out."""
-        def hook(grad_outputs: tuple[Any, ...]) -> Any:
+        def hook(_: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
             return self.enter(grad_outputs)
         many = isinstance(result, tuple)
-        found = self.outputs.through(result if many else (result,), lambda node: node.register_prehook(hook))
+        found = self.outputs.through(result if many else (result,), lambda node: node.register_hook(hook))
         return found if many else found[0]
 
     def enter(self, grads: tuple[Any, ...]) -> Any:
