@@ -11,11 +11,16 @@ import numpy as np
 
 from minigrad._dtype import default_float, from_numpy_dtype, result_dtype
 
-__all__ = ["broadcast_shape", "check_cast", "fit_of", "meet", "meet_all", "weak"]
+__all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_shape", "check_cast", "check_minus", "fit_of", "meet",
+           "meet_all", "weak"]
 
 FLOAT16, FLOAT32, INT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("int64")
 NUMBERS = (float, int)
 RANKS = {"b": 0, "u": 1, "i": 1, "f": 2}
+NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                 "mask, use the `~` or `logical_not()` operator instead.")
+NO_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                  "`logical_xor()` operator instead.")
 Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
 
 
@@ -60,6 +65,12 @@ def check_cast(result: Any, target: Any) -> None:
     if RANKS[result.kind] > RANKS[target.kind]:
         raise RuntimeError(f"result type {from_numpy_dtype(result).type_name} can't be cast to the desired output type "
                            f"{from_numpy_dtype(target).type_name}")
+
+
+def check_minus(x: Any, y: Any) -> None:
+    """PyTorch's errors where one of two arrays to subtract, or both, are of bools."""
+    if "b" in (x.dtype.kind, y.dtype.kind):
+        raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == y.dtype.kind else NO_BOOL_MINUS)
 
 
 def weak(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:

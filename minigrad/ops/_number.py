@@ -47,6 +47,14 @@ def number_in(value: Any, dtype: Any) -> Any:
     return np.array(int(number)).astype(dtype)[()]
 
 
+def check_scale(name: str, scale: Any, dtype: Any) -> None:
+    """PyTorch's errors for a factor that a result of this NumPy dtype does not take."""
+    if isinstance(scale, bool) and dtype.kind != "b":
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if dtype.kind != "f" and not isinstance(scale, int):
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
 def overflow(dtype: Any) -> RuntimeError:
     """PyTorch's error for a number that a dtype does not reach."""
     return RuntimeError(f"value cannot be converted to type {IN_C.get(dtype.name, dtype.name)} without overflow")

@@ -16,8 +16,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import refuse
-from minigrad.ops.reduce import Dims, axes_of
-from minigrad.ops.shape import dim_of
+from minigrad.ops.reduce import Dims, axes_of, one_of
 
 __all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "searchsorted", "unique",
            "unique_consecutive"]
@@ -141,6 +140,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else np.asarray(input)
     check_search(bounds, values, right, side, sorter)
+    if bounds.dtype.kind == values.dtype.kind == "b" and values.size:
+        refuse("searchsorted_out_cpu", bounds.dtype)
     if sorter is not None:
         bounds = np.take_along_axis(bounds, sorter.array, -1)
     found = search(bounds, values, right or side == "right")
@@ -202,7 +203,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     equal to NaN.
     """
     x = input.array
-    axis = None if dim is None else dim_of(dim, x.ndim)
+    axis = None if dim is None else one_of(dim, x.ndim)
     if axis is not None:
         check_rows(x, axis)
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
@@ -214,7 +215,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
                        dim: int | None = None) -> Any:
     """The elements without those that equal the one before; with `dim` the slices along it; otherwise as `unique`."""
     x = input.array
-    axis = None if dim is None else dim_of(dim, x.ndim)
+    axis = None if dim is None else one_of(dim, x.ndim)
     if axis is not None:
         check_rows(x, axis)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)

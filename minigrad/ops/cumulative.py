@@ -15,6 +15,7 @@ from minigrad import return_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
+from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.ops._forms import refuse
@@ -232,9 +233,10 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 def running(name: str, input: Tensor, dim: int, dtype: dtype_type | None) -> tuple[Tensor, int, Any]:
     """What `cumsum` and `cumprod` are given."""
-    if dtype is not None and dtype.name == "bool":
+    axis = dim_of(dim, input.array.ndim)
+    if dtype is not None and dtype.name == "bool" and input.array.ndim and input.array.size:
         refuse(f"{name}_out_cpu", dtype.numpy)
-    return input, dim_of(dim, input.array.ndim), wanted_dtype(input, dtype)
+    return input, axis, wanted_dtype(input, dtype)
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
@@ -247,19 +249,37 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tens
     return Cumprod.forward(*running("cumprod", input, dim, dtype))
 
 
+def cumsum_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+    """`cumsum`, in place and in the dtype of the tensor."""
+    return in_place(cumsum, self, dim, dtype=self.dtype if dtype is None else dtype)
+
+
+def cumprod_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+    """`cumprod`, in place and in the dtype of the tensor."""
+    return in_place(cumprod, self, dim, dtype=self.dtype if dtype is None else dtype)
+
+
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the sum of the exponentials of each element and all before it along `dim`."""
     return Logcumsumexp.forward(input, dim_of(dim, input.array.ndim))
 
 
+def dim_so_far(name: str, input: Tensor, dim: int) -> int:
+    """The dimension of `cummax` or `cummin`; PyTorch looks at it only where there are elements."""
+    ndim = input.array.ndim
+    if not ndim and dim not in (0, -1):
+        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    return dim_of(dim, ndim) if input.array.size else 0
+
+
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and where it was, the last of several."""
-    return return_types.cummax(Cummax.found(input, dim_of(dim, input.array.ndim)))
+    return return_types.cummax(Cummax.found(input, dim_so_far("cummax", input, dim)))
 
 
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
-    return return_types.cummin(Cummin.found(input, dim_of(dim, input.array.ndim)))
+    return return_types.cummin(Cummin.found(input, dim_so_far("cummin", input, dim)))
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,

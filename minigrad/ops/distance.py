@@ -12,8 +12,8 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
-from minigrad.ops._meet import meet
-from minigrad.ops.reduce import Dims, axes_of, kept_shape, share_evenly
+from minigrad.ops._meet import check_minus, meet
+from minigrad.ops.reduce import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["dist"]
 METHODS = (*__all__,)
@@ -90,16 +90,16 @@ class Dist(Node):
         return d, -d
 
 
-def check_filled(p: float, shape: Shape, axes: Shape | None) -> None:
+def check_filled(p: float, shape: Shape, dim: Dims) -> None:
     """PyTorch's errors where the largest or the smallest of no elements is asked for."""
     if 0 <= p < math.inf or 0 not in shape:
         return
-    for axis in (-1,) if axes is None else axes:
-        if axis < 0:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
-                               "operation does not have an identity")
-        if shape[axis] == 0:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {axis}because this "
+    if dim is None or dim == ():
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
+                           "operation does not have an identity")
+    for each in (dim,) if isinstance(dim, int) else dim:
+        if shape[one_of(each, len(shape))] == 0:
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {each}because this "
                                "dimension is empty and the operation does not have an identity")
 
 
@@ -119,8 +119,8 @@ def vector_norm(input: Tensor, p: float, dim: Dims, keepdim: bool, dtype: dtype_
     if dtype is not None and dtype.itemsize < input.dtype.itemsize:
         raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({input.dtype.type_name}) should be "
                            f"convertible without narrowing to the specified dtype ({dtype.type_name})")
+    check_filled(p, input.array.shape, dim)
     axes = axes_of(dim, input.array.ndim)
-    check_filled(p, input.array.shape, axes)
     return LinalgVectorNorm.forward(input, p, axes, keepdim, None if dtype is None else dtype.numpy)
 
 
@@ -130,6 +130,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     Raises:
         RuntimeError: if the shapes do not broadcast, or both are of integers or bools.
     """
+    check_minus(input.array, other.array)
     if "f" not in (input.array.dtype.kind, other.array.dtype.kind):
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{input.dtype.type_name} instead.")

@@ -17,6 +17,7 @@ from minigrad.autograd.record import record1, record2
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._number import number_in
 from minigrad.ops._places import along, in_range, is_index, raw, replaced, spread, taken, written
+from minigrad.ops.reduce import one_of
 from minigrad.ops.shape import Expand, dim_of, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
@@ -159,9 +160,16 @@ def check_values(index: Any, shape: Shape, dim: int) -> None:
 
 
 def larger(index: Shape, other: Shape, dim: int | None) -> int | None:
-    """The first dimension but `dim` in which an index is larger than another tensor."""
-    pairs = zip(one(index), one(other), strict=True)
-    return next((d for d, (n, m) in enumerate(pairs) if d != dim and n > m), None)
+    """The first dimension but `dim` in which an index is larger than another tensor; an IndexError if the other has
+    not as many."""
+    other = one(other)
+    return next((d for d, n in enumerate(one(index)) if d != dim and n > other[one_of(d, len(other))]), None)
+
+
+def check_dims(index: Any, x: Any, what: str) -> None:
+    """PyTorch's error for an index of other dimensions than a tensor; one of a number counts."""
+    if max(index.ndim, 1) != max(x.ndim, 1):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
 
 
 def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -> int:
@@ -172,10 +180,12 @@ def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not i.size:
         return axis
-    for array, what in ((x, "self"), (y, "src")):
-        if array is not None and max(i.ndim, 1) != max(array.ndim, 1):
-            raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
-    if larger(i.shape, x.shape, axis) is not None or (y is not None and larger(i.shape, y.shape, None) is not None):
+    check_dims(i, x, "self")
+    wrong = larger(i.shape, x.shape, axis) is not None
+    if y is not None:
+        wrong = wrong or larger(i.shape, y.shape, None) is not None
+        check_dims(i, y, "src")
+    if wrong:
         text = f"Expected index {list(i.shape)} to be no larger than self {list(x.shape)} apart from dimension {axis}"
         raise RuntimeError(text if y is None else f"{text} and to be no larger size than src {list(y.shape)}")
     check_values(i, x.shape, axis)
@@ -191,8 +201,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     axis = check_index("gather", input, index, dim)
     x, i = input.array, index.array
     if i.size:
-        if max(i.ndim, 1) != max(x.ndim, 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        check_dims(i, x, "input")
         wrong = larger(i.shape, x.shape, axis)
         if wrong is not None:
             raise RuntimeError(f"Size does not match at dimension {wrong} expected index {list(i.shape)} to be no "
@@ -248,9 +257,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if x.ndim != i.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
                            f"got {x.ndim} dimensions for input, and {i.ndim} dimensions for indices")
-    axis = dim_of(dim, x.ndim)
-    if not x.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    axis = one_of(dim, x.ndim)
     rest = broadcast_shape(*[(*s[:axis], 1, *s[axis + 1:]) for s in (x.shape, i.shape)])
     wide = Expand.forward(input, (*rest[:axis], *x.shape[axis:axis + 1], *rest[axis + 1:]))
     index = np.broadcast_to(i, (*rest[:axis], *i.shape[axis:axis + 1], *rest[axis + 1:]))

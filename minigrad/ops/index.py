@@ -331,6 +331,8 @@ class IndexPut(Node):
                                    "source.")
             y = number_in(y.reshape(()), x.dtype)
         try:
+            if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
+                raise ValueError("NumPy would take it")
             if accumulate:
                 add_at(out, index, y)
             else:

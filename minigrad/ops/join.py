@@ -123,12 +123,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     first = next((v.array.shape for v in tensors if v.array.shape != (0,)), (0,))
+    if () in [v.array.shape for v in tensors]:
+        i = next(i for i, v in enumerate(tensors) if not v.array.ndim)
+        raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     along = dim_of(dim, len(first))
     for i, v in enumerate(tensors):
         if v.array.shape == (0,):
             continue
-        if v.array.ndim == 0:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
         other = v.array.shape
         wrong = [d for d in range(len(first)) if len(other) == len(first) and d != along and other[d] != first[d]]
         if len(other) != len(first):

@@ -13,6 +13,7 @@ from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.copy import contiguous
 from minigrad.ops.pointwise import Add
+from minigrad.ops.reduce import one_of
 from minigrad.ops.shape import (
     Expand,
     SqueezeDim,
@@ -22,7 +23,6 @@ from minigrad.ops.shape import (
     Unsqueeze,
     View,
     check_matrix,
-    dim_of,
     expand,
     reshape,
 )
@@ -223,8 +223,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
-    if not input.array.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    size_of(input, 0)  # raises if it has none
     if input.array.ndim != 2 or vec.array.ndim != 1:
         raise RuntimeError("vector + matrix @ vector expected, got "
                            f"1, {input.array.ndim}, {vec.array.ndim}")
@@ -257,7 +256,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 def size_of(v: Tensor, dim: int) -> int:
     """One size; an IndexError if there is no such dimension."""
-    return int(v.array.shape[dim_of(dim, v.array.ndim)])
+    return int(v.array.shape[one_of(dim, v.array.ndim)])
 
 
 def check_into(v: Tensor, shape: tuple[int, ...]) -> None:

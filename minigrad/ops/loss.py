@@ -16,9 +16,9 @@ from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import refuse
-from minigrad.ops._meet import broadcast_shape, check_cast, meet
+from minigrad.ops._meet import NO_BOOLS_MINUS, broadcast_shape, check_cast, meet
 from minigrad.ops.copy import mismatch
-from minigrad.ops.pointwise import NO_BOOLS_MINUS, Abs, Neg, Sub
+from minigrad.ops.pointwise import Abs, Neg, Sub
 from minigrad.ops.power import Pow
 from minigrad.ops.reduce import mean, sum
 from minigrad.ops.shape import Expand

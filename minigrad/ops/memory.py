@@ -16,6 +16,7 @@ from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.grad_mode import LOCAL
+from minigrad.ops.reduce import one_of
 
 __all__ = ["UntypedStorage", "from_numpy"]
 METHODS = ("data_ptr", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset", "stride", "untyped_storage")
@@ -90,15 +91,6 @@ def storage_offset(self: Tensor) -> int:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 if there is none."""
     return int(owned(self).ctypes.data) if self.array.size else 0
-
-
-def one_of(dim: int, ndim: int) -> int:
-    """A dimension that there is, counted from the left."""
-    if not ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if not -ndim <= dim < ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
-    return dim % ndim
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:

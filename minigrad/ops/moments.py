@@ -43,7 +43,7 @@ def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tup
     middle = total(wide, axes, keepdims=True, count=count)
     apart = wide - middle
     squares = total(apart * apart, axes, keepdims=keepdim)
-    variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)))
+    variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)) if count else 0)
     return variance.astype(x.dtype, copy=False), middle.reshape(variance.shape).astype(x.dtype, copy=False)
 
 

@@ -11,6 +11,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range, is_index, raw, replaced, slices, spread, taken, written
+from minigrad.ops.reduce import one_of
 from minigrad.ops.shape import dim_of
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
@@ -43,7 +44,7 @@ class IndexAdd(Node):
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, dim: int, alpha: Any) -> Tensor:
         x, y = a.array, source.array
-        places = slices(index.array, dim, x.shape)
+        places = slices(index.array, dim, x.shape) if x.size else np.zeros(y.shape, np.int64)  # of nothing
         part = y if alpha == 1 else (y * alpha).astype(y.dtype)
         out = written(x, places, part.reshape(places.shape), add=True)
         return record2(IndexAdd, out, a, source, (index,), (dim, alpha, y.shape))
@@ -147,7 +148,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices along `dim` whose numbers are in the vector `index`.
 
     Raises:
-        IndexError: if a number is out of range, or `index` is no vector.
+        IndexError: if a number is out of range (along dimension 1 a RuntimeError, as in PyTorch), or `index` is no
+            vector.
     """
     x, i = input.array, index.array
     axis = dim_of(dim, x.ndim)
@@ -163,10 +165,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 def check_rows(x: Any, index: Any, axis: int = 0) -> None:
     """PyTorch's errors for numbers of slices along `axis` that there are not."""
-    if index.size and x.ndim and not x.shape[axis]:
+    if index.size and x.ndim > 1 and not x.shape[axis]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     wrong = in_range(index, x.shape[axis] if x.ndim else 1)
-    if wrong is not None and not x.size:
+    if wrong is not None and x.ndim > 1 and (axis == 1 or not x.size):  # PyTorch has code of its own for these
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}")
     if wrong is not None:
         raise IndexError("index out of range in self")
@@ -176,7 +178,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """A copy of `input` to whose slices along `dim` with the numbers in `index` those of `alpha * source` are added.
 
     Raises:
-        RuntimeError: if a number is out of range, or shapes or dtypes do not fit.
+        RuntimeError: if a number is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
         IndexError: if `index` is no vector.
     """
     x, i, y = input.array, index.array, source.array
@@ -189,15 +191,19 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     if x.dtype != y.dtype:
         raise RuntimeError(f"index_add_(): self ({input.dtype.type_name}) and source ({source.dtype.type_name}) must "
                            "have the same scalar type")
-    if i.size != (y.shape[axis] if y.ndim > axis else 1):
+    if axis and axis >= y.ndim:
+        raise RuntimeError(f"index_add_(): Indexing dim {axis} is out of bounds of the source tensor with dim {y.ndim}")
+    if i.size != (y.shape[axis] if y.ndim else 1):
         raise RuntimeError(f"index_add_(): Number of indices ({i.size}) should be equal to source.size(dim): "
-                           f"({y.shape[axis]}), for dim: {axis}")
+                           f"({y.shape[one_of(axis, y.ndim)]}), for dim: {axis}")
     if x.ndim != y.ndim or [n for d, n in enumerate(x.shape) if d != axis] != [
             n for d, n in enumerate(y.shape) if d != axis]:
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                            f"self.shape = {list(x.shape)} source.shape = {list(y.shape)}")
     size = x.shape[axis] if x.ndim else 1
-    wrong = in_range(i, size)
+    wrong = in_range(i, size) if x.size or x.ndim < 2 else None
+    if wrong is not None and x.ndim < 2:
+        raise IndexError("index out of range in self")
     if wrong is not None:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
     return IndexAdd.forward(input, index, source, axis, alpha)

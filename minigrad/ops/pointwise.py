@@ -19,23 +19,15 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._form import common_form
-from minigrad.ops._meet import broadcast_shape, fit_of, meet, weak
-from minigrad.ops._number import number_in
+from minigrad.ops._meet import NO_BOOL_MINUS, NO_BOOLS_MINUS, broadcast_shape, check_minus, fit_of, meet, weak
+from minigrad.ops._number import check_scale, number_in
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
 
 
-NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
-                 "mask, use the `~` or `logical_not()` operator instead.")
-
-
 UINT8 = ("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version "
          "of PyTorch. Use a boolean condition instead.")
-
-
-NO_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                  "`logical_xor()` operator instead.")
 
 
 class Add(Node):
@@ -75,10 +67,8 @@ class Sub(Node):
             x, b = weak(x, b)
             return b if b is NotImplemented else record2(Sub, x - b, a, NUMBER)
         y = b.array
-        if x.dtype.kind == "b" and y.dtype.kind == "b":
-            raise RuntimeError(NO_BOOLS_MINUS)
         if x.dtype.kind == "b" or y.dtype.kind == "b":
-            raise RuntimeError(NO_BOOL_MINUS)
+            check_minus(x, y)
         if x.shape == y.shape and x.dtype is y.dtype:
             return record2(Sub, x - y, a, b)
         x, y, fit = meet(x, y)
@@ -97,6 +87,7 @@ class AddScaled(Node, name="Add"):
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
         x, y, fit = meet(a.array, b.array)
+        check_scale("alpha", alpha, x.dtype)
         scaled = y * alpha if y.dtype.kind != "b" else y & bool(alpha)
         return record2(AddScaled, x + scaled, a, b, (), (alpha,), fit)
 
@@ -112,7 +103,9 @@ class SubScaled(Node, name="Sub"):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+        check_minus(a.array, b.array)
         x, y, fit = meet(a.array, b.array)
+        check_scale("alpha", alpha, x.dtype)
         return record2(SubScaled, x - y * alpha, a, b, (), (alpha,), fit)
 
     def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
@@ -146,10 +139,10 @@ class RsubTensor(Node, name="Rsub"):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, alpha: float) -> Tensor:
-        x, y, fit = meet(a.array, b.array)
-        if "b" in (a.array.dtype.kind, b.array.dtype.kind):
-            raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == "b" else NO_BOOL_MINUS)
-        return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,), fit)
+        check_minus(a.array, b.array)
+        y, x, fit = meet(b.array, a.array)
+        check_scale("alpha", alpha, x.dtype)
+        return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,), fit[::-1])
 
     def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
         return g * -alpha, g

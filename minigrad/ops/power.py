@@ -72,7 +72,8 @@ class PowScalar(Node, name="Pow", number=2):
             return NotImplemented
         if y.dtype.kind == "b":
             raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-        z = np.power(y.dtype.type(c), y)
+        base = y.dtype.type(c)
+        z = np.power(base, y) if y.dtype.kind == "f" else whole_power(base, y)
         return record1(PowScalar, z, b, (b, z), (c,))
 
     def backward(self, xp: Any, g: Any, b: Any, z: Any, c: float) -> Any:

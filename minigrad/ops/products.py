@@ -17,6 +17,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import broadcast_shape, fit_of
+from minigrad.ops._number import check_scale
 from minigrad.ops.linalg import (
     Dot,
     check_into,
@@ -150,10 +151,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     check_into(input, (vec1.array.shape[0], vec2.array.shape[0]))
     dtype = np.result_type(input.array, vec1.array, vec2.array)
     for name, scale in (("beta", beta), ("alpha", alpha)):
-        if isinstance(scale, bool) and dtype.kind != "b":
-            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
-        if dtype.kind != "f" and not isinstance(scale, int):
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        check_scale(name, scale, dtype)
     return Addr.forward(input, vec1, vec2, beta, alpha)
 
 

@@ -47,6 +47,15 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
     return axes if ndim else ()
 
 
+def one_of(dim: int, ndim: int) -> int:
+    """A dimension that there is, counted from the left."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+    return dim % ndim
+
+
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """A shape in which the reduced dimensions are 1."""
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])

@@ -14,6 +14,7 @@ import numpy as np
 from minigrad._tensor import Tensor, owned
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.record import record_many
+from minigrad.ops.reduce import one_of
 from minigrad.ops.shape import dim_of
 from minigrad.ops.slices import Slice
 
@@ -83,9 +84,7 @@ def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension, as views."""
-    if input.array.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return Unbind.forward(input, dim_of(dim, input.array.ndim))
+    return Unbind.forward(input, one_of(dim, input.array.ndim))
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:

@@ -14,7 +14,7 @@ from minigrad._tensor import Tensor
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.ops.reduce import axes_of
+from minigrad.ops.reduce import axes_of, one_of
 from minigrad.ops.shape import Permute, Transpose, dim_of, shape_of
 
 __all__ = ["adjoint", "flip", "fliplr", "flipud", "roll", "rot90"]
@@ -120,9 +120,10 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
         raise RuntimeError("`shifts` required")
     if len(steps) != len(along) and (along or len(steps) > 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(along)}")
-    if along and not input.array.ndim:
-        raise IndexError(f"Dimension specified as {along[0]} but tensor has no dimensions")
-    return Roll.forward(input, steps, tuple([dim_of(d, input.array.ndim) for d in along]))
+    ndim = input.array.ndim
+    if not input.array.size:  # PyTorch does not look at the dimensions then
+        steps, along = (1,), (0,)
+    return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in along]))
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:

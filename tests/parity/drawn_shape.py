@@ -166,3 +166,10 @@ DRAWN = {
     "setitem of a view": (lambda m, a, index: put((a * 1)[None].transpose(0, -1), ..., a.sum()).square(), indexed()),
     "setitem of a source": (lambda m, a, index: put(a.clone(), index, a[index].detach() * a.sum()).square(), indexed()),
 }
+
+STORAGE = "PyTorch's error is about the memory behind no elements"
+# Inputs that do not fit and of which PyTorch's answer says nothing.
+MISFITS = {
+    **dict.fromkeys(("index_copy", "index_copy_"), (lambda a, b, index: 0 in a.shape and index, STORAGE)),
+    **dict.fromkeys(("index_fill", "index_fill_"), (lambda a, dim, index: 0 in a.shape and index, STORAGE)),
+}
