@@ -1,6 +1,6 @@
 """Optimisers: mirrors `torch/optim/`. Each file is one rule, written once, under the formula that it computes."""
 
-from minigrad.optim import lr_scheduler
+from minigrad.optim import lr_scheduler, swa_utils
 from minigrad.optim.adadelta import Adadelta
 from minigrad.optim.adagrad import Adagrad
 from minigrad.optim.adam import Adam
@@ -16,4 +16,4 @@ from minigrad.optim.rprop import Rprop
 from minigrad.optim.sgd import SGD
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam",
-           "RMSprop", "Rprop", "lr_scheduler"]
+           "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]

@@ -7,16 +7,19 @@ from typing import Any
 from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import LOCAL
 
-__all__ = ["check_at_least", "check_betas", "check_fused", "check_lr", "number"]
+__all__ = ["check_at_least", "check_betas", "check_fused", "check_lr", "number", "plain_number"]
 
 NAMES = {"lr": "learning rate", "eps": "epsilon value"}
 
 
 def number(value: Any) -> Any:
     """An option as a number; a tensor stays one where its gradient is wanted."""
-    if not isinstance(value, Tensor) or (value._requires_grad and LOCAL.recording):
-        return value
-    return value.item()
+    return value if LOCAL.recording and isinstance(value, Tensor) and value._requires_grad else plain_number(value)
+
+
+def plain_number(value: Any) -> Any:
+    """An option as a number in any case."""
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def check_at_least(low: float, **values: Any) -> None:

@@ -16,7 +16,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
 from minigrad.autograd.saved import counter_of
 from minigrad.optim._blocks import Block, Scratch
-from minigrad.optim._options import number
+from minigrad.optim._options import number, plain_number
 from minigrad.optim._walk import Walk
 from minigrad.optim.optimizer import Group, Optimizer, State
 
@@ -137,11 +137,11 @@ def change(t: Tensor, word: str, value: float) -> None:
         getattr(t, word)(value)
 
 
-def filled(p: Tensor, value: float) -> Tensor:
-    """A part of the state of `p`, of its shape."""
-    return plain(np.full_like(p.array, value) if value else np.zeros_like(p.array))
+def filled(p: Tensor, value: Any) -> Tensor:
+    """A part of the state of `p`, of its shape, of one value."""
+    return plain(np.full_like(p.array, plain_number(value)))
 
 
-def single(value: float = 0) -> Tensor:
+def single(value: Any = 0) -> Tensor:
     """A part of a state that is one number, such as the count of steps; float32 for all parameters, as in PyTorch."""
-    return plain(np.array(value, np.float32))
+    return plain(np.array(plain_number(value), np.float32))

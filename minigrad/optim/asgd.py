@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_at_least, check_lr, number
+from minigrad.optim._options import check_at_least, check_lr, plain_number
 from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -32,7 +32,7 @@ class ASGD(Updating):
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "eta": single(number(group["lr"])), "mu": single(1), "ax": filled(p, 0)}
+        return {"step": single(), "eta": single(group["lr"]), "mu": single(1), "ax": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         eta, mu, x = state["eta"].item(), state["mu"].item(), state["ax"]
@@ -46,6 +46,6 @@ class ASGD(Updating):
 
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         super().step_one(p, g, state, group)
-        lr, t = number(group["lr"]), state["step"].item()
+        lr, t = plain_number(group["lr"]), state["step"].item()
         change(state["eta"], "fill_", lr / (1 + group["lambd"] * lr * t) ** group["alpha"])
         change(state["mu"], "fill_", 1 / max(1, t - group["t0"]))

@@ -11,7 +11,7 @@ from typing import Any
 from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.ops.join import cat
-from minigrad.optim._options import check_lr, number
+from minigrad.optim._options import check_lr, plain_number
 from minigrad.optim._wolfe import Point, strong_wolfe
 from minigrad.optim.optimizer import Group, Optimizer, State
 
@@ -75,7 +75,7 @@ class LBFGS(Optimizer):
             else:
                 now["prev_flat_grad"].copy_(g)
             now["prev_loss"] = loss
-            now["t"] = number(group["lr"])
+            now["t"] = plain_number(group["lr"])
             if state["n_iter"] == 1:
                 now["t"] = min(1.0, 1.0 / g.abs().sum()) * now["t"]
             slope = g.dot(now["d"])
@@ -127,7 +127,7 @@ class LBFGS(Optimizer):
         """p ← p + t d, for all parameters."""
         start = 0
         for p in self.param_groups[0]["params"]:
-            p.add_(d[start:start + p.numel()].view(p.shape), alpha=number(t))
+            p.add_(d[start:start + p.numel()].view(p.shape), alpha=plain_number(t))
             start += p.numel()
 
 

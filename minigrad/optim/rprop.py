@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_lr, number
+from minigrad.optim._options import check_lr
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -31,7 +31,7 @@ class Rprop(Updating):
             "differentiable": differentiable, "capturable": capturable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "prev": filled(p, 0), "step_size": filled(p, number(group["lr"]))}
+        return {"step": single(), "prev": filled(p, 0), "step_size": filled(p, group["lr"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (less, more), prev, size = group["etas"], state["prev"], state["step_size"]

@@ -144,7 +144,7 @@ SEARCHES = [
     {}, {"max_iter": 5, "lr": 0.1}, {"history_size": 2, "lr": 0.05}, {"line_search_fn": "strong_wolfe"},
     {"line_search_fn": "strong_wolfe", "max_iter": 3, "history_size": 3, "lr": 0.7},
     {"line_search_fn": "strong_wolfe", "max_eval": 4}, {"max_iter": 0}, {"tolerance_grad": 100.0}, {"max_eval": 1},
-    {"tolerance_change": 0.5, "line_search_fn": "strong_wolfe"}, {"max_iter": 1, "lr": 0.05, "history_size": 4},
+    {"tolerance_change": 0.5, "line_search_fn": "strong_wolfe"}, {"max_iter": 1, "lr": 0.3, "history_size": 4},
 ]
 
 
