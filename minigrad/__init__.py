@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from typing import Any
 
 from minigrad import autograd
 from minigrad import ops as _ops  # it gives Tensor its methods
@@ -130,11 +130,13 @@ __all__ = [
 ]
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
 __version__ = "0.1.0"
-LATER = ("linalg", "nn", "optim", "special", "utils")
+LATER = ("linalg", "nn", "optim", "serialization", "special", "utils")
 
 
-def __getattr__(name: str) -> ModuleType:
-    """`minigrad.nn` and its like are there without being loaded by `import minigrad`."""
+def __getattr__(name: str) -> Any:
+    """`minigrad.nn` and its like, `minigrad.save` and `load`: there without being loaded by `import minigrad`."""
     if name in LATER:
         return importlib.import_module(f"minigrad.{name}")
+    if name in ("load", "save"):
+        return getattr(importlib.import_module("minigrad.serialization"), name)
     raise AttributeError(f"module 'minigrad' has no attribute '{name}'{NOT_HERE if name in ABSENT else ''}")

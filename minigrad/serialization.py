@@ -1,0 +1,263 @@
+"""Saving and loading: has the place of `torch/serialization.py`, and another format.
+
+`save` writes safetensors: the tensors as they are in memory, and a header that is JSON. PyTorch reads such a file with
+`safetensors.torch.load_file`. What is no tensor (the nesting, numbers, texts) is kept as JSON in the header's metadata,
+so that state dicts of modules, optimisers and schedules come back as they were. No code is ever in a file, and none is
+run to load one: pickles, which `torch.save` writes, are refused.
+
+Tensors that share memory, or look at a part of it, are each written with their own values, and are apart after loading.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import sys
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad._device import on_cpu
+from minigrad._dtype import DTYPES, Size, dtype
+from minigrad._optional import optional
+from minigrad._tensor import Tensor, plain
+from minigrad.nn.parameter import Buffer, Parameter
+
+__all__ = ["LoadError", "load", "save"]
+
+KEY = "minigrad"  # under which the metadata holds all that is no tensor
+VERSION = 1
+NAMES = {"F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8", "I16": "int16",
+         "I32": "int32", "I64": "int64", "BOOL": "bool"}
+MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
+SEQUENCES: dict[str, Any] = {"tuple": tuple, "Size": Size}
+BY_NAME = {each.name: each for each in DTYPES}
+PICKLED = (
+    "{} is a pickle, which PyTorch's torch.save writes and which can hold any code; minigrad loads none, whatever "
+    "weights_only says. Where you trust the file, convert it with PyTorch:\n\n"
+    "    import torch, safetensors.torch\n"
+    "    safetensors.torch.save_file(torch.load(\"old.pt\", weights_only=True), \"new.safetensors\")")
+REFUSED = (
+    "minigrad.save writes tensors, numbers, texts, None, dtypes, and dicts, lists and tuples of these; {} is of type "
+    "{}.{}")
+
+
+class LoadError(RuntimeError):
+    """A file that is damaged, or is none that `load` reads. Nothing was changed."""
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write `obj` to a path or an open binary file: a state dict, or whatever is nested out of such parts.
+
+    A file of that name is replaced at once by the whole new one, or stays as it is.
+
+    Raises:
+        TypeError: for an object that is of no type that can be written; nothing is written then.
+        RuntimeError: if the folder does not exist.
+    """
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path and not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    writer = Writer()
+    tree = writer.told(obj, ())
+    metadata = {"format": "pt", KEY: json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)}
+    data = optional("safetensors.numpy", "io").save(writer.arrays, metadata)
+    if is_path:
+        replace_file(os.path.realpath(os.fsdecode(f)), data)
+    else:
+        f.write(data)
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file beside its place, then put it there: whoever reads the place finds the old file or the new one."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    old = os.stat(path) if os.path.exists(path) else None
+    if old is not None and not stat.S_ISREG(old.st_mode):  # a device, a pipe, a folder
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    beside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if old is not None:
+            os.chmod(beside, stat.S_IMODE(old.st_mode))
+        os.replace(beside, path)
+    except BaseException:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise
+
+
+class Writer:
+    """Tells an object as JSON, and takes its tensors aside, by the names under which a file holds them."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Any] = {}
+        self.outer: list[int] = []
+
+    def told(self, value: Any, path: tuple[Any, ...]) -> Any:
+        """A value as JSON; what JSON has no word for is a dict of one word and what it says."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if kind in (Tensor, Parameter, Buffer):
+            return {"tensor": self.kept(value, path), **({"requires_grad": True} if value.requires_grad else {})}
+        if kind is dtype:
+            return {"dtype": value.name}
+        if kind not in (list, *SEQUENCES.values(), *MAPPINGS.values()):
+            hint = " Give its state_dict()." if hasattr(value, "state_dict") else ""
+            raise TypeError(REFUSED.format(place(path), f"{kind.__module__}.{kind.__qualname__}", hint))
+        if id(value) in self.outer:
+            raise ValueError(f"minigrad.save: {place(path)} contains itself.")
+        self.outer.append(id(value))
+        made = self.container(value, path)
+        self.outer.pop()
+        return made
+
+    def container(self, value: Any, path: tuple[Any, ...]) -> Any:
+        """A dict as pairs, since its keys may be numbers; lists and tuples as lists."""
+        kind = type(value).__name__
+        if kind not in MAPPINGS:
+            items = [self.told(each, (*path, i)) for i, each in enumerate(value)]
+            return items if kind == "list" else {kind: items}
+        pairs = []
+        for key, each in value.items():
+            check_key(key, path)
+            pairs.append([self.told(key, path), self.told(each, (*path, key))])
+        metadata = getattr(value, "_metadata", None)  # the versions of modules, which their state dict carries
+        return {kind: pairs} if metadata is None else {kind: pairs, "_metadata": self.told(metadata, path)}
+
+    def kept(self, tensor: Tensor, path: tuple[Any, ...]) -> str:
+        """Take a tensor aside, under the words that lead to it, joined with dots, and a number where that is taken."""
+        name = wanted = ".".join(map(str, path)) or "tensor"
+        count = 1
+        while name in self.arrays or name == "__metadata__":
+            count += 1
+            name = f"{wanted}~{count}"
+        self.arrays[name] = np.ascontiguousarray(tensor.array).reshape(np.shape(tensor.array))
+        return name
+
+
+def place(path: tuple[Any, ...]) -> str:
+    """Where in an object something is, for an error."""
+    return "the object" + "".join([f"[{key!r}]" for key in path])
+
+
+def check_key(key: Any, path: tuple[Any, ...]) -> None:
+    """Refuse keys that are not plain, or tuples of plain ones."""
+    if type(key) is tuple:
+        for each in key:
+            check_key(each, path)
+    elif key is not None and type(key) not in (bool, int, float, str):
+        raise TypeError(REFUSED.format(f"a key of {place(path)}", f"{type(key).__module__}.{type(key).__qualname__}",
+                                       ""))
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
+    """Read what `save` wrote, or a file of safetensors from elsewhere: then a dict from names to tensors.
+
+    `f`: a path, or a binary file open for reading. `map_location`: None, a CPU device, or as in PyTorch a dict or a
+    function, which have nothing to do here: all tensors are on the CPU. `weights_only` and `mmap` change nothing: a
+    file holds no code, and is read whole.
+
+    Raises:
+        LoadError: if the file is damaged, or holds a pickle or a dtype that is not here.
+    """
+    if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
+        on_cpu(map_location)
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            data = file.read()
+        name = os.fsdecode(f)
+    elif hasattr(f, "read"):
+        data, name = f.read(), "The file"
+    else:
+        raise AttributeError(f"'{type(f).__name__}' object has no attribute 'read'")
+    if not isinstance(data, bytes):
+        raise TypeError(f"minigrad.load: {name} must be open in binary mode.")
+    return parsed(data, name)
+
+
+def parsed(data: bytes, name: str) -> Any:
+    """What the bytes of a file hold."""
+    if data[8:9] != b"{" and (data[:4] == b"PK\x03\x04" or data[:1] == b"\x80"):
+        raise LoadError(PICKLED.format(name))
+    safetensors = optional("safetensors", "io")
+    try:
+        entries = dict(safetensors.deserialize(data))
+    except safetensors.SafetensorError as error:
+        raise LoadError(f"{name} is damaged, or no file of safetensors: {error}") from error
+    metadata = json.loads(data[8:8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
+    tensors = {key: tensor_of(name, key, entry) for key, entry in entries.items()}
+    if KEY not in metadata:
+        return tensors
+    try:
+        told = json.loads(metadata[KEY])
+        if told["version"] != VERSION:
+            raise LoadError(f"{name} was written by another version of minigrad, {told['version']} and not {VERSION}.")
+        made = Reader(tensors).value(told["tree"])
+        if tensors:
+            raise LoadError(f"{name} holds tensors that are nowhere in what was saved: {', '.join(tensors)}.")
+        return made
+    except LoadError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RuntimeError) as error:
+        raise LoadError(f"{name} is damaged: its tensors are whole, but what was nested around them is not "
+                        f"({type(error).__name__}: {error})") from error
+
+
+def tensor_of(name: str, key: str, entry: Any) -> Tensor:
+    """A tensor of a file, in memory of its own."""
+    if entry["dtype"] not in NAMES:
+        raise LoadError(f"{name} holds '{key}' of dtype {entry['dtype']}, which is not one of minigrad's: "
+                        f"{', '.join(NAMES)}.")
+    if entry["dtype"] == "BOOL":
+        array = np.frombuffer(entry["data"], np.uint8) != 0
+    else:
+        array = np.frombuffer(entry["data"], np.dtype(NAMES[entry["dtype"]]))
+        array = array if sys.byteorder == "little" else array.byteswap()
+    return plain(array.reshape(entry["shape"]))
+
+
+class Reader:
+    """Builds an object again from what a `Writer` told, word for word; each tensor of the file is used once."""
+
+    def __init__(self, tensors: dict[str, Tensor]) -> None:
+        self.tensors = tensors
+
+    def value(self, told: Any) -> Any:
+        """The value that this JSON tells."""
+        if isinstance(told, list):
+            return [self.value(each) for each in told]
+        if not isinstance(told, dict):
+            return told
+        word = next(iter(told))
+        content = told[word]
+        if word == "tensor":
+            return self.tensors.pop(content).requires_grad_(told.get("requires_grad", False))
+        if word == "float":
+            return float(content)
+        if word == "dtype":
+            return BY_NAME[content]
+        if word in SEQUENCES:
+            return SEQUENCES[word](self.value(content))
+        made = MAPPINGS[word](dict(self.pairs(content)))
+        if "_metadata" in told:
+            made._metadata = self.value(told["_metadata"])
+        return made
+
+    def pairs(self, content: Any) -> Iterator[tuple[Any, Any]]:
+        """The keys and values of a dict."""
+        for key, each in content:
+            yield self.value(key), self.value(each)
