@@ -28,6 +28,7 @@ NOT_SERIALIZED = (
 def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:
     """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
+    dtype = np.dtype(dtype.name)  # unpickled, it is an object of its own; ops go by identity
     step = dtype.itemsize
     array = np.empty(size, dtype) if 0 in size else np.ndarray(
         size, dtype, storage.bytes, offset * step, [s * step for s in strides])

@@ -24,8 +24,8 @@ __all__ = ["Updating", "change", "filled", "single"]
 
 SINGLES = Scratch()
 CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
-FLAGS = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False, "fused": None,
-         "amsgrad": False, "nesterov": False, "centered": False, "momentum": 0, "decoupled_weight_decay": False}
+FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, "maximize": False, "foreach": None,
+         "capturable": False, "differentiable": False, "decoupled_weight_decay": False, "fused": None}
 
 
 class Updating(Optimizer):

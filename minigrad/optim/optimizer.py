@@ -261,11 +261,11 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
+        text = f"{type(self).__name__} ("
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
+            text += f"\nParameter Group {i}\n"
+            text += "".join([f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"])
+        return f"{text})"
 
     # hooks
     def _begin_hooks(self) -> None:
