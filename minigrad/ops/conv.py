@@ -73,7 +73,7 @@ class Convolve(Node):
     def values(x: Any, w: Any, sweep: Sweep) -> Any:
         wide_x, wide_w = wide(x, w)
         out = sweep.window.out(x.shape[2:])
-        weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, -1)
+        weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, math.prod(w.shape[1:]))
         y = np.empty((len(x), sweep.groups, weights.shape[1], math.prod(out)), wide_x.dtype)
         for part, cols in chunks(wide_x, sweep):
             np.matmul(weights, cols, out=y[part])
@@ -101,8 +101,9 @@ class ConvolveInput(Node):
             turned = unstrided(window)
             if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
                 return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
-        weights = np.ascontiguousarray(wide_w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2))
-        grads = wide_g.reshape(len(g), groups, weights.shape[2], -1)
+        weights = wide_w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+        weights = np.ascontiguousarray(weights.swapaxes(1, 2))
+        grads = wide_g.reshape(len(g), groups, weights.shape[2], math.prod(g.shape[2:]))
         out = np.zeros(size, wide_g.dtype)
         count = max(1, min(len(g), CHUNK // max(1, weights[:, :, 0].size * grads.shape[3] * grads.itemsize)))
         for start in range(0, len(g), count):
@@ -141,7 +142,7 @@ class ConvolveWeight(Node):
     @staticmethod
     def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_x = wide(g, x)
-        grads = wide_g.reshape(len(g), sweep.groups, size[0] // sweep.groups, -1)
+        grads = wide_g.reshape(len(g), sweep.groups, size[0] // sweep.groups, math.prod(g.shape[2:]))
         out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype)
         for part, cols in chunks(wide_x, sweep):
             out += np.matmul(grads[part], cols.swapaxes(2, 3)).sum(0)
@@ -224,6 +225,9 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Swee
         kernel = [d * (k - 1) + 1 for k, d in zip(window.kernel, window.dilation, strict=True)]
         raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, inside))}). Kernel size: "
                            f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size")
+    if 0 in x.shape[2:] and 0 not in x.shape[:2]:
+        shape = [*x.shape[:2], *(1,) * (4 - x.ndim), *x.shape[2:]]
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {shape}")
 
 
 def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
@@ -309,10 +313,6 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
     found = source.array.shape[2:] if any(o >= s for o, s in zip(more, step, strict=True)) else None
     sweep = Sweep(Window(kernel, step, around, gaps, found), groups)
     check_shapes(source, weight, bias, sweep, True)
-    if 0 in source.array.shape[2:] and source.array.shape[0] and source.array.shape[1]:
-        shape = (*source.array.shape[:2], *(1,) * (2 - k), *source.array.shape[2:])
-        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
-                           f"{list(shape)}")
     size = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
                   zip(source.array.shape[2:], step, around, gaps, kernel, more, strict=True)])
     for o, s, d in zip(more, step, gaps, strict=True):
@@ -325,7 +325,7 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
                     for axis, n in zip(names, v, strict=True)]
             raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
                                + " ".join(said))
-    if min(size) <= 0:
+    if min(size) < 0 or 0 in size and len(source.array):
         inside, outside = [" x ".join(map(str, (1,) * (2 - k) + tuple(v))) for v in (source.array.shape[2:], size)]
         raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
                            f"({outside}). Output size is too small")
