@@ -154,6 +154,7 @@ WALKED = {
     "named_modules with memo": lambda m: [
         name for made in [model(m)] for name, _ in made.named_modules(memo={made.a, made.b})],
     "modules": lambda m: list(model(m).modules()),
+    "modules with duplicates": lambda m: list(model(m).modules(remove_duplicate=False)),
     "children": lambda m: [list(model(m).children()), [name for name, _ in model(m).named_children()]],
     "generators": lambda m: [model(m).parameters(), model(m).named_modules(), model(m).children()],
     "named_parameters": lambda m: list(model(m).named_parameters()),

@@ -111,9 +111,9 @@ class Tree(Registry):
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all in it, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all in it, each once unless `remove_duplicate` is False."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -129,15 +129,15 @@ class Tree(Registry):
         for _, module in self.named_children():
             yield module
 
-    def _named_members(self, members: Callable[[Any], Iterable[tuple[str, Any]]], prefix: str = "",
+    def _named_members(self, get_members_fn: Callable[[Any], Iterable[tuple[str, Any]]], prefix: str = "",
                        recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """What `members` gives for this module and, with `recurse`, all in it, with dotted names; no None."""
+        """What `get_members_fn` gives for this module and, with `recurse`, all in it, with dotted names; no None."""
         seen = set()
         modules: Iterable[tuple[str, Any]] = [(prefix, self)]
         if recurse:
             modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in modules:
-            for name, member in members(module):
+            for name, member in get_members_fn(module):
                 if member is None or member in seen:
                     continue
                 if remove_duplicate:
