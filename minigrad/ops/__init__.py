@@ -140,9 +140,8 @@ def names(kind: str) -> Iterator[tuple[ModuleType, str]]:
 
 
 # Methods that are the op's own function: in a chain of small ops a frame would cost a tenth. Their errors for arguments
-# of a wrong type are Python's.
-STRAIGHT = {"add", "add_", "div", "div_", "exp", "matmul", "mm", "mul", "mul_", "neg", "relu", "sigmoid", "sub", "sub_",
-            "sum", "tanh", "zero_"}
+# of a wrong type are Python's. What has an operator (`add`) needs it not: the operators go straight.
+STRAIGHT = {"exp", "relu", "sigmoid", "sum", "tanh"}
 
 
 def in_its_frame(name: str, method: Any) -> Any:

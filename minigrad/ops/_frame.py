@@ -28,6 +28,11 @@ Function = Callable[..., Any]
 MISFITS = (TypeError, AttributeError, ValueError, IndexError, RuntimeError)
 PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float: from_numpy_dtype("float64")}
 
+# Plain functions that take more than PyTorch's: what these are given is held against the signatures first.
+TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile", "uniform_"}
+# Functions that take a number for their first operand, which their methods do not.
+OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
+
 
 def framed(function: Function, name: str, method: bool = False, words: Function | None = None) -> Function:
     """A function, or a method, that meets arguments which it does not take with PyTorch's rules.
@@ -36,11 +41,12 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
     `function`, where that one does not show them.
     """
     shown = function if words is None else words
+    first = checked_first(function, name, method)
 
     @functools.wraps(shown)
     def call(*args: Any, **options: Any) -> Any:
         try:
-            result = function(*args, **options)
+            result = first(*args, **options)
         except MISFITS as error:
             return settled(error, function, shown, name, method, args, options)
         if result is NotImplemented:
@@ -49,6 +55,22 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
 
     call.__name__ = call.__qualname__ = name
     return call
+
+
+def checked_first(function: Function, name: str, method: bool) -> Function:
+    """The same function; where it takes more than PyTorch's, one that raises a TypeError for that."""
+    if method and name in OF_TENSORS:
+        def of_tensor(*args: Any, **options: Any) -> Any:
+            if not (args and isinstance(args[0], Tensor)):
+                raise TypeError(name)
+            return function(*args, **options)
+        return of_tensor
+    if name in TAKE_MORE:
+        def matching(*args: Any, **options: Any) -> Any:
+            matched(signatures_of(name, method), args[method:], options)
+            return function(*args, **options)
+        return matching
+    return function
 
 
 def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

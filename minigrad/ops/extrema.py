@@ -162,6 +162,13 @@ def found_at(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
     return along, find(x, axis=along, keepdims=True) if x.ndim else np.zeros((), np.int64)
 
 
+def of_two(name: str, other: Any, keepdim: Any) -> Any:
+    """The second of two tensors, of which `keepdim` says nothing."""
+    if keepdim is not False:
+        raise TypeError(name)
+    return other
+
+
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
 
@@ -172,7 +179,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         IndexError: if `dim` is out of range or empty.
     """
     if other is not None or isinstance(dim, Tensor):
-        return maximum(input, dim if other is None else other)
+        return maximum(input, of_two("max", dim if other is None else other, keepdim))
     if dim is None:
         return Max.forward(input) if input.array.size else nothing("max")
     return return_types.max(MaxDim.forward(input, *found_at(input, dim, "max"), keepdim))
@@ -181,7 +188,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; otherwise as `max`."""
     if other is not None or isinstance(dim, Tensor):
-        return minimum(input, dim if other is None else other)
+        return minimum(input, of_two("min", dim if other is None else other, keepdim))
     if dim is None:
         return Min.forward(input) if input.array.size else nothing("min")
     return return_types.min(MinDim.forward(input, *found_at(input, dim, "min"), keepdim))

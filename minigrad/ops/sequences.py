@@ -29,7 +29,7 @@ def no_bools(kind: Any, what: str) -> None:
         raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{from_numpy_dtype(kind).type_name}'")
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """Numbers from `start` (0 where only one is given) up to, not including, `end`; int64 if all of them are whole.
 
@@ -37,7 +37,10 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Dtype = Non
         RuntimeError: if the bounds do not agree with the sign of the step, or are not finite.
     """
     on_cpu(device)
-    low, high, by = [number_of(v) for v in ((0, start, step) if end is None else (start, end, step))]
+    if start is None and end is None:
+        raise TypeError("arange")
+    given = (0, start, step) if end is None else (0 if start is None else start, end, step)
+    low, high, by = [number_of(v) for v in given]
     whole = not any(isinstance(v, float) for v in (low, high, by))
     kind = numpy_dtype(dtype, INT64 if whole else default_float(), "arange")
     no_bools(kind, "arange")
