@@ -160,10 +160,10 @@ def check_values(index: Any, shape: Shape, dim: int) -> None:
 
 
 def larger(index: Shape, other: Shape, dim: int | None) -> int | None:
-    """The first dimension but `dim` in which an index is larger than another tensor; an IndexError if the other has
-    not as many."""
-    other = one(other)
-    return next((d for d, n in enumerate(one(index)) if d != dim and n > other[one_of(d, len(other))]), None)
+    """The first dimension but `dim` in which an index is larger than another tensor, of which a number has size 1
+    everywhere; an IndexError if the other has not as many."""
+    return next((d for d, n in enumerate(one(index))
+                 if d != dim and n > (other[one_of(d, len(other))] if other else 1)), None)
 
 
 def check_dims(index: Any, x: Any, what: str) -> None:
@@ -265,5 +265,5 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def wrapped(index: Any, size: int) -> Tensor:
-    """Indices of which negative ones count from the end."""
-    return plain(np.where(index < 0, index + size, index))
+    """Indices counted round and round, from the end where they are negative."""
+    return plain(index % size if size else index)

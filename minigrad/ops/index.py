@@ -7,7 +7,7 @@ op that copies. Where slices lie between those, their dimensions come first in t
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -214,13 +214,23 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
         else:
             made = Select.forward(made, dim, in_bounds(part, made.array.shape[dim], position))
     if saved:
-        given_dims = len(rest)
+        given_dims, shape = len(rest), made.array.shape
         while isinstance(rest[-1], slice):
             rest.pop()
         if len(rest) > made.array.ndim:  # after a second `...`
             raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
-        check_masks(tuple(rest), made.array.shape)
+        check_masks(tuple(rest), shape)
+        rest = list(rest if made.array.size else brought_in(rest, shape))
     return made, tuple(rest), tuple(saved)
+
+
+def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:
+    """Indices of a tensor without elements, of which PyTorch looks at none where the dimension has a size."""
+    dim = 0
+    for part in parts:
+        numbers = isinstance(part, np.ndarray) and part.dtype.kind != "b"
+        yield part.clip(-shape[dim], shape[dim] - 1) if numbers and shape[dim] else part
+        dim += part.ndim if isinstance(part, np.ndarray) and not numbers else 1
 
 
 def in_bounds(index: int, size: int, position: int) -> int:

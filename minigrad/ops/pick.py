@@ -44,13 +44,15 @@ class IndexAdd(Node):
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, dim: int, alpha: Any) -> Tensor:
         x, y = a.array, source.array
-        places = slices(index.array, dim, x.shape) if x.size else np.zeros(y.shape, np.int64)  # of nothing
-        part = y if alpha == 1 else (y * alpha).astype(y.dtype)
-        out = written(x, places, part.reshape(places.shape), add=True)
+        out = x.copy()
+        if x.size:
+            places = slices(index.array, dim, x.shape)
+            part = y if alpha == 1 else (y * alpha).astype(y.dtype)
+            out = written(x, places, part.reshape(places.shape), add=True)
         return record2(IndexAdd, out, a, source, (index,), (dim, alpha, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
-        if self.next[1] is None:
+        if self.next[1] is None or 0 in g.shape:
             return g, None
         part = xp.reshape(taken(xp, g, slices(raw(index), dim, tuple(g.shape))), shape)
         return g, part if alpha == 1 else part * alpha
