@@ -47,9 +47,12 @@ class Buffer(Tensor):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         data = plain(np.zeros(0, np.float32)) if data is None else data
-        made = cast(Buffer, make_subclass(cls, data, data.requires_grad))
+        made = cast(Buffer, make_subclass(cls, data.detach(), data.requires_grad))
         made.persistent = persistent
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self.data, format_spec)
