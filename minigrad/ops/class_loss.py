@@ -59,7 +59,7 @@ class NllLoss(Node):
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
         keep = t != ignored
-        classes = np.where(keep, t, 0)
+        classes = t if keep.all() else np.where(keep, t, 0)
         check_classes(classes, x.shape[min(1, x.ndim - 1)])
         share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
         index = place_of(classes, x.ndim)
@@ -114,7 +114,7 @@ def check_target(input: Tensor, target: Tensor) -> None:
                            f"{len(n)}")
     if len(m) > 2 and len(m) != 4 and n[1:] != m[2:]:
         raise RuntimeError(f"Expected target size {[m[0], *m[2:]]}, got {list(n)}")
-    if target.array.dtype.name not in ("int64", "uint8"):
+    if target.array.dtype.char not in "lqB":
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.type_name}")
     if len(m) == 4 and m[2:] != n[1:]:
         raise RuntimeError(f"size mismatch (got input: {list(m)} , target: {list(n)}")

@@ -21,7 +21,7 @@ from minigrad.autograd.record import NUMBER, record2, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._meet import check_cast
-from minigrad.ops._windows import Window, add_back, columns
+from minigrad.ops._windows import Window, add_back, columns, padded
 from minigrad.ops.pad import ConstantPadNd
 from minigrad.ops.shape import SqueezeDim, Unsqueeze
 
@@ -45,22 +45,39 @@ def wide(*arrays: Any) -> tuple[Any, ...]:
 
 
 def chunks(x: Any, sweep: Sweep) -> Iterator[tuple[slice, Any]]:
-    """A few inputs of the batch at a time: their columns, of shape (n, groups, rows, windows)."""
+    """A few inputs of the batch at a time: their columns, of shape (groups, rows, windows * inputs).
+
+    The batch comes last, so that memory is copied in long runs and one product serves all of them.
+    """
     window, groups = sweep
-    view = columns(x, window)
-    shape = view.shape
-    k = len(window.kernel)
-    rows, places = math.prod(shape[1:2 + k]) // groups, math.prod(shape[2 + k:])
-    if math.prod(window.kernel) == 1 and view.flags.c_contiguous:
-        yield slice(0, len(x)), view.reshape(len(x), groups, rows, places)
-        return
-    count = max(1, min(len(x), CHUNK // max(1, groups * rows * places * x.itemsize)))
-    buffer = np.empty((count, *shape[1:]), x.dtype)
+    out = window.out(x.shape[2:])
+    shape = (x.shape[1], *window.kernel, *out)
+    count = max(1, min(len(x), CHUNK // max(1, math.prod(shape) * x.itemsize)))
+    x, inside = padded(x, window.padding), window._replace(padding=(0,) * len(out), places=out)
+    view = columns(x, inside)
+    memory = np.empty(math.prod(shape) * count, x.dtype)
     for start in range(0, len(x), count):
         part = slice(start, min(start + count, len(x)))
-        filled = buffer[:part.stop - start]
-        filled[...] = view[part]
-        yield part, filled.reshape(-1, groups, rows, places)
+        n = part.stop - start
+        windows = view[part] if n == 1 else columns(first(np.ascontiguousarray(last(x[part]))), inside)
+        cols = memory[:math.prod(shape) * n].reshape(*shape, n)
+        cols[...] = last(windows)
+        yield part, cols.reshape(groups, math.prod(shape[:1 + len(out)]) // groups, math.prod(out) * n)
+
+
+def last(x: Any) -> Any:
+    """The first dimension as the last."""
+    return x.transpose(*range(1, x.ndim), 0)
+
+
+def first(x: Any) -> Any:
+    """The last dimension as the first."""
+    return x.transpose(-1, *range(x.ndim - 1))
+
+
+def rows_of(g: Any, groups: int) -> Any:
+    """(N, C, …) in the order of `chunks`: (groups, C / groups, places * N)."""
+    return last(g).reshape(groups, g.shape[1] // groups, math.prod(g.shape[2:]) * len(g))
 
 
 class Convolve(Node):
@@ -74,10 +91,14 @@ class Convolve(Node):
         wide_x, wide_w = wide(x, w)
         out = sweep.window.out(x.shape[2:])
         weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, math.prod(w.shape[1:]))
-        y = np.empty((len(x), sweep.groups, weights.shape[1], math.prod(out)), wide_x.dtype)
+        y = np.empty((len(x), w.shape[0], *out), wide_x.dtype)
         for part, cols in chunks(wide_x, sweep):
-            np.matmul(weights, cols, out=y[part])
-        return y.reshape(len(x), w.shape[0], *out).astype(x.dtype, copy=False)
+            n = part.stop - part.start
+            if n == 1:
+                np.matmul(weights, cols, out=y[part].reshape(*weights.shape[:2], math.prod(out)))
+                continue
+            y[part] = first(np.matmul(weights, cols).reshape(w.shape[0], *out, n))
+        return y.astype(x.dtype, copy=False)
 
     @staticmethod
     def forward(a: Tensor, w: Tensor, sweep: Sweep) -> Tensor:
@@ -103,13 +124,15 @@ class ConvolveInput(Node):
                 return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
         weights = wide_w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
         weights = np.ascontiguousarray(weights.swapaxes(1, 2))
-        grads = wide_g.reshape(len(g), groups, weights.shape[2], math.prod(g.shape[2:]))
-        out = np.zeros(size, wide_g.dtype)
-        count = max(1, min(len(g), CHUNK // max(1, weights[:, :, 0].size * grads.shape[3] * grads.itemsize)))
+        out = np.empty(size, wide_g.dtype)
+        count = max(1, min(len(g), CHUNK // max(1, weights[:, :, 0].size * math.prod(g.shape[2:]) * out.itemsize)))
         for start in range(0, len(g), count):
-            part = slice(start, start + count)
-            cols = np.matmul(weights, grads[part])
-            add_back(cols.reshape(len(cols), size[1], *window.kernel, *g.shape[2:]), window, out[part])
+            part = slice(start, min(start + count, len(g)))
+            cols = np.matmul(weights, rows_of(wide_g[part], groups))
+            cols = cols.reshape(size[1], *window.kernel, *g.shape[2:], part.stop - start)
+            added = first(np.zeros((*size[1:], part.stop - start), out.dtype))
+            add_back(first(cols), window, added)
+            out[part] = added
         return out.astype(g.dtype, copy=False)
 
     @staticmethod
@@ -142,10 +165,9 @@ class ConvolveWeight(Node):
     @staticmethod
     def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_x = wide(g, x)
-        grads = wide_g.reshape(len(g), sweep.groups, size[0] // sweep.groups, math.prod(g.shape[2:]))
         out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype)
         for part, cols in chunks(wide_x, sweep):
-            out += np.matmul(grads[part], cols.swapaxes(2, 3)).sum(0)
+            out += np.matmul(rows_of(wide_g[part], sweep.groups), cols.swapaxes(1, 2))
         return out.reshape(size).astype(g.dtype, copy=False)
 
     @staticmethod

@@ -128,12 +128,26 @@ class Addmm(Node):
             y = plus(x, y, *scales)
         else:
             y += x
-        return record_n(Addmm, y, (bias, a, b), wanted(a, b), scales, fit)
+        turned = b.array.flags.f_contiguous and not scales
+        return record_n(AddmmOfT if turned else Addmm, y, (bias, a, b), wanted(a, b), scales, fit)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         scaled = g if alpha == 1 else g * alpha
         return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.swapaxes(b, -1, -2)),
                 None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), scaled))
+
+
+class AddmmOfT(Addmm, name="Addmm"):
+    """The same for a matrix whose columns lie in a row, as the turned weight of a Linear: its gradient lies as it does.
+
+    Turned back, it is then in order, and the weight can keep it.
+    """
+
+    __slots__ = ()
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
+        return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
+                None if a is None else xp.swapaxes(xp.matmul(xp.swapaxes(g, -1, -2), a), -1, -2))
 
 
 def plus(x: Any, y: Any, beta: float, alpha: float) -> Any:

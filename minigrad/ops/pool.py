@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
+from minigrad.backends.numpy import masked
 from minigrad.ops import resample
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, offsets
@@ -49,11 +50,10 @@ class MaxPoolBackward(Node, name="MaxPool2DWithIndicesBackward"):
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
         out = np.zeros(x.shape, g.dtype)
-        free = np.ones(y.shape, bool)
-        for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
-            taken = same(x[elements], y[windows]) & free[windows]
-            free[windows] &= ~taken
-            out[elements] += np.where(taken, g[windows], g.dtype.type(0))
+        apart = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
+        for elements, windows, taken in takers(x, y, window):
+            part = masked(taken, g[windows])
+            out[elements] = part if apart else out[elements] + part
         return out
 
     @staticmethod
@@ -73,11 +73,8 @@ class Taken(Node):
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:
         out = np.zeros(y.shape, h.dtype)
-        free = np.ones(y.shape, bool)
-        for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
-            taken = same(x[elements], y[windows]) & free[windows]
-            free[windows] &= ~taken
-            out[windows] += np.where(taken, h[elements], h.dtype.type(0))
+        for elements, windows, taken in takers(x, y, window):
+            out[windows] += masked(taken, h[elements])
         return out
 
     @staticmethod
@@ -88,11 +85,19 @@ class Taken(Node):
         return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, xp.dtype(a))
 
 
-def same(x: Any, y: Any) -> Any:
-    """Where two arrays are equal, or both NaN."""
-    equal = x == y
-    broken = y != y
-    return equal | ((x != x) & broken) if broken.any() else equal
+def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
+    """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
+    there: the first that is equal to the greatest, or NaN as it is."""
+    free, broken = np.ones(y.shape, bool), y != y
+    some_broken = broken.any()
+    for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
+        found = x[elements]
+        taken = found == y[windows]
+        if some_broken:
+            taken |= (found != found) & broken[windows]
+        taken &= free[windows]
+        free[windows] ^= taken
+        yield elements, windows, taken
 
 
 def lowest(dtype: Any) -> Any:
@@ -128,11 +133,8 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
 def indices_of(x: Any, y: Any, window: Window) -> Any:
     """Where in the last two dimensions, counted as one, each greatest element is."""
     out = np.zeros(y.shape, np.int64)
-    free = np.ones(y.shape, bool)
     places = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
-    for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
-        taken = same(x[elements], y[windows]) & free[windows]
-        free[windows] &= ~taken
+    for elements, windows, taken in takers(x, y, window):
         np.copyto(out[windows], places[elements], where=taken)
     return out
 
