@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -65,31 +65,31 @@ def save(obj: Any, f: Any) -> None:
     writer = Writer()
     tree = writer.told(obj, ())
     metadata = {"format": "pt", KEY: json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)}
-    data = optional("safetensors.numpy", "io").save(writer.arrays, metadata)
-    if is_path:
-        replace_file(os.path.realpath(os.fsdecode(f)), data)
+    safetensors = optional("safetensors.numpy", "io")
+    if not is_path:
+        f.write(safetensors.save(writer.arrays, metadata))
+        return
+    path = os.path.realpath(os.fsdecode(f))
+    if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe, a folder
+        with open(path, "wb") as file:
+            file.write(safetensors.save(writer.arrays, metadata))
     else:
-        f.write(data)
+        replace_file(path, lambda beside: safetensors.save_file(writer.arrays, beside, metadata))
 
 
-def replace_file(path: str, data: bytes) -> None:
+def replace_file(path: str, write: Callable[[str], None]) -> None:
     """Write a file beside its place, then put it there: whoever reads the place finds the old file or the new one."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
-    old = os.stat(path) if os.path.exists(path) else None
-    if old is not None and not stat.S_ISREG(old.st_mode):  # a device, a pipe, a folder
-        with open(path, "wb") as file:
-            file.write(data)
-        return
     beside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
     try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
+        with open(beside, "xb"):  # who may read it: as before, or as for any new file; safetensors lets nobody else
+            mode = os.stat(path if os.path.exists(path) else beside).st_mode
+        write(beside)
+        with open(beside, "r+b") as file:
             os.fsync(file.fileno())
-        if old is not None:
-            os.chmod(beside, stat.S_IMODE(old.st_mode))
+        os.chmod(beside, stat.S_IMODE(mode))
         os.replace(beside, path)
     except BaseException:
         if os.path.exists(beside):

@@ -195,6 +195,12 @@ def test_a_relative_path_and_a_link(tmp_path, monkeypatch):
     assert os.stat("new").st_mode & 0o777 == 0o640
 
 
+def test_a_new_file_is_as_open_makes_it(tmp_path):
+    minigrad.save(1, tmp_path / "ours")
+    (tmp_path / "plain").touch()
+    assert os.stat(tmp_path / "ours").st_mode == os.stat(tmp_path / "plain").st_mode
+
+
 def test_open_files(tmp_path):
     with open(tmp_path / "new", "wb") as file:
         minigrad.save([1], file)

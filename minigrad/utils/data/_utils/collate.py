@@ -97,9 +97,14 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Ten
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
-    """Arrays as tensors, stacked."""
-    if batch[0].dtype.kind in "SUO":
-        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
+    """Arrays as tensors, stacked; in one step where nobody could tell."""
+    first = batch[0]
+    if first.dtype.kind in "SUO":
+        raise TypeError(default_collate_err_msg_format.format(first.dtype))
+    usual = collate_fn_map is not None and collate_fn_map.get(Tensor) is collate_tensor_fn
+    if usual and all(type(x) is np.ndarray and x.flags.carray and x.shape == first.shape and x.dtype == first.dtype
+                     for x in batch):
+        return as_tensor(np.array(batch))
     return collate([as_tensor(each) for each in batch], collate_fn_map=collate_fn_map)
 
 
