@@ -162,8 +162,8 @@ class Teller:
     def forward(self, at: Place, depth: int, op: str, inputs: list[int | None], outputs: list[int]) -> None:
         self.emit("forward", at, depth, op=op_name(op), node=None, inputs=inputs, outputs=outputs)
 
-    def version(self, at: Place, depth: int, tensor: int, version: int) -> None:
-        self.emit("version", at, depth, tensor=tensor, version=version)
+    def version(self, at: Place, depth: int, tensor: int, version: int, copy: Any) -> None:
+        self.emit("version", at, depth, tensor=tensor, version=version, value=self.value(copy))
 
     def mode(self, at: Place, depth: int, name: str, on: bool) -> None:
         self.emit("mode", at, depth, mode=name, on=on)

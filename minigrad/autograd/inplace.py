@@ -77,6 +77,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
         save_written(node, x, result.array, counter)
         rebase_history(x, node)
     if observer is not None:
+        observer.written(x)
         written = x if x._base is None else x._base
         observer.forward(result_op(forward), None if node is None else written.grad_fn,
                          (x, *[a for a in args if isinstance(a, Tensor)]), (written,))

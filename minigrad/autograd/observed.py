@@ -212,7 +212,9 @@ class Seen:
                 holds.append(memory(kept.array))
             elif is_array(kept):
                 made = next((t for t in outputs if t.array is kept), None)
-                rows.append((name, None, self.copy(kept)) if made is None else (name, self.tensor(made), SAME))
+                number = None if made is None else self.tensor(made)
+                fresh = made is not None and self.tensors[id(made)].fresh
+                rows.append((name, number, SAME if fresh else self.copy(kept)))
                 holds.append(memory(kept))
             elif isinstance(kept, (bool, int, float)):
                 rows.append((name, None, asarray(kept)[()]))

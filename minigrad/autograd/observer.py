@@ -137,11 +137,16 @@ class Observer:
                              node.output_nrs, given, made, seen.saved(node, outputs) if node.saved else None))
         seen.at = outer
 
+    def written(self, tensor: Any) -> None:
+        """An op in place, of which it will be told, has changed a tensor's values: what was copied of it is old."""
+        if self.seen.known(tensor) is not None:
+            self.seen.changed(tensor)
+
     def version(self, tensor: Any) -> None:
         """An in-place op raised the version of a tensor; one of inference mode has none."""
         at, number = self.look(), self.seen.changed(tensor)
         if not tensor.is_inference():
-            self.log.append(("version", at, self.depth + 1, number, tensor._version))
+            self.log.append(("version", at, self.depth + 1, number, tensor._version, self.seen.copy(tensor.array)))
 
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; only what the user's code switched is told, not what the library does inside."""
