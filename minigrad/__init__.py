@@ -102,6 +102,8 @@ from minigrad.ops.random import *
 from minigrad.ops.rectify import *
 from minigrad.ops.reduce import *
 from minigrad.ops.repeat import *
+from minigrad.ops.rnn import *
+from minigrad.ops.rnn_cell import *
 from minigrad.ops.rounding import *
 from minigrad.ops.scatter_reduce import *
 from minigrad.ops.sequences import *

@@ -65,6 +65,8 @@ from minigrad.ops import (
     rectify,
     reduce,
     repeat,
+    rnn,
+    rnn_cell,
     rounding,
     scatter_reduce,
     sequences,
@@ -127,8 +129,8 @@ MODULES: tuple[ModuleType, ...] = (
     complex, conv, copy, count, create, ctc, cumulative, data, diagonal, distance, division, dropout, dtypes, einsum,
     embed, extrema, extremes, factor, fill, fold, functions, gather, generator, grid, index, inplace, join, linalg, lu,
     mask, matrix_exp, matrix_norm, memory, moments, norm, pick, pool, products, properties, quantile, random, rectify,
-    reduce, repeat, rounding, scatter_reduce, sequences, shape, shape_inplace, similarity, slices, smooth, softmax,
-    solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
+    reduce, repeat, rnn, rnn_cell, rounding, scatter_reduce, sequences, shape, shape_inplace, similarity, slices,
+    smooth, softmax, solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
 )
 
 

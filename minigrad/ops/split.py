@@ -65,13 +65,14 @@ class UnsafeSplit(ManyOutputs):
     """`Split` whose parts are no views to autograd: nobody is to write into them. For cells of recurrent networks."""
 
     __slots__ = ()
-    constants = ("split_size", "dim")
+    constants = ("split_size", "dim", "self_sym_sizes")
 
     @staticmethod
     def forward(a: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
-        return record_many(UnsafeSplit, parts_of(a, [size] * (a.array.shape[dim] // size), dim), a, (size, dim))
+        shape = a.array.shape
+        return record_many(UnsafeSplit, parts_of(a, [size] * (shape[dim] // size), dim), a, (size, dim, shape))
 
-    def backward(self, xp: Any, gs: list[Any], size: int, dim: int) -> Any:
+    def backward(self, xp: Any, gs: list[Any], size: int, dim: int, shape: tuple[int, ...]) -> Any:
         return xp.concatenate(gs, dim)
 
 

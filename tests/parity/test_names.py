@@ -177,6 +177,7 @@ def described(tensor):
 
 
 @pytest.mark.filterwarnings("ignore:The use of `x.T`")
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize(("expression", "name"), list(cases()))
 def test_name(torch, expression, name):
     ours, theirs = (described(eval(expression, inputs(lib))) for lib in (minigrad, torch))
