@@ -7,6 +7,7 @@ one, `update`, in words of Tensor: the formula. It runs on tensors where each wo
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,14 +16,15 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
 from minigrad.autograd.saved import counter_of
-from minigrad.optim._blocks import Block, Scratch
+from minigrad.optim._blocks import Scratch
 from minigrad.optim._options import number, plain_number
 from minigrad.optim._walk import Walk
 from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["Updating", "change", "filled", "single"]
 
-SINGLES = Scratch()
+RESULTS: dict[str, Callable[[Any, float], Any]] = {
+    "add_": operator.add, "mul_": operator.mul, "fill_": lambda old, new: new}
 CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, "maximize": False, "foreach": None,
          "capturable": False, "differentiable": False, "decoupled_weight_decay": False, "fused": None}
@@ -131,7 +133,7 @@ class Updating(Optimizer):
 def change(t: Tensor, word: str, value: float) -> None:
     """`t.add_(value)` and its like, of a tensor with one number."""
     if LOCAL.observer is None and type(t.array) is np.ndarray:
-        getattr(Block(t.array, SINGLES), word)(value)
+        t.array[...] = RESULTS[word](t.array, value)
         counter_of(t).value += 1
     else:
         getattr(t, word)(value)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import pickle
 
 import pytest
 
 import minigrad
-import minigrad.nn
-import minigrad.optim
 from tests.parity.alike import alike
 
 pytestmark = pytest.mark.torch
@@ -116,8 +115,10 @@ def wrong_hook(m):
 def own_optimizer(m):
     """An optimiser of the user's."""
 
+    required = base(m).required
+
     class Signs(m.optim.Optimizer):
-        def __init__(self, params, lr=base(m).required):
+        def __init__(self, params, lr=required):
             super().__init__(params, {"lr": lr, "extra": [1]})
 
         def step(self, closure=None):
@@ -189,7 +190,8 @@ def closing(m, name):
 PROGRAMS = {
     "printed": lambda m: [repr(getattr(m.optim, name)([leaf(m)], lr=0.1)) for name in NAMES],
     "printed, defaults": lambda m: [repr(getattr(m.optim, name)([leaf(m)])) for name in NAMES],
-    "printed, tensor": lambda m: repr(m.optim.Adam([leaf(m)], lr=m.tensor(0.1), betas=(m.tensor(0.5), m.tensor([0.9])))),
+    "printed, tensors": lambda m: repr(
+        m.optim.Adam([leaf(m)], lr=m.tensor(0.1), betas=(m.tensor(0.5), m.tensor([0.9])))),
     "groups": groups,
     "names": lambda m: m.optim.SGD(m.nn.Linear(2, 1).named_parameters(), lr=0.1),
     "names in state": lambda m: flat(m.optim.SGD([("a", leaf(m)), ("b", leaf(m))], lr=0.1).state_dict()),
@@ -231,7 +233,8 @@ PROGRAMS = {
     "load, part of the state": lambda m: loaded(m, lambda s: s["state"].pop(0) and None),
     "load, more": lambda m: loaded(m, lambda s: s["state"].update({"x": {"y": 1}, 7: [2]})),
     "load, a number of steps": lambda m: loaded(m, lambda s: s["state"][0].update(step=5)),
-    "load, steps of the old": lambda m: loaded(m, lambda s: [each.update(step=5) for each in s["state"].values()] and None),
+    "load, steps of the old": lambda m: loaded(
+        m, lambda s: [each.update(step=5) for each in s["state"].values()] and None),
     "load, other dtype": lambda m: loaded(m, lambda s: s["state"][0].update(exp_avg=s["state"][0]["exp_avg"].double())),
     "load, options missing": lambda m: loaded(m, lambda s: [s["param_groups"][0].pop(k) for k in (
         "amsgrad", "maximize", "foreach", "capturable", "differentiable", "fused")] and None),
@@ -273,6 +276,9 @@ ASGD lr=-1|ASGD weight_decay=-1|ASGD lr=m.ones(2)
 LBFGS lr=-1|LBFGS lr=m.ones(2)|LBFGS line_search_fn='wolfe'
 SGD 0.1,0.9,0.0,0.0,False,True|Adam 0.1,(0.9,0.9),1e-8,0,False,None|Adam foo=1
 """.strip().replace("\n", "|").split("|")
+METHODS = ("add_param_group", "load_state_dict", "register_load_state_dict_post_hook",
+           "register_load_state_dict_pre_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook",
+           "register_step_post_hook", "register_step_pre_hook", "state_dict", "step", "zero_grad")
 CAPTURED = [name for name in NAMES if name not in ("SGD", "Adagrad", "LBFGS")]
 
 
@@ -280,6 +286,34 @@ CAPTURED = [name for name in NAMES if name not in ("SGD", "Adagrad", "LBFGS")]
 @pytest.mark.filterwarnings("ignore")
 def test_programs(torch, name):
     alike(torch, PROGRAMS[name])
+
+
+DIFFERENTIABLE = (
+    "SGD", "SGD momentum=0.9,weight_decay=0.1,nesterov=True", "Adam", "AdamW", "RMSprop momentum=0.5", "Adagrad",
+    "Adadelta", "NAdam", "RAdam", "ASGD", "Adam maximize=True", "SGD learnt", "SGD nesterov=True,momentum=0.5,learnt",
+    "RAdam learnt", "ASGD learnt")
+
+
+@pytest.mark.parametrize("line", DIFFERENTIABLE)
+def test_differentiable_steps(torch, line):
+    def program(m):
+        name, _, options = line.partition(" ")
+        options = eval(f"dict({options.replace('learnt', '')})")
+        start, slope = [m.tensor(v, dtype=m.float64, requires_grad=True) for v in ([1.0, 2.0, 3.0], [0.3, -0.2, 0.5])]
+        wanted = [start, slope]
+        if "learnt" in line:
+            options["lr"] = m.tensor(0.1, dtype=m.float64, requires_grad=True)
+            wanted.append(options["lr"])
+        p = start.clone()
+        optimizer = getattr(m.optim, name)([p], differentiable=True, **options)
+        for i in range(3):
+            p.grad = (slope * (i + 1)).sin()
+            optimizer.step()
+        found = m.autograd.grad(p.sum() + (p * p).sum(), wanted, allow_unused=True)
+        return [[] if g is None else g.tolist() for g in found]
+
+    for ours, theirs in zip(program(minigrad), program(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-4)  # PyTorch computes with the step in float32
 
 
 @pytest.mark.parametrize("line", WRONG)
@@ -302,3 +336,23 @@ def test_capturable(torch, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_two_groups(torch, name):
     alike(torch, lambda m: getattr(m.optim, name)([{"params": [leaf(m)]}, {"params": [leaf(m)], "lr": 0.5}]))
+
+
+def arguments(function):
+    """Names, kinds and defaults of arguments."""
+    return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments(torch, name):
+    ours, theirs = getattr(minigrad.optim, name), getattr(torch.optim, name)
+    assert arguments(ours) == arguments(theirs)
+    assert arguments(ours.step) == arguments(theirs.step)
+
+
+def test_methods(torch):
+    for name in METHODS:
+        ours, theirs = getattr(minigrad.optim.Optimizer, name), getattr(torch.optim.Optimizer, name)
+        assert arguments(ours) == arguments(theirs), name
+    missing = set(torch.optim.__all__) - set(minigrad.optim.__all__)
+    assert missing == {"Adafactor", "Muon", "SparseAdam", "swap_in_optimizer_params_and_state"}
