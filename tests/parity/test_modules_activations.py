@@ -32,6 +32,19 @@ def of_shares(m, loss):
     return OfShares()
 
 
+def of_texts(m, loss):
+    """A loss of texts of three and of two letters."""
+    class OfTexts(m.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.loss = loss
+
+        def forward(self, x, letters):
+            return self.loss(x.log_softmax(-1), letters, (len(x), len(x) - 1), (3, 2))
+
+    return OfTexts()
+
+
 ACTIVATIONS: dict[str, Layer] = {
     "CELU": (lambda m: m.nn.CELU(1.5), X),
     "ELU": (lambda m: m.nn.ELU(alpha=0.5), X),
@@ -82,6 +95,8 @@ LOSSES: dict[str, Layer] = {
     "BCEWithLogitsLoss weighted": (
         lambda m: m.nn.BCEWithLogitsLoss(m.ones(4), reduction="none", pos_weight=m.tensor([1.0, 2.0, 0.5, 1.0])),
         [leaf(3, 4), SHARES]),
+    "CTCLoss": (lambda m: of_texts(m, m.nn.CTCLoss()), [leaf(7, 2, 4), PLACES]),
+    "CTCLoss all": (lambda m: of_texts(m, m.nn.CTCLoss(3, "none", True)), [leaf(5, 2, 4), PLACES]),
     "CosineEmbeddingLoss": (lambda m: m.nn.CosineEmbeddingLoss(0.2), [leaf(3, 4), leaf(3, 4), SIGNS]),
     "CrossEntropyLoss": (lambda m: m.nn.CrossEntropyLoss(), [leaf(3, 4), CLASSES]),
     "CrossEntropyLoss all": (

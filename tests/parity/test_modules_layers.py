@@ -65,6 +65,9 @@ LAYERS: dict[str, Layer] = {
     "AdaptiveAvgPool2d": (lambda m: m.nn.AdaptiveAvgPool2d((None, 4)), [PICTURE]),
     "AdaptiveAvgPool2d to one": (lambda m: m.nn.AdaptiveAvgPool2d(1), [PICTURE]),
     "AdaptiveAvgPool3d": (lambda m: m.nn.AdaptiveAvgPool3d((1, 2, 3)), [leaf(1, 2, 3, 4, 5)]),
+    "AdaptiveMaxPool1d": (lambda m: m.nn.AdaptiveMaxPool1d(3), [SIGNAL]),
+    "AdaptiveMaxPool2d": (lambda m: m.nn.AdaptiveMaxPool2d((None, 4), True), [PICTURE]),
+    "AdaptiveMaxPool3d": (lambda m: m.nn.AdaptiveMaxPool3d(2), [leaf(1, 2, 3, 4, 5)]),
     # padding
     "CircularPad1d": (lambda m: m.nn.CircularPad1d((1, 2)), [SIGNAL]),
     "CircularPad2d": (lambda m: m.nn.CircularPad2d(2), [PICTURE]),
