@@ -14,8 +14,9 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
 from minigrad.ops._matrices import check_square
+from minigrad.ops._products import C_NAMES
 from minigrad.ops.copy import Clone, Copy
-from minigrad.ops.linalg import C_NAMES, matmul, mm
+from minigrad.ops.linalg import matmul, mm
 from minigrad.ops.shape import Unsqueeze, View
 from minigrad.ops.solve import inverse
 
@@ -50,8 +51,8 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         chain[0] = Unsqueeze.forward(chain[0], 0)
     if chain[-1].array.ndim == 1:
         chain[-1] = Unsqueeze.forward(chain[-1], 1)
-    for i, (a, b) in enumerate(itertools.pairwise(chain)):
-        if a.array.shape[1] != b.array.shape[0]:
+    for i, (a, b) in enumerate(itertools.pairwise(tensors)):
+        if a.array.shape[-1] != b.array.shape[0]:
             raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.array.shape)} and "
                                f"{list(b.array.shape)} cannot be multiplied")
     return View.forward(in_order(chain, cheapest(chain), 0, len(chain) - 1), shape)

@@ -96,7 +96,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """
     x = input.array.reshape(-1)
     if x.dtype.kind != "f" or x.dtype == np.float16:
-        refuse("histogram_cpu", x.dtype)
+        refuse("linspace_cpu" if x.dtype.kind == "b" else "histogram_cpu", x.dtype)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = float(min), float(max)

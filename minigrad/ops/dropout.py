@@ -15,7 +15,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import random as draws
 from minigrad.backends.numpy import FLOAT32
-from minigrad.ops._meet import check_cast
+from minigrad.ops._meet import check_cast, weak
 from minigrad.ops.fill import in_memory_order
 from minigrad.ops.pointwise import Add, Mul
 
@@ -68,7 +68,7 @@ def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace:
         return input
     if p == 1:
         return multiplied(input, np.zeros((), input.array.dtype), inplace)
-    check_cast(FLOAT32, input.array.dtype)
+    check_cast(FLOAT32, weak(input.array, -1)[0].dtype)
     noise = kept(input, p, channels)
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
     shift = plain((noise - 1) * noise.dtype.type(ALPHA * scale) + noise.dtype.type(ALPHA * scale * p))

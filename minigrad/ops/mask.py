@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
+from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._number import number_in
@@ -111,6 +112,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     broadcast_shape(mask.array.shape, input.array.shape)
     op = MaskedFillTensor if isinstance(value, Tensor) else MaskedFill
     return op.forward(input, mask, value)
+
+
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill`, in place."""
+    broadcast_shape(input.array.shape, mask.array.shape)
+    return in_place(masked_fill, input, mask, value)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

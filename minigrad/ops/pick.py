@@ -282,6 +282,8 @@ def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
     size = input.array.size
     if name == "take" and not size and index.array.size:
         raise IndexError("take(): tried to take from an empty tensor")
+    if name == "put_" and not size and index.array.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     wrong = in_range(index.array, size, -size)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")

@@ -361,8 +361,8 @@ class Where(Node):
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{condition.dtype.type_name}")
         a, b = as_operand(a, b, exact=True), as_operand(b, a, exact=True)
+        broadcast_shape(broadcast_shape(condition.array.shape, a.array.shape), b.array.shape)
         x, y, _ = meet(a.array, b.array)
-        broadcast_shape(condition.array.shape, broadcast_shape(x.shape, y.shape))
         out = np.where(condition.array, x, y)
         return record_n(Where, out, (a, b), (condition,), (), fit_of(out.shape, out.dtype, a.array, b.array))
 

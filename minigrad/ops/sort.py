@@ -171,7 +171,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """
     x = input.array
     if dim is None:
-        return Median.forward(countable(input))
+        return Median.forward(countable(input, "median_cpu"))
     axis = filled_dim("median()", dim, x.shape)
     place = at(ordered(countable(input).array, axis), axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
     if x.ndim and x.dtype.kind == "f":
@@ -184,17 +184,17 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     """The median of what is not NaN; otherwise as `median`."""
     x = input.array
     if dim is None:
-        return Nanmedian.forward(countable(input))
+        return Nanmedian.forward(countable(input, "median_cpu"))
     axis = filled_dim("median()", dim, x.shape)
     count = (x == x).sum(axis, keepdims=True) if x.ndim else 1
     place = at(ordered(countable(input).array, axis), axis, np.maximum(count - 1, 0) // 2)
     return return_types.nanmedian(NanmedianDim.forward(input, axis, place, keepdim))
 
 
-def countable(input: Tensor) -> Tensor:
+def countable(input: Tensor, kernel: str = "median_out") -> Tensor:
     """What has a median: PyTorch's error for bools, unless there are none."""
     if input.array.dtype.kind == "b" and input.array.size:
-        refuse("median_cpu", input.array.dtype)
+        refuse(kernel, input.array.dtype)
     return input
 
 
