@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import types
 from typing import Any, NamedTuple
 
@@ -101,6 +102,7 @@ DATASETS = {
     "stack, wrong nest by name": lambda m: m.utils.data.StackDataset(a=Batched(3)).__getitems__([0, 1]),
     "concat": lambda m: [[(c := m.utils.data.ConcatDataset([Squares(2), Squares(0), Squares(3)]))[i]
                           for i in (0, 1, 2, 4, -1, -5)], len(c), c.cumulative_sizes],
+    "concat, old name": lambda m: m.utils.data.ConcatDataset([Squares(2)]).cummulative_sizes,
     "concat, outside": lambda m: m.utils.data.ConcatDataset([Squares(2)])[2],
     "concat, before": lambda m: m.utils.data.ConcatDataset([Squares(2)])[-3],
     "concat of none": lambda m: m.utils.data.ConcatDataset([]),
@@ -304,6 +306,15 @@ def test_public_names_are_here_or_left_out(torch):
              "runtime_validation_disabled"}
     left_out = set(torch.utils.data.__all__) - set(minigrad.utils.data.__all__)
     assert left_out == pipes | {"DistributedSampler", "_DatasetKind"}
+
+
+@pytest.mark.parametrize("name", sorted(minigrad.utils.data.__all__))
+def test_signature(torch, name):
+    def parameters(m):
+        return [(p.name, p.kind, p.default if isinstance(p.default, (int, str)) else type(p.default).__name__)
+                for p in inspect.signature(getattr(m.utils.data, name)).parameters.values()]
+
+    assert parameters(minigrad) == parameters(torch)
 
 
 def test_generic(torch):

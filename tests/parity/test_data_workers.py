@@ -230,5 +230,28 @@ def test_a_stream_that_no_worker_divides(torch):
         assert sorted(loader) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
+class NotCopied(Slow):
+    def __copy__(self):
+        raise TypeError("only one of me")
+
+
+def test_data_that_cannot_be_copied():
+    with pytest.raises(TypeError, match="(?s)Caught TypeError in DataLoader worker process 0.*only one of me"):
+        list(DataLoader(NotCopied(), num_workers=1))
+
+
+def test_a_worker_that_has_nothing_to_do_begins_all_the_same():
+    begun, both = [], threading.Barrier(3, timeout=30)
+
+    def begin(worker):
+        begun.append(worker)
+        both.wait()
+
+    batches = iter(DataLoader(Slow(), batch_size=4, num_workers=2, worker_init_fn=begin))
+    both.wait()
+    assert len(list(batches)) == 1
+    assert sorted(begun) == [0, 1]
+
+
 def test_no_worker_info_outside():
     assert get_worker_info() is None

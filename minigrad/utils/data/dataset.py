@@ -132,13 +132,20 @@ class ConcatDataset(Dataset[Item]):
         return self.datasets[which][index - self.cumulative_sizes[which - 1] if which else index]
 
 
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """The name of early PyTorch."""
+        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
+        return self.cumulative_sizes
+
+
 class ChainDataset(IterableDataset[Item]):
     """Streams one after the other, as one."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
 
-    def streams(self) -> Iterator[Any]:
+    def _streams(self) -> Iterator[Any]:
         """The data sets, each of which must be a stream."""
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
@@ -146,10 +153,10 @@ class ChainDataset(IterableDataset[Item]):
             yield dataset
 
     def __iter__(self) -> Iterator[Item]:
-        return itertools.chain.from_iterable(self.streams())
+        return itertools.chain.from_iterable(self._streams())
 
     def __len__(self) -> int:
-        return sum([len(dataset) for dataset in self.streams()])
+        return sum([len(dataset) for dataset in self._streams()])
 
 
 OVERRIDES = (

@@ -95,34 +95,37 @@ class Text(str):
         return str(self)
 
 
-def info_of(worker: int, num_workers: int, base_seed: int, dataset: Any) -> WorkerInfo:
-    """A worker's number, seed and generators."""
+def begun(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None) -> Plan:
+    """A worker's own plan, and what `get_worker_info` says there; its `init_fn` was called."""
+    plan = replace(plan, dataset=copy.copy(plan.dataset))
     seed = base_seed + worker
     words = np.random.SeedSequence([worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4)
     rng = _RNG(random.Random(seed), Generator().manual_seed(seed), np.random.RandomState(words))
-    return WorkerInfo(worker, num_workers, seed, dataset, rng)
+    LOCAL.info = WorkerInfo(worker, num_workers, seed, plan.dataset, rng)
+    if init_fn is not None:
+        init_fn(worker)
+    return plan
 
 
 def work(plan: Plan, worker: int, num_workers: int, base_seed: int, init_fn: Callable[[int], None] | None,
          orders: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
     """A worker's life: it answers each order, a pair of a number and indices, with (number, batch); None ends it.
 
-    An error in `init_fn`, or at the start of a stream, is the answer to the first order.
+    An error on the way to the first order, in `init_fn` or in the copy of the data, is the answer to each.
     """
-    plan = replace(plan, dataset=copy.copy(plan.dataset))
-    LOCAL.info = info_of(worker, num_workers, base_seed, plan.dataset)
-    ready = fetch = None
+    fetch = refused = None
+    try:
+        plan = begun(plan, worker, num_workers, base_seed, init_fn)
+    except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
+        refused = Failed(error, worker)
     while (order := orders.get()) is not None:
         if order is Restart:
             fetch = None
             continue
         number, indices = order
         try:
-            if not ready and init_fn is not None:
-                init_fn(worker)
-            ready = True
             fetch = fetch or fetcher_of(plan)
-            answer = fetch(indices)
+            answer = refused or fetch(indices)
         except StopIteration as error:
             answer = Ended if isinstance(plan.dataset, IterableDataset) else Failed(error, worker)
         except BaseException as error:  # noqa: BLE001 (raised again in the loop's thread)
