@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import importlib
+from math import e, inf, nan, pi
 from typing import Any
 
 from minigrad import autograd
@@ -51,6 +52,7 @@ from minigrad.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from minigrad.ops.adaptive_pool import *
 from minigrad.ops.aliases import *
 from minigrad.ops.batch_norm import *
 from minigrad.ops.batches import *
@@ -65,6 +67,7 @@ from minigrad.ops.conv import *
 from minigrad.ops.copy import *
 from minigrad.ops.count import *
 from minigrad.ops.create import *
+from minigrad.ops.ctc import *
 from minigrad.ops.cumulative import *
 from minigrad.ops.data import *
 from minigrad.ops.diagonal import *
@@ -123,15 +126,17 @@ from minigrad.ops.turn import *
 from minigrad.ops.unary import *
 
 __all__ = [
-    "Size", "Tensor", "__version__", "autograd", "bool", "device", "double", "dtype", "enable_grad", "float",
-    "float16", "float32", "float64", "get_default_device", "half", "inference_mode", "int", "int8", "int16", "int32",
-    "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_warn_always_enabled", "layout", "long", "no_grad", "random", "set_anomaly_enabled", "set_default_device",
-    "set_grad_enabled", "set_printoptions", "set_warn_always", "short", "strided", "uint8",
+    "Size", "Tensor", "__version__", "autograd", "bool", "device", "double", "dtype", "e", "enable_grad",
+    "float", "float16", "float32", "float64", "get_default_device", "half", "inf", "inference_mode", "int", "int8",
+    "int16", "int32", "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_warn_always_enabled", "layout", "long", "nan", "newaxis", "no_grad", "pi",
+    "random", "set_anomaly_enabled", "set_default_device", "set_grad_enabled", "set_printoptions", "set_warn_always",
+    "short", "strided", "uint8",
     *_ops.FUNCTIONS,
 ]
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
 __version__ = "0.1.0"
+newaxis = None
 LATER = ("linalg", "nn", "optim", "serialization", "special", "utils")
 
 

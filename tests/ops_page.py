@@ -84,7 +84,7 @@ def found_ops() -> dict[str, Op]:
             table.setdefault(name, Op(name, plain(each))).calls.append(call)
 
     for name, each in ops.FUNCTIONS.items():
-        add(name, f"torch.{name}", each)
+        add(name[:-1] if name in ops.FUNCTIONS_IN_PLACE else name, f"torch.{name}", each)
     for name, each in ops.METHODS.items():
         add(name, f"x.{name}", each)
     for name, each in ops.IN_PLACE.items():

@@ -145,6 +145,12 @@ def names(kind: str) -> Iterator[tuple[ModuleType, str]]:
 # of a wrong type are Python's. What has an operator (`add`) needs it not: the operators go straight.
 STRAIGHT = {"exp", "relu", "sigmoid", "sum", "tanh"}
 
+FUNCTIONS_IN_PLACE = """
+    abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_
+    clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_
+    index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_
+    rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_""".split()
+
 
 def in_its_frame(name: str, method: Any) -> Any:
     """A method as it is bound to Tensor."""
@@ -159,6 +165,8 @@ METHODS: dict[str, Any] = {
 IN_PLACE: dict[str, Any] = {
     f"{name}_": in_its_frame(f"{name}_", own) if (own := vars(module).get(f"{name}_")) is not None
     else inplace.in_place_of(name, getattr(module, name)) for module, name in names("IN_PLACE")}
+# Ops in place that PyTorch has as functions too: `torch.relu_(x)` is `x.relu_()`.
+FUNCTIONS |= in_frames(FUNCTIONS_IN_PLACE, IN_PLACE | {"__name__": "minigrad"})
 PROPERTIES: dict[str, property] = {name: vars(module)["PROPERTIES"][name] for module, name in names("PROPERTIES")}
 
 

@@ -9,6 +9,7 @@ If they fit as they were, the error came out of the op and goes on.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
@@ -75,7 +76,7 @@ def checked_first(function: Function, name: str, method: bool) -> Function:
 
 def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The functions of a module, each in its frame; `prefix` is what PyTorch's operators have before their names."""
-    made = {name: framed(each, prefix + name) for name in names
+    made = {name: framed(each, prefix + name, words=inspect.unwrap(each)) for name in names
             if isinstance(each := namespace.get(name), FunctionType)}
     for name, call in made.items():
         call.__module__, call.__qualname__ = namespace["__name__"], name  # where pickle finds it

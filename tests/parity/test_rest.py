@@ -53,6 +53,11 @@ def twice(m):
 
 
 programs = Programs({
+    "numbers by name": lambda m: [m.pi, m.e, m.inf, str(m.nan), m.newaxis, m.ones(2)[:, m.newaxis].shape],
+    "functions in place": lambda m: (x := m.arange(-1.5, 2), m.relu_(x) is x, m.clamp_(x, max=1), m.add(m.neg_(x), 1),
+                                     m.fill_(x, 2.5), m.index_put_(x, (m.tensor([0]),), m.tensor(3.0)), x._version),
+    "a function in place on a leaf": lambda m: m.sigmoid_(m.ones(2, requires_grad=True)),
+    "the node of a function in place": lambda m: m.tanh_(m.ones(2, requires_grad=True) * 1).grad_fn.name(),
     "steps that are not there": lambda m: texts(m, scores(m, 6, 2, 4), (7, 5)),
     "negative steps": lambda m: texts(m, scores(m, 6, 2, 4), (6, -5)),
     "a negative length": lambda m: texts(m, scores(m, 6, 2, 4), lengths=(-1, 2)),
