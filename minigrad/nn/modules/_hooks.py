@@ -1,7 +1,7 @@
 """Hooks of modules, and how they are hung up: mirrors the `register_…_hook`s of `torch/nn/modules/module.py`.
 
 A reader finds here which hooks there are; when they run is in `_call.py` (forward), `_backward_hook.py` (backward) and
-`_state_dict.py`. Lesson 5 hangs them on modules to see what comes through.
+`_state_dict.py`. Hang one on a module to see what comes through.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ for here is the call.
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from minigrad.nn.modules._call import call
 from minigrad.nn.modules._convert import Convertible
@@ -33,7 +33,19 @@ __all__ = ["Module", "register_module_backward_hook", "register_module_buffer_re
            "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]
 
+T = TypeVar("T", bound=type)
 
+
+def assembled(cls: T) -> T:
+    """Have errors and generators call the methods of the parts what PyTorch calls them: `Module.parameters`."""
+    for part in cls.__mro__[1:-1]:
+        for method in vars(part).values():
+            if isinstance(method, FunctionType):
+                method.__qualname__ = f"{cls.__name__}.{method.__name__}"
+    return cls
+
+
+@assembled
 class Module(Convertible, Stateful):
     """A part of a model: derive from this class, call `super().__init__()`, assign parameters and modules, and write
     `forward`.
@@ -51,9 +63,3 @@ class Module(Convertible, Stateful):
                 or FORWARD_PRE or FORWARD or BACKWARD_PRE or BACKWARD):
             return call(self, args, kwargs)
         return self.forward(*args, **kwargs)
-
-
-for part in Module.__mro__[1:-1]:  # errors and generators name a method as PyTorch does: Module.parameters
-    for method in vars(part).values():
-        if isinstance(method, FunctionType):
-            method.__qualname__ = f"Module.{method.__name__}"
