@@ -209,6 +209,18 @@ def attended(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float, is_c
     return flat
 
 
+def masks_of(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,
+             is_causal: bool) -> tuple[Mask, Mask, bool]:
+    """Both masks as numbers, and whether attention is to be causal without a mask."""
+    padding = canonical_mask(key_padding_mask, "key_padding_mask", dtype_of(attn_mask), "attn_mask", kind)
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                           "`generate_square_subsequent_mask` to create this mask.")
+    if is_causal and padding is None and not need_weights:
+        return None, None, True
+    return canonical_mask(attn_mask, "attn_mask", None, "", kind, False), padding, is_causal and padding is None
+
+
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
@@ -228,16 +240,7 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     rows, batch, size = query.shape
-    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", dtype_of(attn_mask), "attn_mask",
-                                      query.dtype)
-    if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-                           "`generate_square_subsequent_mask` to create this mask.")
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
-        is_causal = is_causal and key_padding_mask is None
+    attn_mask, key_padding_mask, is_causal = masks_of(attn_mask, key_padding_mask, query.dtype, need_weights, is_causal)
     check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     q, k, v = projected(query, key, value, in_proj_weight, in_proj_bias, use_separate_proj_weight,
                         (q_proj_weight, k_proj_weight, v_proj_weight))
@@ -252,8 +255,7 @@ def multi_head_attention_forward(
     if add_zero_attn:
         k, v = with_zeros(k), with_zeros(v)
         attn_mask, key_padding_mask = wider(attn_mask, key_padding_mask)
-    mask = merged(attn_mask, key_padding_mask, batch, num_heads, k.shape[1])
-    dropout_p = dropout_p if training else 0.0
+    mask, dropout_p = merged(attn_mask, key_padding_mask, batch, num_heads, k.shape[1]), dropout_p * training
     if not need_weights:
         flat, weights = attended(q, k, v, mask, dropout_p, is_causal, batch), None
     else:

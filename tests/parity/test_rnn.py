@@ -245,9 +245,7 @@ def texts(kind):
         "bidirectional 1": lambda m: repr(layer(m, bidirectional=1)),
         "proj_size": lambda m: layer(m, proj_size=2),
         "proj_size -1": lambda m: layer(m, proj_size=-1),
-        "names": lambda m: layer(m, 2)._flat_weights_names,
         "all_weights": lambda m: [[list(w.shape) for w in own] for own in layer(m, 2, bidirectional=True).all_weights],
-        "flatten_parameters": lambda m: layer(m).flatten_parameters(),
     }
 
 
@@ -260,6 +258,8 @@ TEXTS = {f"{kind} {name}": call for kind in ("RNN", "LSTM", "GRU") for name, cal
     "RNN nonlinearity": lambda m: m.nn.RNN(3, 2, nonlinearity="foo"),
     "RNN in order": lambda m: repr(m.nn.RNN(3, 2, 2, "relu", True, True, 0.1, True)),
     "LSTM all": lambda m: repr(m.nn.LSTM(3, 2, 2, False, True, 0.1, True, 1)),
+    "names": lambda m: m.nn.GRU(3, 2, 2)._flat_weights_names,
+    "flatten_parameters": lambda m: m.nn.GRU(3, 2, 2).flatten_parameters(),
     "RNNBase": lambda m: m.nn.RNNBase("FOO", 3, 2),
     "bases": lambda m: [[c.__name__ for c in k.__mro__ if "nn" in c.__module__ and c.__name__[0] != "_"][:2]
                         for k in (m.nn.LSTM, m.nn.RNN, m.nn.GRU, m.nn.GRUCell)],
