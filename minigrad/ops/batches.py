@@ -12,11 +12,10 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record_n
 from minigrad.ops._meet import INT64, check_cast, fit_of
-from minigrad.ops.linalg import (
+from minigrad.ops._products import (
     C_NAMES,
-    Addmm,
-    check_batches,
     check_into,
+    check_output,
     kind_of,
     no_bools,
     plus,
@@ -24,6 +23,7 @@ from minigrad.ops.linalg import (
     size_of,
     wanted,
 )
+from minigrad.ops.linalg import Addmm, check_batches
 
 __all__ = ["addbmm", "baddbmm"]
 METHODS = IN_PLACE = ("addbmm", "baddbmm")
@@ -124,9 +124,5 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, 
         RuntimeError: if `input` has not the shape and dtype of the result.
     """
     shape = check_baddbmm(input, batch1, batch2)
-    for what, own, made in (("dtype", C_NAMES[input.dtype.name], C_NAMES[batch2.dtype.name]),
-                            ("size", list(input.array.shape), list(shape))):
-        if own != made:
-            raise RuntimeError(f"Bad in-place call: input tensor {what} {own} and output tensor {what} {made} should "
-                               "match")
+    check_output(input, shape, batch2)
     return in_place(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)

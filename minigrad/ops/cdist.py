@@ -13,8 +13,8 @@ from minigrad.autograd.record import record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._matrices import check_kernel, fit_of_system
 from minigrad.ops._meet import broadcast_shape
+from minigrad.ops._products import same_dtype
 from minigrad.ops.distance import length, slope
-from minigrad.ops.linalg import same_dtype
 from minigrad.ops.shape import Expand, View, reshape
 
 __all__ = ["cdist"]

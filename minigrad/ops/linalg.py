@@ -9,23 +9,13 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
+from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record2, record_n
 from minigrad.ops._meet import broadcast_shape
+from minigrad.ops._products import check_into, check_output, kind_of, no_bools, plus, same_dtype, size_of, wanted
 from minigrad.ops.copy import contiguous
 from minigrad.ops.pointwise import Add
-from minigrad.ops.reduce import one_of
-from minigrad.ops.shape import (
-    Expand,
-    SqueezeDim,
-    T,
-    Transpose,
-    UnsafeView,
-    Unsqueeze,
-    View,
-    check_matrix,
-    expand,
-    reshape,
-)
+from minigrad.ops.shape import Expand, SqueezeDim, T, Transpose, UnsafeView, Unsqueeze, View, check_matrix, reshape
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
 METHODS = (*__all__,)
@@ -33,16 +23,6 @@ IN_PLACE = ("addmm",)
 
 
 BOOL = np.dtype(bool)
-
-
-def wanted(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """What a product saves: each operand only if the other's gradient is wanted."""
-    return a if b._requires_grad else None, b if a._requires_grad else None
-
-
-def kind_of(x: Any) -> tuple[tuple[int, ...], Any]:
-    """What the engine must make of the gradient of an operand (`Node.fit`)."""
-    return x.shape, x.dtype
 
 
 class Mm(Node):
@@ -150,31 +130,7 @@ class AddmmOfT(Addmm, name="Addmm"):
                 None if a is None else xp.swapaxes(xp.matmul(xp.swapaxes(g, -1, -2), a), -1, -2))
 
 
-def plus(x: Any, y: Any, beta: float, alpha: float) -> Any:
-    """`beta * x + alpha * y` in the dtype of `y`, into which the scales are cast; where beta is 0, `x` has no say."""
-    beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))
-    y = y if alpha == 1 else y * alpha
-    return y if beta == 0 else y + (x if beta == 1 else x * beta)
-
-
-C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
-           "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
-DTYPES_DIFFER = {  # products do not promote, and each has its own words for it
-    "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",
-    "bmm": "expected scalar type {a} but found {b}",
-    "mv": "addmv input tensors must have the same dtype, but got {b}, {a}, and {b}",
-    "dot": "dot : expected both vectors to have same dtype, but found {a} and {b}",
-    "addmm": "self and mat2 must have the same dtype, but got {a} and {b}",
-    "addmm of two": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
-}
 SMALL = 400  # products of numbers, below which PyTorch has code of its own for a batch
-
-
-def same_dtype(a: Tensor, b: Tensor, product: str) -> None:
-    """PyTorch's error for operands of different dtypes."""
-    if a.array.dtype != b.array.dtype:
-        raise RuntimeError(DTYPES_DIFFER[product].format(a=a.dtype.type_name, b=b.dtype.type_name,
-                                                         c=C_NAMES[a.dtype.name], d=C_NAMES[b.dtype.name]))
 
 
 def check_inner(a: Tensor, b: Tensor) -> None:
@@ -200,12 +156,6 @@ def check_matrices(input: Tensor, mat2: Tensor) -> None:
     same_dtype(input, mat2, "mm")
     if input.array.size and mat2.array.size:
         no_bools(input, "addmm_impl_cpu_")
-
-
-def no_bools(v: Tensor, kernel: str) -> None:
-    """PyTorch's error for bools, of which it has no products."""
-    if v.array.dtype.kind == "b":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
@@ -268,30 +218,27 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return Dot.forward(input, tensor)
 
 
-def size_of(v: Tensor, dim: int) -> int:
-    """One size; an IndexError if there is no such dimension."""
-    return int(v.array.shape[one_of(dim, v.array.ndim)])
-
-
-def check_into(v: Tensor, shape: tuple[int, ...]) -> None:
-    """PyTorch's error for a tensor to add to that does not expand to the shape of a product."""
-    own = v.array.shape
-    if own not in (shape, shape[1:]) and (len(own) > len(shape) or
-                                          any(n not in (1, m) for n, m in zip(own[::-1], shape[::-1]))):
-        expand(v, shape)  # raises
-
-
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * mat1 @ mat2`."""
+def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
+    """The shape of the product; PyTorch's errors for matrices that do not fit."""
     for name, v in (("mat1", mat1), ("mat2", mat2)):
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {v.array.ndim}-D tensor")
     check_inner(mat1, mat2)
     same_dtype(input, mat2, "addmm")
     same_dtype(mat1, mat2, "addmm of two")
-    n, m = mat1.array.shape[0], mat2.array.shape[1]
-    check_into(input, (n, m))
+    return mat1.array.shape[0], mat2.array.shape[1]
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2`."""
+    check_into(input, check_addmm(input, mat1, mat2))
     return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
+
+
+def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`addmm`, in place."""
+    check_output(input, check_addmm(input, mat1, mat2), mat2)
+    return in_place(addmm, input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def at(self: Tensor, other: Any) -> Any:

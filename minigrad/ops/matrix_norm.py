@@ -90,7 +90,14 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim
     if abs(ord) != 1:
         rows, columns = columns, rows
     sums = vector_norm(x, 1.0, (rows,), keepdim, None)
-    return (amax if ord > 0 else amin)(sums, columns - int(rows < columns and not keepdim), keepdim)
+    return extreme(sums, ord, columns - int(rows < columns and not keepdim), keepdim)
+
+
+def extreme(v: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
+    """The largest values along a dimension, or the smallest if `ord` is negative; the largest of none is 0."""
+    if ord > 0 and not v.array.shape[dim]:
+        return plain(np.asarray(v.array.sum(dim, keepdims=keepdim)))
+    return (amax if ord > 0 else amin)(v, dim, keepdim)
 
 
 def checked_dims(v: Tensor, dim: Dims) -> tuple[int, int]:
@@ -120,7 +127,7 @@ def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bo
     if ord == "nuc":
         made = SumDim.forward(values, (values.array.ndim - 1,), keepdim)
     else:
-        made = (amax if ord > 0 else amin)(values, -1, keepdim)
+        made = extreme(values, ord, -1, keepdim)
     if not keepdim:
         return made
     back = tuple([order.index(d) for d in range(v.array.ndim)])

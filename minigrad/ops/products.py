@@ -14,22 +14,13 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
+from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
 from minigrad.ops._meet import broadcast_shape, fit_of
 from minigrad.ops._number import check_scale
-from minigrad.ops.linalg import (
-    Dot,
-    check_into,
-    check_vectors,
-    dot,
-    mm,
-    no_bools,
-    plus,
-    same_dtype,
-    size_of,
-    wanted,
-)
+from minigrad.ops._products import check_into, check_output, no_bools, plus, same_dtype, size_of, wanted
+from minigrad.ops.linalg import Dot, check_vectors, dot, mm
 from minigrad.ops.pointwise import Mul
 from minigrad.ops.reduce import Sum, SumDim, axes_of
 from minigrad.ops.shape import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
@@ -131,8 +122,8 @@ def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
+def check_addmv(input: Tensor, mat: Tensor, vec: Tensor) -> tuple[int]:
+    """The shape of the product; PyTorch's errors for operands that do not fit."""
     x, a, v = input.array, mat.array, vec.array
     if a.ndim != 2 or v.ndim != 1 or x.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {x.ndim}, {a.ndim}, {v.ndim}")
@@ -142,6 +133,12 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
         names = [each.dtype.type_name for each in (input, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
     no_bools(mat, "addmv_impl_cpu")
+    return a.shape[:1]
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
+    check_addmv(input, mat, vec)
     return Addmv.forward(input, mat, vec, beta, alpha)
 
 
@@ -153,6 +150,23 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     for name, scale in (("beta", beta), ("alpha", alpha)):
         check_scale(name, scale, dtype)
     return Addr.forward(input, vec1, vec2, beta, alpha)
+
+
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`addmv`, in place."""
+    check_output(input, check_addmv(input, mat, vec), mat)
+    return in_place(addmv, input, mat, vec, beta=beta, alpha=alpha)
+
+
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`addr`, in place."""
+    vectors("addr", vec1=vec1, vec2=vec2)
+    x, n, m = input.array, vec1.array.shape[0], vec2.array.shape[0]
+    if x.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {x.ndim}D tensor for input")
+    if x.shape != (n, m):
+        raise RuntimeError(f"size mismatch, input: {list(x.shape)}, v1: [{n}], v2: [{m}]")
+    return in_place(addr, input, vec1, vec2, beta=beta, alpha=alpha)
 
 
 def vectors(product: str, **given: Tensor) -> None:

@@ -85,7 +85,8 @@ def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension, as views."""
-    return Unbind.forward(input, one_of(dim, input.array.ndim))
+    axis = dim_of(dim, input.array.ndim)
+    return Unbind.forward(input, one_of(axis, input.array.ndim))
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:

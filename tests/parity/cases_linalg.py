@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from tests.parity.compare import leaf
+from tests.parity.compare import frozen, leaf
 
 CASES = {
     # products that add, and the small ones
@@ -97,6 +97,11 @@ CASES = {
     "lu_factor": (lambda m, a: m.linalg.lu_factor(a), [leaf(2, 3, 3)]),
     "lu_factor_ex": (lambda m, a: m.linalg.lu_factor_ex(a), [leaf(2, 4)]),
     "linalg.lu": (lambda m, a: m.linalg.lu(a), [leaf(4, 2)]),
+    "matmul by a frozen matrix": (lambda m, a, b: a.mT @ b, [leaf(2, 3, 4), frozen(3, 2)]),
+    "matmul of frozen rows": (lambda m, a, b: b @ a, [leaf(2, 3, 2), frozen(4, 3)]),
+    "matmul by a frozen vector": (lambda m, a, b: a.mT @ b, [leaf(2, 3, 4), frozen(3)]),
+    "matmul of a frozen vector": (lambda m, a, b: b @ a, [leaf(2, 3, 2), frozen(3)]),
+    "matmul by a frozen matrix, in a row": (lambda m, a, b: a @ b, [leaf(2, 3, 4), frozen(4, 2)]),
     "linalg.lu_solve": (lambda m, a, b: m.linalg.lu_solve(*m.linalg.lu_factor(regular(m, a)), b),
                         [leaf(2, 3, 3), leaf(3, 2)]),
     "linalg.lu_solve right": (lambda m, a, b: m.linalg.lu_solve(*m.linalg.lu_factor(regular(m, a)), b, left=False,
@@ -150,6 +155,7 @@ PLAIN = {  # PyTorch raises in a backward pass: it writes into the inverse that 
     "cond fro": (lambda m, a: m.linalg.cond(graded(m, a), "fro"), [leaf(2, 3, 3)]),
     "cond 1": (lambda m, a: [m.linalg.cond(graded(m, a), 1), m.linalg.cond(m.zeros(2, 2), 1)], [leaf(3, 3)]),
     "cond of nothing": (lambda m, a: m.linalg.cond(a), [leaf(2, 0, 3)]),
+    "matrix_norm of nothing": (lambda m, a: [m.linalg.matrix_norm(a, p, keepdim=p > 1) for p in (1, 2)], [leaf(2, 0)]),
     "matrix_rank": (lambda m, a: [m.linalg.matrix_rank(a), m.linalg.matrix_rank(a, atol=10.0)], [leaf(2, 3, 3)]),
 }
 
