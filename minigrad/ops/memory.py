@@ -152,8 +152,8 @@ def checked(array: Any) -> Any:
     if not array.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between "
                          "byte orders is currently not supported.")
-    from_numpy_dtype(array.dtype)
-    return array
+    dtype = from_numpy_dtype(array.dtype).numpy
+    return array if array.dtype is dtype else array.view(dtype)  # ops go by identity; unpickled dtypes are others
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
@@ -167,7 +167,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.flags.writeable:
         warn_once(READ_ONLY)
-    checked(ndarray)
+    ndarray = checked(ndarray)
     if isinstance(ndarray.base, np.ndarray) and ndarray.size:  # the storage of the tensor is what the array shows
         ndarray = np.asarray(Window(ndarray))
     return plain(ndarray)

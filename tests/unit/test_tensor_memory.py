@@ -103,3 +103,13 @@ def test_a_read_only_array_is_not_written():
     with pytest.raises(ValueError, match="read-only"):
         x.mul_(2)
     assert x.tolist() == [1, 1, 1]
+
+
+def test_what_was_unpickled_has_the_dtype_that_ops_know():
+    array = pickle.loads(pickle.dumps(np.ones((2, 3), np.float32)))
+    assert array.dtype is not np.dtype("float32")
+    made = minigrad.from_numpy(array)
+    for each in (made, minigrad.tensor(array), minigrad.as_tensor(array), pickle.loads(pickle.dumps(minigrad.ones(2)))):
+        assert each.array.dtype is np.dtype("float32")
+    made.add_(1)
+    assert array[1, 2] == 2
