@@ -16,7 +16,7 @@ from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many
 from minigrad.ops.along import SelectionOfOne, filled_dim
 from minigrad.ops.extremes import maximum, minimum
-from minigrad.ops.reduce import Dims, axes_of, kept_shape, share_evenly
+from minigrad.ops.reduce import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 METHODS = (*__all__,)
@@ -118,12 +118,12 @@ def nothing(name: str) -> NoReturn:
 
 def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
     """The dimensions to reduce, none of them empty; all of them where none is named."""
+    for given in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
+        if given is not None and shape[one_of(given, len(shape))] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
     axes = axes_of(dim, len(shape))
     if axes is None:
         return tuple(range(len(shape))) if 0 not in shape else nothing(name)
-    for given, axis in zip(dim if isinstance(dim, (tuple, list)) else (dim,), axes, strict=False):
-        if shape[axis] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
     return axes
 
 
