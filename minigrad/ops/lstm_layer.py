@@ -24,7 +24,7 @@ class MkldnnRnnLayer(ManyOutputs):
     """The outputs of all steps, and the last h and c.
 
     x: (time, batch, features); w_ih, w_hh: (4 * size, …); b_ih, b_hh: (4 * size); h, c: (batch, size). The constants
-    that end it are what the loop left: all gates, cells, and their tanh, in the order in which steps were made.
+    that end it are what the loop left (see `values`), in the order in which steps were made.
     """
 
     __slots__ = ()
@@ -36,35 +36,38 @@ class MkldnnRnnLayer(ManyOutputs):
                 reverse: bool) -> tuple[Tensor, ...]:
         inputs = x, w_ih, w_hh, b_ih, b_hh, h, c
         bias = b_ih.array + b_hh.array
-        ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array, c.array)
-        out = np.ascontiguousarray(turned(ys, reverse))
-        return record_many(MkldnnRnnLayer, (out, ys[-1].copy(), loop[1][-1].copy()), inputs,
-                           (reverse, x._requires_grad, *loop), saved=(*inputs, out))
+        ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array.T, c.array.T)
+        out = np.ascontiguousarray(turned(ys, reverse).swapaxes(1, 2))
+        made = out, np.ascontiguousarray(ys[-1].T), np.ascontiguousarray(loop[1][-1].T)
+        return record_many(MkldnnRnnLayer, made, inputs, (reverse, x._requires_grad, *loop), saved=(*inputs, out))
 
     @staticmethod
     def values(x: Any, w_ih: Any, w_hh: Any, bias: Any, h: Any, c: Any) -> tuple[Any, Any, Any, Any]:
-        """On arrays: the outputs, (time, batch, size); the gates i, f, g, o, (time, batch, 4, size); c and tanh(c).
+        """On arrays, the batch last, so that each gate lies in one piece: h and c are (size, batch), and so are at each
+        step the outputs; the gates i, f, g, o, (time, 4, size, batch); c; and tanh(c).
 
         sigmoid(z) = (tanh(z / 2) + 1) / 2, so that one tanh makes all four gates.
         """
-        (time, batch, features), size = x.shape, h.shape[1]
+        (time, batch, features), size = x.shape, len(h)
         half, one = x.dtype.type(0.5), x.dtype.type(1)
-        scale = np.repeat(np.array([half, half, one, half]), size)
-        gates = (x.reshape(-1, features) @ (w_ih * scale[:, None]).T).reshape(time, batch, 4 * size)
-        gates += bias * scale
-        weights, shift = (w_hh * scale[:, None]).T, one - scale
-        cells, curved, out = (np.empty((time, batch, size), x.dtype) for _ in range(3))
+        scale = np.repeat(np.array([half, half, one, half]), size)[:, None]
+        weights, rows = w_hh * scale, x.reshape(-1, features) @ (w_ih * scale).T + bias * scale[:, 0]
+        scales = np.repeat(scale, batch, 1)  # in full: NumPy is slow to broadcast a column
+        shifts = one - scales
+        gates = np.ascontiguousarray(rows.reshape(time, batch, 4 * size).swapaxes(1, 2))
+        apart = gates.reshape(time, 4, size, batch)
+        cells, curved, out = (np.empty((time, size, batch), x.dtype) for _ in range(3))
         for t in range(time):
             z = gates[t]
-            z += h @ weights
+            z += weights.dot(h)
             np.tanh(z, z)
-            z *= scale
-            z += shift
-            i, f, g, o = z[:, :size], z[:, size:2 * size], z[:, 2 * size:3 * size], z[:, 3 * size:]
+            z *= scales
+            z += shifts
+            i, f, g, o = apart[t]
             c = np.multiply(f, c, cells[t])
             c += i * g
             h = np.multiply(o, np.tanh(c, curved[t]), out[t])
-        return out, gates.reshape(time, batch, 4, size), cells, curved
+        return out, apart, cells, curved
 
     def backward(self, xp: Any, gs: list[Any], *given: Any) -> tuple[Any, ...]:
         found: tuple[Any, ...] = xp.apply(MkldnnRnnLayerBackward, *gs, *given)
@@ -78,27 +81,27 @@ class MkldnnRnnLayerBackward:
     def values(g_out: Any, g_h: Any, g_c: Any, x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h: Any, c: Any,
                out: Any, reverse: bool, wants_x: bool, gates: Any, cells: Any, curved: Any) -> tuple[Any, ...]:
         """On arrays: the gradients of x, w_ih, w_hh, both biases, h and c."""
-        (time, batch, _, size), g_out = gates.shape, turned(g_out, reverse)
-        i, f, g, o = (gates[:, :, k] for k in range(4))
-        past = np.concatenate([c[None], cells[:-1]])
+        time, _, size, batch = gates.shape
+        g_out, hs = (np.ascontiguousarray(turned(v, reverse).swapaxes(1, 2)) for v in (g_out, out))
+        i, f, g, o = gates.swapaxes(0, 1)
         through = o * (1 - curved * curved)  # how c moves h
         slopes = gates * (1 - gates)  # of the four gates, by what each moves: i, f and g move c, o moves h
-        slopes[:, :, 2] = 1 - g * g
-        for k, partner in enumerate((g, past, i, curved)):
-            slopes[:, :, k] *= partner
-        flat, (dh, dc) = slopes.reshape(time, batch, 4 * size), (g_h, g_c)
+        slopes[:, 2] = 1 - g * g
+        for k, partner in enumerate((g, np.concatenate([c.T[None], cells[:-1]]), i, curved)):
+            slopes[:, k] *= partner
+        flat, back, dh, dc = slopes.reshape(time, 4 * size, batch), np.ascontiguousarray(w_hh.T), g_h.T, g_c.T
         for t in range(time - 1, -1, -1):
             dh = dh + g_out[t]
             dc = dc + dh * through[t]
-            slopes[t, :, :3] *= dc[:, None]
-            slopes[t, :, 3] *= dh
+            slopes[t, :3] *= dc
+            slopes[t, 3] *= dh
             dc = dc * f[t]
-            dh = flat[t] @ w_hh
-        before = np.concatenate([h[None], turned(out, reverse)[:-1]]).reshape(-1, size)
-        rows, inputs = flat.reshape(-1, 4 * size), turned(x, reverse)
-        d_bias = rows.sum(0)
+            dh = back.dot(flat[t])
+        rows = flat.swapaxes(1, 2).reshape(time * batch, 4 * size)
+        before = np.concatenate([h.T[None], hs[:-1]]).swapaxes(1, 2).reshape(time * batch, size)
         dx = turned((rows @ w_ih).reshape(x.shape), reverse) if wants_x else None
-        return dx, rows.T @ inputs.reshape(-1, x.shape[2]), rows.T @ before, d_bias, d_bias.copy(), dh, dc
+        d_bias, inputs = rows.sum(0), turned(x, reverse).reshape(time * batch, -1)
+        return dx, rows.T @ inputs, rows.T @ before, d_bias, d_bias.copy(), dh.T, dc.T
 
     @staticmethod
     def forward(g_out: Tensor, g_h: Tensor, g_c: Tensor, *given: Any) -> tuple[Any, ...]:
