@@ -59,11 +59,13 @@ class NllLoss(Node):
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
         keep = t != ignored
-        classes = t if keep.all() else np.where(keep, t, 0)
+        all_count = keep.all()
+        classes = t if all_count else np.where(keep, t, 0)
         check_classes(classes, x.shape[min(1, x.ndim - 1)])
         share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
         index = place_of(classes, x.ndim)
-        loss = -x[index] * share
+        picked = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
+        loss = -picked * share
         if reduction != "none":
             loss = total(loss, None)
         if reduction == "mean":
@@ -94,8 +96,8 @@ def place_of(classes: Any, ndim: int) -> Any:
 
 def check_classes(classes: Any, count: int) -> None:
     """PyTorch's error for a target that is no class."""
-    if classes.size and (classes.min() < 0 or classes.max() >= count):
-        wrong = (classes < 0) | (classes >= count)
+    wrong = (classes < 0) | (classes >= count)
+    if wrong.any():
         raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
 
 
