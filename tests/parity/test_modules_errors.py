@@ -104,6 +104,8 @@ CASES = Programs({
     "mean of the batch": lambda m: m.nn.KLDivLoss()(m.ones(2, 2), m.ones(2, 2)),
     "nll 2d": lambda m: repr(m.nn.NLLLoss2d(ignore_index=3)),
     "classes out of range": lambda m: m.nn.CrossEntropyLoss()(m.ones(2, 3), m.tensor([0, 3])),
+    "no chance for what is ignored": lambda m: m.nn.NLLLoss()(
+        m.tensor([[-float("inf"), 1.0], [2.0, 3.0]]), m.tensor([-100, 1])),
     "mse of other shapes": lambda m: m.nn.MSELoss()(m.ones(2, 1), m.ones(2)),
     # state
     "a state without batches": lambda m: loaded(m, m.nn.BatchNorm1d(2), "num_batches_tracked"),
