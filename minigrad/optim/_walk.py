@@ -13,11 +13,13 @@ from minigrad.optim._blocks import BLOCK, Block, Scratch
 
 __all__ = ["Walk"]
 
+ONE = ("step", "mu_product", "eta", "mu")  # what is one number in a state, whatever the parameter's shape
+HERE = (np.ndarray, np.generic)
 FAST = (np.dtype("float32"), np.dtype("float64"))
 
 
 class Walk:
-    """A parameter and those tensors of its state that have its shape, ready to be gone through.
+    """A parameter and its state, but for what is one number there (`ONE`), ready to be gone through.
 
     Made once, it holds as long as the tensors keep their arrays. What a walk cannot do is left to the tensors' own ops:
     arrays with gaps or of another kind, other dtypes, tensors of inference mode.
@@ -26,10 +28,10 @@ class Walk:
     def __init__(self, p: Tensor, state: dict[str, Any], scratch: Scratch) -> None:
         self.scratch, self.size = scratch, len(state)
         self.kept = [(k, v, v.array) for k, v in state.items() if isinstance(v, Tensor)]
-        keys = [k for k, _, array in self.kept if array.ndim]
+        keys = [k for k, _, _ in self.kept if k not in ONE]
         tensors = [p, *[state[k] for k in keys]]
         self.like = p.array
-        self.possible = bool(self.like.ndim and self.like.size) and all(self.can_write(t) for t in tensors)
+        self.possible = bool(self.like.size) and all(self.can_write(t) for t in tensors)
         self.counters = [counter_of(t) for t in tensors] if self.possible else []
         self.blocks = [Block(t.array, scratch) for t in tensors]
         self.inner = {**state, **dict(zip(keys, self.blocks[1:]))}
@@ -44,7 +46,7 @@ class Walk:
     def like_it(self, array: Any) -> bool:
         """Whether an array has the parameter's shape and dtype."""
         like = self.like
-        return type(array) is np.ndarray and array.dtype is like.dtype and array.shape == like.shape
+        return isinstance(array, HERE) and array.dtype is like.dtype and array.shape == like.shape
 
     def stale(self, p: Tensor, state: dict[str, Any]) -> bool:
         """Whether a tensor or its array is not the one that was here before."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad._warnings import warn
 from minigrad.autograd.hooks import RemovableHandle
 from minigrad.ops.properties import typename
 
@@ -182,7 +182,7 @@ class Optimizer:
         """Whether a group fits to those that are here."""
         params = set(new["params"])
         if len(params) < len(new["params"]):
-            warnings.warn(DUPLICATES, stacklevel=4)
+            warn(DUPLICATES)
         for group in self.param_groups:
             if ("param_names" in new) != ("param_names" in group):
                 raise ValueError("all optimizer param groups should be with/without names. cannot add param group "

@@ -40,15 +40,15 @@ def arrays(optimizer, p):
 
 
 @pytest.mark.parametrize(("name", "options"), RULES, ids=IDS)
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_blocks_give_what_tensors_give_bit_for_bit(monkeypatch, name, options, order):
+@pytest.mark.parametrize(("shape", "order"), [((7, 5), "C"), ((7, 5), "F"), ((), "C")])
+def test_blocks_give_what_tensors_give_bit_for_bit(monkeypatch, name, options, shape, order):
     monkeypatch.setattr(_walk, "BLOCK", 64)
     ends = []
     for recorded in (False, True):
-        p = leaf((7, 5))
+        p = leaf(shape)
         optimizer = getattr(mg.optim, name)([p], **options)
         for step in range(6):
-            p.grad = gradient((7, 5), step, order)
+            p.grad = gradient(shape, step, order)
             if recorded:
                 with record():
                     optimizer.step()
