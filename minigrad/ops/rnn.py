@@ -79,7 +79,9 @@ def network(step: Cell, *given: Any) -> tuple[Tensor, ...]:
         y, finals = stacked(fused_lstm, contiguous(x), states, params, plan)
     else:
         y, finals = stacked(composite, x, list(zip(*[Unbind.forward(v, 0) for v in hidden], strict=True)), params, plan)
-    return (Transpose.forward(y, 0, 1) if batch_first else y, *finals)
+    if batch_first:  # in place, as PyTorch does it but in an LSTM
+        y = Transpose.forward(y, 0, 1) if step is lstm_step else y.transpose_(0, 1)
+    return y, *finals
 
 
 def fused_lstm(x: Tensor, state: State, w: Weights, reverse: bool) -> tuple[Tensor, State]:
