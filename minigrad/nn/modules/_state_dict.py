@@ -125,8 +125,8 @@ class Stateful(Tree, HookRegistry):
         """Copy a state dict into the parameters and buffers of this module and all in it.
 
         `strict`: the names must be the same on both sides. `assign`: the tensors take the place of those that are
-        there, in place of being copied. Returns `missing_keys` and `unexpected_keys`. After an error those that fit
-        have been loaded, as in PyTorch.
+        there, in place of being copied. Returns `missing_keys` and `unexpected_keys`. After an error all tensors are as
+        they were (in PyTorch those that fit have been loaded).
 
         Raises:
             RuntimeError: that lists all names and shapes that do not fit.
@@ -134,17 +134,13 @@ class Stateful(Tree, HookRegistry):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        loading = Loading(state_dict, strict, assign)
-        loading.into(self, loading.state)
-        texts = loading.errors
-        if strict:
-            for what, keys in (("Unexpected", loading.keys.unexpected_keys), ("Missing", loading.keys.missing_keys)):
-                if keys:
-                    listed = ", ".join([f'"{key}"' for key in keys])
-                    texts.insert(0, f"{what} key(s) in state_dict: {listed}. ")
-        if texts:
-            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(
-                type(self).__name__, "\n\t".join(texts)))
+        loading, before = Loading(state_dict, strict, assign), Before(self)
+        try:
+            loading.into(self, loading.state)
+            loading.refuse(type(self).__name__)
+        except BaseException:
+            before.restore()
+            raise
         return loading.keys
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
@@ -200,6 +196,24 @@ class Stateful(Tree, HookRegistry):
                     f"whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}.")
 
 
+class Before:
+    """The tensors of a module and of all in it, as they were: by their places, and copied."""
+
+    def __init__(self, module: Any) -> None:
+        tables = [table for each in module.modules() for table in (each._parameters, each._buffers)]
+        self.places = [(table, dict(table)) for table in tables]
+        self.copies = {id(t): (t, t.detach().clone()) for _, table in self.places for t in table.values()
+                       if t is not None}
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for table, tensors in self.places:
+            table.update(tensors)
+        with no_grad():
+            for tensor, copy in self.copies.values():
+                tensor.copy_(copy)
+
+
 class Loading:
     """One `load_state_dict`: what is loaded, and what did not fit."""
 
@@ -222,3 +236,14 @@ class Loading:
         for hook in module._load_state_dict_post_hooks.values():
             if hook(module, self.keys) is not None:
                 raise AssertionError(POST_HOOK_RESULT)
+
+    def refuse(self, name: str) -> None:
+        """Raise an error that lists what did not fit, if something did not."""
+        texts = list(self.errors)
+        if self.strict:
+            for what, keys in (("Unexpected", self.keys.unexpected_keys), ("Missing", self.keys.missing_keys)):
+                if keys:
+                    listed = ", ".join([f'"{key}"' for key in keys])
+                    texts.insert(0, f"{what} key(s) in state_dict: {listed}. ")
+        if texts:
+            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(name, "\n\t".join(texts)))
