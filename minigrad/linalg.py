@@ -22,6 +22,7 @@ from minigrad.ops.factor import linalg_cholesky as cholesky
 from minigrad.ops.factor import linalg_qr as qr
 from minigrad.ops.join import cat
 from minigrad.ops.linalg import matmul
+from minigrad.ops.lstsq import lstsq
 from minigrad.ops.lu import linalg_lu_solve as lu_solve
 from minigrad.ops.lu import lu, lu_factor, lu_factor_ex
 from minigrad.ops.matrix_exp import matrix_exp
@@ -34,7 +35,7 @@ from minigrad.ops.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
 from minigrad.ops.spectral import linalg_svd as svd
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv",
-           "inv_ex", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
+           "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
            "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
            "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
 

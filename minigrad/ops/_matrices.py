@@ -39,7 +39,8 @@ class Factors(ManyOutputs, number=None):
         if all(g is None for g in grads):
             return (None,) * len(self.next)
         saved = arrays(self) if task.first_order else tensors(self)
-        return (self.backward(task.xp, grads, *saved, *self.const),)
+        found = self.backward(task.xp, grads, *saved, *self.const)
+        return found if type(found) is tuple else (found,)
 
     def saved_output_nr(self, index: int) -> int:
         """Which output the saved result number `index` is."""

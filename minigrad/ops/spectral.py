@@ -132,10 +132,15 @@ class LinalgPinv(Node):
         return record1(LinalgPinv, y, a, (a, y))
 
     def backward(self, xp: Any, g: Any, a: Any, p: Any) -> Any:
-        turned, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
-        left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, turned))
-        right = xp.matmul(xp.matmul(turned, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
-        return left + right - xp.matmul(turned, xp.matmul(g, turned))
+        return of_inverse(xp, g, a, p)
+
+
+def of_inverse(xp: Any, g: Any, a: Any, p: Any) -> Any:
+    """The gradient of a matrix from that of its pseudo-inverse `p`."""
+    turned, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
+    left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, turned))
+    right = xp.matmul(xp.matmul(turned, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
+    return left + right - xp.matmul(turned, xp.matmul(g, turned))
 
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:

@@ -11,6 +11,9 @@ CASES = {
                                           *m.nn.functional.adaptive_max_pool2d(a, 2, return_indices=True)],
                             [leaf(2, 5, 4)]),
     "adaptive_max_pool3d": (lambda m, a: m.nn.functional.adaptive_max_pool3d(a, 2, True), [leaf(1, 2, 3, 2, 4)]),
+    "lstsq": (lambda m, a, b: m.linalg.lstsq(a, b), [leaf(4, 2), leaf(4, 3)]),
+    "lstsq of fewer rows": (lambda m, a, b: m.linalg.lstsq(a, b).solution, [leaf(2, 2, 3), leaf(2, 2, 1)]),
+    "lstsq of a vector": (lambda m, a, b: m.linalg.lstsq(a, b, driver="gelsd")[:3], [leaf(4, 2), leaf(4)]),
 }
 
 MISSING = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tests.parity.compare import Input
+from tests.parity.drawn import matrices
 from tests.parity.drawn_layers import windows
+from tests.parity.drawn_linalg import eye_of
 
 DISTINCT = dict.fromkeys(("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
                          "among equal elements the first is taken, in the order of memory")
@@ -22,6 +24,7 @@ def texts(draw):
 
 
 DRAWN = {
+    "lstsq": (lambda m, a, b: m.linalg.lstsq(a + 3 * eye_of(m, a), b).solution, matrices("bij", "bik")),
     "adaptive_max_pool1d": (lambda m, a, k: m.nn.functional.adaptive_max_pool1d(a, k).square(), windows(1)),
     "adaptive_max_pool1d_with_indices": (
         lambda m, a, k: m.nn.functional.adaptive_max_pool1d_with_indices(a, k)[0].square(), windows(1)),
