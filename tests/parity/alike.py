@@ -7,12 +7,12 @@ counts. What minigrad adds to a text stands below an empty line.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import minigrad
+from tests.parity.outcome import tried
 
 __all__ = ["alike", "ending"]
 
@@ -35,12 +35,9 @@ def told(value: Any) -> Any:
 
 def ending(program: Callable[[ModuleType], Any], lib: ModuleType) -> Any:
     """What a program gives, or its error, and the warnings on the way."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            end = told(program(lib))
-        except Exception as error:  # noqa: BLE001 (whichever it is, it is the answer)
-            end = [type(error).__name__, str(error).split("\n\n")[0].split("\nException raised")[0]]
+    end, caught = tried(lambda m: told(program(m)), lib)
+    if isinstance(end, Exception):
+        end = [type(end).__name__, str(end).split("\n\n")[0].split("\nException raised")[0]]
     return end, [(each.category.__name__, str(each.message).split(" (Triggered")[0]) for each in caught]
 
 

@@ -6,7 +6,6 @@ whose draws change with every constant in the project's source: what is tried of
 
 from __future__ import annotations
 
-import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -17,7 +16,7 @@ from hypothesis import given
 from hypothesis.strategies import SearchStrategy
 
 from tests.parity.compare import Input, arrays_of, leaves_of, numbers, outputs_of
-from tests.parity.outcome import sentence
+from tests.parity.outcome import sentence, tried
 
 __all__ = ["bases", "difference", "ending", "substitutes"]
 
@@ -60,12 +59,8 @@ def substitutes(inputs: list[Input]) -> Iterator[list[Input]]:
 def ending(lib: ModuleType, call: Callable[..., Any], inputs: list[Input], args: tuple[Any, ...]) -> Any:
     """What a line gives, as tensors that want no gradient went in; or its error."""
     plain = [Input(spec.shape, spec.dtype, spec.positive, grad=False) for spec in inputs]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return outputs_of(call(lib, *leaves_of(lib, plain, arrays_of(plain, "float64", seed=len(plain))), *args))
-        except Exception as error:  # noqa: BLE001 (whichever it is, it is compared)
-            return error
+    arrays = arrays_of(plain, "float64", seed=len(plain))
+    return tried(lambda m: outputs_of(call(m, *leaves_of(m, plain, arrays), *args)), lib)[0]
 
 
 def difference(mine: Any, theirs: Any, texts: bool = False) -> str | None:

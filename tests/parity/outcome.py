@@ -39,14 +39,21 @@ def sentence(text: str) -> str:
     return text.replace("torch.", "").replace("minigrad.", "")
 
 
-def outcome(program: Program, lib: ModuleType) -> tuple[Any, list[tuple[str, str]]]:
-    """What a program returns, or its error; and its warnings."""
+def tried(program: Program, lib: ModuleType) -> tuple[Any, list[warnings.WarningMessage]]:
+    """What a program returns, or the error that it raises; and all warnings on the way."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = plain(program(lib))
+            return program(lib), caught
         except Exception as error:  # noqa: BLE001 (whichever it is, it is the answer)
-            result = (type(error).__name__, sentence(str(error)))
+            return error.with_traceback(None), caught  # its frames would keep tensors alive
+
+
+def outcome(program: Program, lib: ModuleType) -> tuple[Any, list[tuple[str, str]]]:
+    """What a program returns, or its error; and its warnings."""
+    result, caught = tried(lambda m: plain(program(m)), lib)
+    if isinstance(result, Exception):
+        result = (type(result).__name__, sentence(str(result)))
     return result, [(each.category.__name__, sentence(str(each.message))) for each in caught]
 
 

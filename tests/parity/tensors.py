@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from tests.parity.outcome import tried
 
 Program = Callable[[ModuleType], Any]
 # NumPy says of PyTorch that its `__array__` and `__array_wrap__` have old signatures.
@@ -54,11 +55,8 @@ def said(text: str) -> str:
 
 def outcome(program: Program, lib: ModuleType) -> tuple[Any, list[str]]:
     """What a program gives, or its error; and its warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = described(program(lib))
-        except Exception as error:  # noqa: BLE001 (whichever it is, it is the answer)
-            result = f"{type(error).__name__}: {said(str(error))}"
+    result, caught = tried(lambda m: described(program(m)), lib)
+    if isinstance(result, Exception):
+        result = f"{type(result).__name__}: {said(str(result))}"
     given = [each for each in caught if each.category is not NUMPYS]
     return result, [f"{each.category.__name__}: {said(str(each.message))}" for each in given]
