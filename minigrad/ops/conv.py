@@ -54,12 +54,12 @@ def chunks(x: Any, sweep: Sweep) -> Iterator[tuple[slice, Any]]:
     shape = (x.shape[1], *window.kernel, *out)
     count = max(1, min(len(x), CHUNK // max(1, math.prod(shape) * x.itemsize)))
     x, inside = padded(x, window.padding), window._replace(padding=(0,) * len(out), places=out)
-    view = columns(x, inside)
+    view = columns(x, inside) if count == 1 else None
     memory = np.empty(math.prod(shape) * count, x.dtype)
     for start in range(0, len(x), count):
         part = slice(start, min(start + count, len(x)))
         n = part.stop - start
-        windows = view[part] if n == 1 else columns(first(np.ascontiguousarray(last(x[part]))), inside)
+        windows = columns(first(np.ascontiguousarray(last(x[part]))), inside) if view is None else view[part]
         cols = memory[:math.prod(shape) * n].reshape(*shape, n)
         cols[...] = last(windows)
         yield part, cols.reshape(groups, math.prod(shape[:1 + len(out)]) // groups, math.prod(out) * n)
