@@ -347,7 +347,7 @@ programs["an error when it is run again"] = lambda m: unstable(m, lambda t: t.re
 
 
 @pytest.mark.parametrize("name", programs)
-def test_a_program_ends_alike(torch, name):
+def test_a_program_ends_alike(torch, every_warning, name):
     alike(torch, programs[name])
 
 
