@@ -52,14 +52,13 @@ REASONS: dict[str, str] = {
         cumulative_trapezoid gradient histogram histogramdd trapezoid trapz""",
     "pointwise that minigrad has not": "frexp",
     "shapes and places that minigrad has not": """
-        __rmatmul__ diagonal_scatter fill index_reduce select_scatter slice slice_scatter sum_to_size unravel_index
-        zero_""",
+        __rmatmul__ diagonal_scatter fill index_reduce select_scatter slice slice_scatter sum_to_size unravel_index""",
     "nn.functional that minigrad has not": """
         nn.functional.avg_pool3d nn.functional.embedding_bag
         nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d nn.functional.grid_sample
         nn.functional.linear_cross_entropy nn.functional.local_response_norm nn.functional.max_pool3d
         nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d
-        nn.functional.multi_head_attention_forward nn.functional.multilabel_margin_loss nn.functional.pdist
+        nn.functional.multilabel_margin_loss nn.functional.pdist
         nn.functional.upsample_bilinear nn.functional.upsample_nearest""",
     "not compared: complex numbers, which minigrad refuses with a clear error": """
         Tensor.conj_physical_ cdouble cfloat chalf complex imag nn.functional.silu.complex polar view_as_complex
