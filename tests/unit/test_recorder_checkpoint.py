@@ -11,6 +11,7 @@ import minigrad
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint, checkpoint_sequential
+from tests.unit.autograd.observed import check
 
 WAYS = [True, False]
 
@@ -104,6 +105,7 @@ def test_nested_calls_are_deeper(how: bool) -> None:
 
     with record() as trace:
         checkpoint(outer, x, use_reentrant=how).sum().backward()
+    check(trace)
     depths = [(event["call"], event.get("depth", 0)) for event in trace.events if event["kind"] == "recompute_begin"]
     assert len(depths) == 2
     assert all(depth >= 1 for _, depth in depths)

@@ -14,7 +14,7 @@ COUNT, TEXT, FLAG = "count", "text", "flag"
 FIELDS = {  # of each kind of event: field and what it must be; a trailing ? allows None
     "forward": {"op": TEXT, "node": "nodes?", "inputs": ["tensors?"], "outputs": ["tensors"]},
     "save": {"node": "nodes"},
-    "version": {"tensor": "tensors", "version": COUNT},
+    "version": {"tensor": "tensors", "version": COUNT, "value": "values?"},
     "mode": {"mode": TEXT, "on": FLAG},
     "backward_start": {"roots": list, "needs": list, "create_graph": FLAG, "retain_graph": FLAG, "inputs": "list?"},
     "ready": {"node": "nodes"},
@@ -27,6 +27,12 @@ FIELDS = {  # of each kind of event: field and what it must be; a trailing ? all
     "capture": {"tensor": "tensors", "gradient": "values?"},
     "backward_end": {},
     "call": {"node": "nodes", "gradient": ["values?"], "result": ["values?"]},
+    "checkpoint_begin": {"call": COUNT, "name": TEXT, "reentrant": FLAG},
+    "checkpoint_end": {"call": COUNT},
+    "recompute_begin": {"call": COUNT},
+    "holder_filled": {"call": COUNT, "index": COUNT, "value": "values?"},
+    "early_stop": {"call": COUNT},
+    "recompute_end": {"call": COUNT},
     "error": {"type": TEXT, "message": TEXT},
 }
 ANYWHERE = {"kind", "file", "line", "depth", "bytes"}
