@@ -12,6 +12,7 @@ from math import e, inf, nan, pi
 from typing import Any
 
 from minigrad import autograd
+from minigrad import backends as backends  # its `cudnn` and `mps` are asked for
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
 from minigrad._device import device, get_default_device, layout, set_default_device, strided
@@ -35,6 +36,12 @@ from minigrad._dtype import (
     long,
     short,
     uint8,
+)
+from minigrad._switches import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    set_float32_matmul_precision,
+    use_deterministic_algorithms,
 )
 from minigrad._tensor import Tensor
 from minigrad._tensor_str import set_printoptions
@@ -126,18 +133,19 @@ from minigrad.ops.turn import *
 from minigrad.ops.unary import *
 
 __all__ = [
-    "Size", "Tensor", "__version__", "autograd", "bool", "device", "double", "dtype", "e", "enable_grad",
-    "float", "float16", "float32", "float64", "get_default_device", "half", "inf", "inference_mode", "int", "int8",
-    "int16", "int32", "int64", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_warn_always_enabled", "layout", "long", "nan", "newaxis", "no_grad", "pi",
-    "random", "set_anomaly_enabled", "set_default_device", "set_grad_enabled", "set_printoptions", "set_warn_always",
-    "short", "strided", "uint8",
+    "Size", "Tensor", "__version__", "are_deterministic_algorithms_enabled", "autograd", "bool", "device", "double",
+    "dtype", "e", "enable_grad", "float", "float16", "float32", "float64", "get_default_device",
+    "get_float32_matmul_precision", "half", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_warn_always_enabled", "layout", "long", "nan", "newaxis", "no_grad", "pi", "random", "set_anomaly_enabled",
+    "set_default_device", "set_float32_matmul_precision", "set_grad_enabled", "set_printoptions", "set_warn_always",
+    "short", "strided", "uint8", "use_deterministic_algorithms",
     *_ops.FUNCTIONS,
 ]
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
 __version__ = "0.1.0"
 newaxis = None
-LATER = ("linalg", "nn", "optim", "serialization", "special", "utils")
+LATER = ("accelerator", "cuda", "linalg", "nn", "optim", "serialization", "special", "utils")
 
 
 def __getattr__(name: str) -> Any:

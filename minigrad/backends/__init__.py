@@ -1,1 +1,8 @@
-"""Backends: an array module and the few verbs in which array modules differ."""
+"""Backends: an array module and the few verbs in which array modules differ.
+
+`cuda`, `cudnn` and `mps` are here because PyTorch has their switches here.
+"""
+
+from minigrad.backends import cuda as cuda
+from minigrad.backends import cudnn as cudnn
+from minigrad.backends import mps as mps

@@ -1,0 +1,24 @@
+"""The switches of cuDNN, a library for GPUs that minigrad does not use: mirrors a part of `torch/backends/cudnn`.
+
+Scripts set them to make runs repeatable. They are kept and change nothing, as in PyTorch on a CPU: minigrad's results
+are repeatable as they are.
+"""
+
+from __future__ import annotations
+
+__all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
+
+enabled = True
+benchmark = False
+deterministic = False
+allow_tf32 = True
+
+
+def is_available() -> bool:
+    """Whether cuDNN is there: False."""
+    return False
+
+
+def version() -> int | None:
+    """The version of cuDNN: None."""
+    return None
