@@ -1,80 +1,40 @@
 """What an observer has seen: tensors and nodes of the core, by the numbers that they have in the trace.
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
-put into the log. What becomes of the log is in `minigrad._trace.tell`.
-
-NOTE (nothing is kept alive). A log holds no tensor. Tensors and nodes are known here by their `id()`, which is theirs
-only as long as they live: a weak reference to each tells when it has gone.
+put into the log. What is the same for every library is in `minigrad._trace.watch`, what becomes of the log in
+`minigrad._trace.tell`.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from numpy import asarray, generic
 
-from minigrad._trace.build import Large
 from minigrad._trace.tell import SAME
+from minigrad._trace.watch import NOWHERE, Watch, Watched
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed, is_array, is_tensor
 from minigrad.autograd.views import grad_fn_now
 
-__all__ = ["CONSTANTS", "NOWHERE", "Seen"]
+__all__ = ["CONSTANTS", "Seen"]
 
-SHOWN = 64  # an array of at most so many values is copied whole
-BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
-FEW = 8
-NOWHERE = (None, None)  # no line of the user's code
 CONSTANTS: list[Any] = []  # tensors that stand for an operand that is a Python number
 
 
-class Watch(weakref.ref[Any]):
-    """A weak reference to a tensor or a node, with what is known of it."""
-
-    __slots__ = ("array_id", "fresh", "key", "number")
-
-    array_id: int  # of the array that the tensor had when it was last looked at
-    fresh: bool  # the tensor's values are still those of its record
-    key: int
-    number: Any
-
-
-class Seen:
+class Seen(Watched):
     """The tensors and nodes that were seen and are alive. What is new of them goes into `log`."""
 
     def __init__(self, log: list[tuple[Any, ...]]) -> None:
-        self.log = log
-        self.tensors: dict[int, Watch] = {}  # by id()
-        self.nodes: dict[int, Watch] = {}  # by id()
-        self.grads: dict[int, Watch] = {}  # of tensors that are a .grad, by id()
-        self.calls: dict[int, Watch] = {}  # of functions that are checkpointed, by id()
-        self.kept: dict[int, Watch] = {}  # what else holds memory for a backward pass, by a number of its own
-        self.numbers: dict[int, int] = {}  # by id(): a node's number; of nodes, of leaves, of their AccumulateGrads
-        self.tensors_made = self.nodes_made = self.grads_made = self.calls_made = self.kept_made = 0
+        super().__init__(log)
         self.names: dict[type, str] = {}  # of classes of nodes
         self.unlinked: list[tuple[Node, int]] = []
         self.linking = False
-        self.left, self.limit = BUDGET, SHOWN
         self.at: tuple[int | None, int | None] = NOWHERE
-        self.on_tensor_gone: Any = self.tensor_gone
-        self.on_node_gone: Any = self.node_gone
-        self.on_kept_gone: Any = self.kept_gone
         for constant in CONSTANTS:
             watch = self.tensors[id(constant)] = Watch(constant)
             watch.key, watch.number, watch.array_id, watch.fresh = id(constant), None, id(constant.array), True
-
-    def copy(self, array: Any) -> Any:
-        """What is kept of an array: a copy, or the statistics of a large one. A NumPy scalar never changes."""
-        if isinstance(array, generic):
-            return array
-        if array.size > self.limit:
-            return Large(array)
-        self.left -= array.size
-        if self.left < 0:
-            self.limit = FEW
-        return array.copy()
 
     # tensors
     def tensor(self, t: Any) -> Any:
@@ -113,12 +73,6 @@ class Seen:
         self.tensors[id(t)].fresh = False
         return number
 
-    def tensor_gone(self, watch: Watch) -> None:
-        key = watch.key
-        self.tensors.pop(key, None)
-        self.numbers.pop(key, None)
-        self.log.append(("gone", watch.number))
-
     def meet_grad(self, grad: Any) -> None:
         """The memory of a `.grad` counts as gradient for as long as the tensor lives."""
         watch = self.grads.get(id(grad))
@@ -130,10 +84,6 @@ class Seen:
             return
         watch.array_id = id(grad.array)
         self.log.append(("grad", watch.number, *memory(grad.array)))
-
-    def grad_gone(self, watch: Watch) -> None:
-        self.grads.pop(watch.key, None)
-        self.log.append(("grad_gone", watch.number))
 
     # nodes
     def node(self, target: Any) -> int:
@@ -223,46 +173,6 @@ class Seen:
                 if type(kept) is Packed and is_tensor(kept.value):
                     holds.append(memory(kept.value.array))
         return (rows, holds) if rows else None
-
-    def node_gone(self, watch: Watch) -> None:
-        key = watch.key
-        self.nodes.pop(key, None)
-        self.numbers.pop(key, None)
-        self.log.append(("let_go", watch.number))
-
-    # checkpoints
-    def call(self, call: Any) -> int:
-        """The number of a checkpointed call."""
-        watch = self.calls.get(id(call))
-        if watch is None or watch() is not call:
-            watch = self.calls[id(call)] = Watch(call)
-            watch.number = self.calls_made
-            self.calls_made += 1
-        number: int = watch.number
-        return number
-
-    def keep(self, owner: Any, holds: list[tuple[int, int]]) -> None:
-        """As long as `owner` lives, this memory counts as saved."""
-        watch = self.kept[self.kept_made] = Watch(owner, self.on_kept_gone)
-        watch.number = self.kept_made
-        self.kept_made += 1
-        self.log.append(("keep", watch.number, holds))
-
-    def kept_gone(self, watch: Watch) -> None:
-        self.kept.pop(watch.number, None)
-        self.log.append(("unkeep", watch.number))
-
-    # the end
-    def known(self, value: Any) -> int | None:
-        """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
-        watch = self.tensors.get(id(value))
-        return watch.number if watch is not None and watch() is value else None
-
-    def forget(self) -> None:
-        """Watch no more."""
-        for table in (self.tensors, self.nodes, self.grads, self.calls, self.kept, self.numbers):
-            table.clear()
-        self.on_tensor_gone = self.on_node_gone = self.on_kept_gone = None  # these were a cycle
 
 
 def memory(array: Any) -> tuple[int, int]:

@@ -7,51 +7,19 @@ stands for its AccumulateGrad; a *gradient* is an array, a tensor (in a recorded
 
 from __future__ import annotations
 
-import gc
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad._trace.tell import SAME, Teller
+from minigrad._trace.watch import NOWHERE, RARER
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.autograd.graph import Node
-from minigrad.autograd.observed import CONSTANTS, NOWHERE, Seen, memory
+from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.autograd.saved import is_tensor
 from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "Observer"]
-
-
-class RarerCollections:
-    """A log makes many more containers than the program does. With a threshold that is as much higher, garbage
-    collections come about as often as they do without a recorder. It is the process's: recorders of several threads
-    share it, and a threshold that the user sets meanwhile stays."""
-
-    MORE = 8  # how many lists and tuples an op leaves behind when it is recorded, for one when it is not
-
-    def __init__(self) -> None:
-        self.lock, self.count = threading.Lock(), 0
-        self.usual = self.raised = gc.get_threshold()
-
-    def start(self) -> None:
-        """One more recorder is on."""
-        with self.lock:
-            self.count += 1
-            if self.count == 1:
-                self.usual = gc.get_threshold()
-                self.raised = (min(self.usual[0] * self.MORE, 1 << 30), *self.usual[1:])
-                gc.set_threshold(*self.raised)
-
-    def stop(self) -> None:
-        """One less."""
-        with self.lock:
-            self.count -= 1
-            if self.count == 0 and gc.get_threshold() == self.raised:
-                gc.set_threshold(*self.usual)
-
-
-RARER = RarerCollections()
 
 
 class Observer:
@@ -87,25 +55,9 @@ class Observer:
         if error is not None and error is not self.told:
             self.log.append(("error", NOWHERE, -1, type(error).__name__, str(error)))
         self.told = None
-        self.name_tensors(names)
+        self.seen.name_tensors(names)
         self.log.extend([("formula", name, cls) for cls, name in self.seen.names.items()])
         self.seen.forget()
-
-    def name_tensors(self, names: Mapping[str, Any]) -> None:
-        """Name the tensors by the variables that hold them, parameters by their modules."""
-        owners = []
-        for name, value in list(names.items()):
-            number = None if name.startswith("_") else self.seen.known(value)
-            if number is not None:
-                self.log.append(("name", number, name, False))
-            elif not name.startswith("_") and not isinstance(value, type):
-                if callable(getattr(type(value), "named_parameters", None)):
-                    owners.append((name, value))
-        for name, owner in owners:
-            for path, parameter in owner.named_parameters():
-                number = self.seen.known(parameter)
-                if number is not None:
-                    self.log.append(("name", number, f"{name}.{path}", True))
 
     def look(self) -> tuple[int | None, int | None]:
         """The line of the user's code that called the core."""
