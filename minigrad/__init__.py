@@ -128,6 +128,8 @@ from minigrad.ops.special import *
 from minigrad.ops.special_pairs import *
 from minigrad.ops.spectral import *
 from minigrad.ops.split import *
+from minigrad.ops.tensor_types import *
+from minigrad.ops.tensor_types import __all__ as _tensor_types
 from minigrad.ops.ternary import *
 from minigrad.ops.turn import *
 from minigrad.ops.unary import *
@@ -141,6 +143,7 @@ __all__ = [
     "set_default_device", "set_float32_matmul_precision", "set_grad_enabled", "set_printoptions", "set_warn_always",
     "short", "strided", "uint8", "use_deterministic_algorithms",
     *_ops.FUNCTIONS,
+    *_tensor_types,
 ]
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
 __version__ = "0.1.0"

@@ -175,21 +175,21 @@ def construct(cls: type[Tensor], *data: Any, device: Any = None) -> Tensor:
     """
     on_cpu(device)
     if len(data) == 1 and not isinstance(data[0], (int, Size)):
-        made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(sequence(data[0]))
+        made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(sequence(data[0], get_default_dtype()))
     else:
         made = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
     return made if cls is Tensor else make_subclass(cls, made)
 
 
-def sequence(data: Any) -> Any:
-    """The one argument of `Tensor(...)` where it holds values, in the default dtype."""
+def sequence(data: Any, dtype: dtype_type) -> Any:
+    """The one argument of `Tensor(...)` and its kind where it holds values, in a dtype."""
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(data, (list, tuple, range, np.ndarray)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     if first(data) is None:
         raise TypeError("must be real number, not NoneType")
-    return array_of(list(data) if isinstance(data, range) else data, get_default_dtype())
+    return array_of(list(data) if isinstance(data, range) else data, dtype)
 
 
 def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -55,7 +55,7 @@ def type_of(self: Tensor, dtype: Any = None) -> Any:
         return f"torch.{self.dtype.type_name}Tensor"
     if isinstance(dtype, dtype_type):
         return cast(self, dtype.numpy)
-    if not isinstance(dtype, (str, type)):
+    if not (isinstance(dtype, (str, type)) or type(dtype).__name__ == "tensortype"):
         raise TypeError("dtype must be a type, str, or dtype object")
     name = dtype if isinstance(dtype, str) else dtype.__qualname__
     if name not in TYPES:

@@ -1,0 +1,85 @@
+"""The constructors of early PyTorch, one per dtype: `FloatTensor(2, 3)`, `LongTensor([1, 2])`.
+
+They are also names of what a tensor is: `x.type(LongTensor)`, `isinstance(x, FloatTensor)`. `tensor(..., dtype=)` is
+what takes their place today.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._device import device as device_type
+from minigrad._device import strided
+from minigrad._dtype import DTYPES, Size
+from minigrad._dtype import dtype as dtype_type
+from minigrad._tensor import Tensor, plain
+from minigrad._tensor_errors import IN_C
+from minigrad.ops.data import sequence, size_of
+from minigrad.ops.slices import Alias
+
+__all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+           "LongTensor", "ShortTensor"]
+
+OPTIONS = ("TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false "
+           "(default), memory_format=(nullopt))")
+
+
+class tensortype:
+    """Makes tensors of one dtype, and knows those of that dtype as its instances."""
+
+    __slots__ = ("__name__", "__qualname__", "dtype")
+
+    __name__: str
+    __qualname__: str
+    dtype: dtype_type
+
+    def __init__(self, kind: dtype_type) -> None:
+        self.dtype = kind
+        self.__name__ = f"{kind.type_name}Tensor"
+        self.__qualname__ = f"torch.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<class '{self.__qualname__}'>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether its tensors live on a GPU: False."""
+        return False
+
+    @property
+    def layout(self) -> Any:
+        """How the elements of its tensors lie in memory."""
+        return strided
+
+    def __call__(self, *data: Any, device: Any = None) -> Tensor:
+        """A tensor of that size, holding zeros; or of these values.
+
+        Raises:
+            TypeError: for anything but sizes, one sequence, one tensor of this dtype.
+        """
+        where = "cpu" if device is None else device_type(device).type
+        if where != "cpu":
+            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {where} was passed")
+        if len(data) != 1 or isinstance(data[0], (int, Size)):
+            return plain(np.zeros(size_of(data or (0,), "new"), self.dtype.numpy))
+        given = data[0]
+        if not isinstance(given, Tensor):
+            return plain(sequence(given, self.dtype))
+        if given.dtype is not self.dtype:
+            wanted, got = (OPTIONS.format(IN_C[each.name]) for each in (self.dtype, given.dtype))
+            raise TypeError(f"expected {wanted} (got {got})")
+        return Alias.forward(given)
+
+
+MADE = {kind.type_name: tensortype(kind) for kind in DTYPES}
+BoolTensor, ByteTensor, CharTensor = MADE["Bool"], MADE["Byte"], MADE["Char"]
+ShortTensor, IntTensor, LongTensor = MADE["Short"], MADE["Int"], MADE["Long"]
+HalfTensor, FloatTensor, DoubleTensor = MADE["Half"], MADE["Float"], MADE["Double"]
