@@ -16,6 +16,8 @@ from minigrad._trace.traverse import Traversal, traverse
 __all__ = ["Event", "NodeRecord", "TensorRecord", "Trace", "Value"]
 
 FORMAT, VERSION = "minigrad-trace", 1
+LENSES = ("all", "forward", "backward", "checkpoint")
+FORWARD = frozenset({"forward", "save", "version", "mode", "checkpoint_begin", "checkpoint_end"})
 LISTS = ("files", "values", "tensors", "nodes", "events")
 
 
@@ -171,15 +173,19 @@ class Trace:
         return self._fold.frame(events[step])
 
     def steps(self, lens: str = "all") -> list[int]:
-        """The steps at which a lens stops: "all", or "backward" (from the first pass or call by hand on).
+        """The steps at which a lens stops.
 
-        A trace without a pass or a call has no such beginning; "backward" then stops at every step.
+        "all" and "checkpoint": every step. "forward": what the user's code ran, outside of passes and recomputations.
+        "backward": from the first pass or call by hand on; a trace without one has no such beginning, and the lens
+        stops at every step.
 
         Raises:
             ValueError: if there is no such lens.
         """
-        if lens not in ("all", "backward"):
-            raise ValueError(f"there is no lens {lens!r} with steps; the lenses are 'all' and 'backward'")
+        if lens not in LENSES:
+            raise ValueError(f"there is no lens {lens!r} with steps; the lenses are {', '.join(map(repr, LENSES))}")
+        if lens == "forward":
+            return [i for i, e in enumerate(self.events) if e["kind"] in FORWARD and not e.get("depth")]
         first = 0
         if lens == "backward":
             first = next((i for i, e in enumerate(self.events) if e["kind"] in ("backward_start", "call")), 0)

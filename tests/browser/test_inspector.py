@@ -199,6 +199,17 @@ def test_the_page_plays_alone(page: Page, tmp_path: Path) -> None:
     assert asked == [(tmp_path / "page.html").as_uri()]
 
 
+def test_the_forward_lens_lets_the_graph_grow(page: Page, server: Lab) -> None:
+    inspect = SMALL[2].replace("(trace)", "(trace, lens='forward')")
+    root, _ = show(page, server, server.write("forward.ipynb", *SMALL[:2], inspect))
+    trace = Trace.load(server.folder / "trace.json")
+    drawn = "r => [...r.querySelectorAll('[data-node]')].filter(n => n.dataset.status !== 'unknown').length"
+    for step in trace.steps("forward"):
+        assert shown(root) == told(trace, step)
+        assert root.evaluate(drawn) == len(trace.frame(step)["status"])
+        page.keyboard.press("ArrowRight")
+
+
 def test_nothing_is_cut_or_overlaps(page: Page, tmp_path: Path) -> None:
     """Every text fits into its box, and no two boxes touch."""
     trace = Trace.from_dict(synthetic.layers(20))

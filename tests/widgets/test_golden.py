@@ -26,4 +26,5 @@ def test_fixture_is_up_to_date(program: FunctionType) -> None:
 def test_the_fixtures_cover_every_kind_of_event() -> None:
     kinds = {event["kind"] for program in golden.PROGRAMS for event in program().events}
     expected = {"forward", "save", "version", "mode", "backward_start", "ready", "run", "hook", "release", "flow"}
-    assert kinds == expected | {"accumulate", "capture", "backward_end", "call", "error"}
+    expected |= {"accumulate", "capture", "backward_end", "call", "error", "checkpoint_begin", "checkpoint_end"}
+    assert kinds == expected | {"recompute_begin", "holder_filled", "early_stop", "recompute_end"}

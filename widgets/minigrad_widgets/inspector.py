@@ -11,6 +11,7 @@ page that plays on its own, without a kernel and without asking the network for 
 from __future__ import annotations
 
 import json
+import os
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from minigrad_widgets.layout import place
 from minigrad_widgets.text import Words, traversal_text
 
 STATIC = Path(__file__).parent / "static"
-LENSES = ("backward", "traversal", "all")
+STATE = ("trace", "lens", "step", "selected", "calls")
+LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -49,7 +51,11 @@ body {{ margin: 24px; background: #fff; }}
 
 
 class Inspector(anywidget.AnyWidget):
-    """Shows a trace; `lens` is "backward", "traversal" (call nodes by hand) or "all" (every recorded step)."""
+    """Shows a trace.
+
+    `lens` is "forward" (what the user's code ran), "backward", "traversal" (call nodes by hand), "checkpoint" (what is
+    held, and what runs again) or "all" (every recorded step).
+    """
 
     _esm = STATIC / "inspector.js"
     _css = STATIC / "inspector.css"
@@ -65,7 +71,8 @@ class Inspector(anywidget.AnyWidget):
         self._data: dict[str, Any] = json.loads(trace.to_json())
         if not self._data["layout"]:
             self._data["layout"] = place(self._data)
-        first = next(iter(trace.steps("all" if lens == "all" else "backward")), 0)
+        walks = lens in LENSES and lens != "traversal"
+        first = next(iter(trace.steps(lens if walks else "backward")), 0)
         written = json.dumps(self._data, separators=(",", ":"))
         super().__init__(trace=written, lens=lens, step=first if step is None else step)
 
@@ -96,20 +103,32 @@ class Inspector(anywidget.AnyWidget):
             return f"Inspector, calling nodes by hand\n{self._told_by_hand()}"
         return f"Inspector, {self._trace.text(self.step)}"
 
-    def to_png(self) -> bytes:
-        """The graph at the current step as a PNG picture."""
-        return picture.png(self._data, self._drawn(), self._title())
+    def to_png(self, step: int | None = None) -> bytes:
+        """The graph as a PNG picture, at a step or at the current one."""
+        return picture.png(self._data, *self._drawn_at(step))
 
-    def to_svg(self) -> str:
-        """The graph at the current step as SVG text."""
-        return picture.svg(self._data, self._drawn(), self._title())
+    def to_svg(self, step: int | None = None) -> str:
+        """The graph as SVG text, at a step or at the current one."""
+        return picture.svg(self._data, *self._drawn_at(step))
 
-    def to_html(self) -> str:
-        """A page that shows this inspector on its own: everything is inside, nothing is asked from the network."""
-        state = {name: getattr(self, name) for name in ("trace", "lens", "step", "selected", "calls")}
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page that shows this inspector on its own: everything is inside, nothing is asked from the network.
+
+        With `path`, it is also written to that file.
+        """
+        state = {name: getattr(self, name) for name in STATE}
         written = json.dumps(state).replace("<", "\\u003c")
         style = (STATIC / "inspector.css").read_text(encoding="utf-8")
-        return PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
+        page = PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], str]:
+        """The frame that a picture shows, and its title: the current ones, or those of a step of the recording."""
+        if step is None:
+            return self._drawn(), self._title()
+        return dict(self._trace.frame(step)), f"step {step}: {Words(self._data).describe(step)}"
 
     def _drawn(self) -> dict[str, Any]:
         if not self._data["events"]:

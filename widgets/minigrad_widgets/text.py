@@ -196,6 +196,17 @@ TELL: dict[str, Callable[[Words, Data], str]] = {
     ),
     "backward_end": lambda words, event: "the pass is over",
     "call": _call,
+    "checkpoint_begin": lambda words, event: (
+        f"checkpoint {event['call']}, {'reentrant' if event['reentrant'] else 'non-reentrant'}:"
+        f" the first run of {event['name']} begins"
+    ),
+    "checkpoint_end": lambda words, event: f"checkpoint {event['call']}: the first run is over",
+    "recompute_begin": lambda words, event: f"checkpoint {event['call']} runs its function again",
+    "holder_filled": lambda words, event: (
+        f"checkpoint {event['call']} has saved tensor {event['index']} again: {inline(words.value(event['value']))}"
+    ),
+    "early_stop": lambda words, event: f"checkpoint {event['call']} has all that is needed: it stops early",
+    "recompute_end": lambda words, event: f"checkpoint {event['call']}: the second run is over",
     "error": lambda words, event: f"{event['type']}: {event['message']}",
 }
 LIMIT = 24

@@ -16,6 +16,7 @@ from typing import Any
 
 import minigrad as torch
 from minigrad.recorder import Trace, record
+from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.geometry import wires
 from minigrad_widgets.layout import place
 from minigrad_widgets.text import Words
@@ -128,7 +129,26 @@ def network() -> Trace:
     return trace
 
 
-PROGRAMS: list[Callable[[], Trace]] = [diamond, outputs, hooks, twice, nested, failing, by_hand, network]
+def _inner(x: torch.Tensor) -> torch.Tensor:
+    return (x * x).relu()
+
+
+def checkpointed() -> Trace:
+    """One checkpoint inside another, reentrant around non-reentrant, then two levels that both stop early."""
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+
+    def outer(given: torch.Tensor) -> torch.Tensor:
+        return checkpoint(_inner, given * 2, use_reentrant=False) * given
+
+    with record() as trace:
+        for way in (True, False):
+            checkpoint(outer, x, use_reentrant=way).sum().backward()
+    return trace
+
+
+PROGRAMS: list[Callable[[], Trace]] = [
+    diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed,
+]
 
 
 def walks(trace: Trace) -> list[list[int]]:
@@ -169,7 +189,7 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "trace": data,
         "frames": [trace.frame(step) for step in steps],
         "texts": [words.describe(step) for step in steps],
-        "backward": trace.steps("backward")[0],
+        "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},
         "wires": {wire.key: wire.points for wire in wires(data) if wire.to is not None},
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
     }

@@ -1,8 +1,9 @@
-/** The backward lens: a walk over the recorded events, from the start of the first pass. */
+/** The lenses that walk over recorded events: forward, backward, checkpoint, every step. */
 import type { Moment } from "./details";
 import { describe } from "./describe";
 import { brief, piled, valueOf } from "./format";
-import { lensSteps, Replay } from "./frame";
+import { lensSteps } from "./frame";
+import type { Replay } from "./frame";
 import type { Changed, Lens } from "./lens";
 import type { NodeLook, Scene } from "./look";
 import { STYLES } from "./look";
@@ -12,20 +13,19 @@ import type { Maybe, Trace } from "./types";
 const NOTHING: ReadonlySet<string> = new Set();
 
 export class BackwardLens implements Lens {
-  readonly replay: Replay;
   private readonly steps: number[];
 
+  /** The walks of one inspector share one replay: another lens begins where the last one stood. */
   constructor(
     private readonly trace: Trace,
     readonly name: string,
+    readonly replay: Replay,
   ) {
-    this.replay = new Replay(trace);
     this.steps = lensSteps(trace, name);
-    this.goTo(0);
   }
 
   get position(): number {
-    return Math.max(0, this.replay.step - (this.steps[0] ?? 0));
+    return this.positionOf(this.replay.step);
   }
 
   get last(): number {
@@ -56,7 +56,15 @@ export class BackwardLens implements Lens {
 
   get text(): string {
     const event = this.replay.event;
-    return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${event ? describe(this.trace, event) : "nothing yet"}`;
+    if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
+    return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;
+  }
+
+  /** The tensors that the event is about where it names no node. */
+  private get tensors(): number[] {
+    const event = this.replay.event;
+    if (event?.kind === "version" || event?.kind === "capture") return [event.tensor];
+    return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
   get moment(): Moment {
@@ -67,6 +75,8 @@ export class BackwardLens implements Lens {
       edge: (key) => replay.edges.get(key),
       grad: (tensor) => replay.grads.get(tensor),
       version: (tensor) => replay.versions.get(tensor) ?? 0,
+      value: (tensor) => replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
+      tensors: this.tensors,
       saved: (node) => replay.saved.get(node) ?? "",
       look: (node) => this.look(node),
     };
@@ -79,7 +89,13 @@ export class BackwardLens implements Lens {
 
   /** The position of the nearest step of this lens, at or before a step of the trace. */
   positionOf(step: number): number {
-    return Math.max(0, Math.min(step - (this.steps[0] ?? 0), this.last));
+    let [low, high] = [0, this.last];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.steps[middle] ?? 0) <= step) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 
   scene(selected: Maybe): Scene {

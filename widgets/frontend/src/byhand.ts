@@ -77,6 +77,8 @@ export class TraversalLens implements Lens {
       edge: (key) => this.state.edges.get(key),
       grad: (tensor) => this.state.grads[tensor],
       version: (tensor) => this.before.versions.get(tensor) ?? 0,
+      value: (tensor) => this.before.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
+      tensors: [],
       saved: (node) => this.before.saved.get(node) ?? "",
       look: (node) => this.look(node),
     };

@@ -79,6 +79,18 @@ export function describe(trace: Trace, event: TraceEvent): string {
         `${nodeName(trace, event.node)} was called by hand with ${values(trace, event.gradient)}` +
         (event.result.length > 0 ? ` and gave ${values(trace, event.result)}` : " and gave nothing back")
       );
+    case "checkpoint_begin":
+      return `checkpoint ${event.call}, ${event.reentrant ? "reentrant" : "non-reentrant"}: the first run of ${event.name} begins`;
+    case "checkpoint_end":
+      return `checkpoint ${event.call}: the first run is over`;
+    case "recompute_begin":
+      return `checkpoint ${event.call} runs its function again`;
+    case "holder_filled":
+      return `checkpoint ${event.call} has saved tensor ${event.index} again: ${inline(valueOf(trace, event.value))}`;
+    case "early_stop":
+      return `checkpoint ${event.call} has all that is needed: it stops early`;
+    case "recompute_end":
+      return `checkpoint ${event.call}: the second run is over`;
     case "error":
       return `${event.type}: ${event.message}`;
     default:

@@ -12,6 +12,9 @@ export interface Moment {
   edge: (key: string) => Maybe | undefined;
   grad: (tensor: number) => Maybe | undefined;
   version: (tensor: number) => number;
+  value: (tensor: number) => Maybe;
+  /** What the event is about where it names no node. */
+  tensors: readonly number[];
   saved: (node: number) => string;
   look: (node: number) => NodeLook;
 }
@@ -45,7 +48,9 @@ export class DetailsPane {
   show(id: Maybe, moment: Moment, note: string): void {
     const node = id === null ? undefined : this.trace.nodes[id];
     if (id === null || !node) {
-      this.body.replaceChildren(html("p", { class: "mg-quiet" }, "Choose a node to see what it holds."));
+      const hint = moment.tensors.length > 0 ? "No node was recorded." : "Choose a node to see what it holds.";
+      const cards = moment.tensors.slice(0, 4).map((each) => this.tensorCard(each, moment, "tensor"));
+      this.body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards);
       return;
     }
     const look = moment.look(id);
@@ -127,7 +132,7 @@ export class DetailsPane {
     const pairs: (readonly [string, Child])[] = [
       ["is", `${shape(record.shape)} ${record.dtype}`],
       ["flags", flags.filter(Boolean).join(", ") || "none"],
-      ["value", value(tensor(valueOf(this.trace, record.value)))],
+      ["value", value(tensor(valueOf(this.trace, moment.value(id))))],
       [".grad", value(grad === undefined ? "None" : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
     ];
     if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);

@@ -66,8 +66,12 @@ export class Replay {
   readonly saved = new Map<number, "held" | "released">();
   readonly grads = new Map<number, Maybe>();
   readonly versions = new Map<number, number>();
+  /** What a tensor holds since it was changed in place. */
+  readonly contents = new Map<number, Maybe>();
   private readonly arrived = new Map<number, number>();
   private readonly registers = new Map<keyof Registers, unknown>();
+  /** What belongs neither to a node nor to an edge. */
+  private readonly apart: ReadonlySet<unknown> = new Set([this.registers, this.grads, this.versions, this.contents]);
   private readonly journal: Undo[][] = [];
   private page: Undo[] = [];
   private changes: Changes = { nodes: new Set(), edges: new Set() };
@@ -178,7 +182,7 @@ export class Replay {
 
   private note(map: unknown, key: unknown): void {
     if (map === this.edges) this.changes.edges.add(key as string);
-    else if (map !== this.registers && map !== this.grads && map !== this.versions) this.changes.nodes.add(key as number);
+    else if (!this.apart.has(map)) this.changes.nodes.add(key as number);
   }
 
   private apply(event: TraceEvent): void {
@@ -195,6 +199,7 @@ export class Replay {
         break;
       case "version":
         this.set(this.versions, event.tensor, event.version);
+        if (event.value !== undefined) this.set(this.contents, event.tensor, event.value);
         break;
       case "backward_start":
         this.start(event, event.depth ?? 0);
@@ -319,10 +324,13 @@ export class Replay {
   }
 }
 
+const FORWARD: ReadonlySet<string> = new Set(["forward", "save", "version", "mode", "checkpoint_begin", "checkpoint_end"]);
+
 /** The steps at which a lens stops. */
 export function lensSteps(trace: Trace, lens: string): number[] {
   const all = trace.events.map((_, step) => step);
-  if (lens === "all") return all;
+  if (lens === "all" || lens === "checkpoint") return all;
+  if (lens === "forward") return all.filter((step) => FORWARD.has(trace.events[step]?.kind ?? "") && !trace.events[step]?.depth);
   const starts = trace.events.findIndex((event) => event.kind === "backward_start" || event.kind === "call");
   return starts < 0 ? all : all.slice(starts);
 }

@@ -37,6 +37,8 @@ export class GraphPane {
   private readonly drawing: Drawing;
   private readonly nodes = new Map<number, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
+  /** What leaves a node: it is there once the node is. */
+  private readonly leaving = new Map<number, Element[]>();
   private marked = new Map<number, string>();
   private flowing: ReadonlySet<string> = new Set();
 
@@ -48,7 +50,11 @@ export class GraphPane {
     const layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
     const [wires, boxes, texts] = layers as [SVGGElement, SVGGElement, SVGGElement];
     for (const wire of this.drawing.wires) this.addWire(wire, wires, texts);
-    for (const stub of this.drawing.stubs) wires.append(this.stub(stub.at));
+    for (const stub of this.drawing.stubs) {
+      const drawn = this.stub(stub.at);
+      wires.append(drawn);
+      this.leaves(stub.key, drawn);
+    }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
     const group = svg("g", { class: "mg-world" }, ...layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node";
@@ -100,8 +106,14 @@ export class GraphPane {
     wires.append(line);
     const both = svg("g", {}, number, label);
     texts.append(both);
+    this.leaves(wire.key, line, both);
     this.culling.add(both, x, y);
     this.edges.set(wire.key, { line, label, gradient: undefined });
+  }
+
+  private leaves(key: string, ...elements: Element[]): void {
+    const node = Number.parseInt(key, 10);
+    this.leaving.set(node, [...(this.leaving.get(node) ?? []), ...elements]);
   }
 
   private stub([x, y]: Point): SVGGElement {
@@ -148,7 +160,10 @@ export class GraphPane {
   private paintNode(id: number, look: NodeLook): void {
     const parts = this.nodes.get(id);
     if (!parts) return;
-    mark(parts.group, "data-status", look.known ? look.look : "unknown");
+    const status = look.known ? look.look : "unknown";
+    const appears = (parts.group.getAttribute("data-status") === "unknown") !== !look.known;
+    if (appears) for (const element of this.leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
+    mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", STYLES[look.look].glyph);
     write(parts.word, look.word);
     mark(parts.group, "aria-label", `${nodeName(this.trace, id)}, ${look.word || look.look}`);

@@ -3,6 +3,7 @@ import { BackwardLens } from "./backward";
 import { TraversalLens } from "./byhand";
 import { DetailsPane } from "./details";
 import { html, mark, write } from "./dom";
+import { Replay } from "./frame";
 import { GraphPane } from "./graph";
 import { listen } from "./keys";
 import type { Changed, Lens } from "./lens";
@@ -13,6 +14,7 @@ import { SourcePane } from "./source";
 import { Transport } from "./transport";
 import type { Maybe, Trace } from "./types";
 
+const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
 const ALL: Changed = { nodes: null, edges: null };
 
 export class Inspector {
@@ -34,7 +36,9 @@ export class Inspector {
     private readonly trace: Trace,
     private readonly link: Link,
   ) {
-    this.lenses = { traversal: new TraversalLens(trace), backward: new BackwardLens(trace, "backward"), all: new BackwardLens(trace, "all") };
+    const replay = new Replay(trace);
+    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, replay)] as const);
+    this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
     this.lens = this.lenses[link.lens] ?? (this.lenses["backward"] as Lens);
     this.selected = link.selected;
     const pick = (node: Maybe): void => this.select(node);
@@ -67,8 +71,9 @@ export class Inspector {
 
   private tabList(): HTMLElement {
     const list = html("div", { class: "mg-tabs", role: "group", "aria-label": "lens" });
-    const titles = { all: "every step", backward: "backward", traversal: "call by hand" };
-    for (const [name, title] of Object.entries(titles)) {
+    const checkpoints = this.link.lens === "checkpoint" || this.trace.events.some((event) => event.kind === "checkpoint_begin");
+    for (const [name, title] of Object.entries(TITLES)) {
+      if (name === "checkpoint" && !checkpoints) continue;
       const tab = html("button", { type: "button", class: "mg-tab", "data-lens": name }, title);
       tab.addEventListener("click", () => this.switchTo(name));
       this.tabs.push(tab);
@@ -111,6 +116,7 @@ export class Inspector {
     if (next instanceof BackwardLens) next.goTo(next.positionOf(this.lens.step));
     this.lens = next;
     this.link.say("lens", name);
+    this.report();
     this.show(ALL);
   }
 
@@ -157,6 +163,7 @@ export class Inspector {
     const byHand = lens instanceof TraversalLens;
     const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
     this.details.show(shown, lens.moment, note);
+    this.queue.element.hidden = lens.name === "forward";
     this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.showSource(shown);
     write(this.text, lens.text);

@@ -51,7 +51,7 @@ export type TraceEvent = Place &
   (
     | { kind: "forward"; op: string; node: Maybe; inputs: Maybe[]; outputs: number[] }
     | { kind: "save"; node: number }
-    | { kind: "version"; tensor: number; version: number }
+    | { kind: "version"; tensor: number; version: number; value?: Maybe }
     | { kind: "mode"; mode: string; on: boolean }
     | BackwardStart
     | { kind: "ready"; node: number }
@@ -63,6 +63,9 @@ export type TraceEvent = Place &
     | { kind: "capture"; tensor: number; gradient: Maybe }
     | { kind: "backward_end" }
     | { kind: "call"; node: number; gradient: Maybe[]; result: Maybe[] }
+    | { kind: "checkpoint_begin"; call: number; name: string; reentrant: boolean }
+    | { kind: "checkpoint_end" | "recompute_begin" | "early_stop" | "recompute_end"; call: number }
+    | { kind: "holder_filled"; call: number; index: number; value: Maybe }
     | { kind: "error"; type: string; message: string }
   );
 

@@ -18,7 +18,7 @@ interface Fixture {
   trace: Trace;
   frames: Frame[];
   texts: string[];
-  backward: number;
+  steps: Record<string, number[]>;
   wires: Record<string, [number, number][]>;
   walks: { calls: number[]; gives: Traversal }[];
 }
@@ -57,7 +57,7 @@ group.each(names)("%s", (name) => {
 
   it("says what Python says", () => {
     expect(trace.events.map((event) => describe(trace, event))).toEqual(fixture.texts);
-    expect(lensSteps(trace, "backward")[0]).toBe(fixture.backward);
+    for (const [lens, steps] of Object.entries(fixture.steps)) expect(lensSteps(trace, lens)).toEqual(steps);
   });
 
   it("walks as Python walks", () => {

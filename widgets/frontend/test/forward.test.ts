@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { render } from "../src/index";
+import { FakeModel, square } from "./fake";
+import type { Trace } from "../src/types";
+
+function show(state: Record<string, unknown>, trace: Trace): HTMLElement {
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), lens: "forward", ...state }), el: place });
+  return place.querySelector(".mg-root") as HTMLElement;
+}
+
+function press(root: Element, ...keys: string[]): void {
+  for (const key of keys) root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+}
+
+/** One op before the recorded one, under no_grad, and an in-place op behind the pass. */
+function longer(): Trace {
+  const trace = square();
+  const place = { file: 0, line: 1 };
+  trace.values.push({ shape: [], dtype: "float32", data: [4] });
+  trace.events.unshift(
+    { kind: "mode", mode: "grad", on: false, ...place },
+    { kind: "forward", op: "relu", node: null, inputs: [0], outputs: [0], ...place },
+    { kind: "mode", mode: "grad", on: true, ...place },
+  );
+  trace.events.push({ kind: "version", tensor: 0, version: 1, value: 4, ...place });
+  return trace;
+}
+
+const known = (root: Element): unknown[] =>
+  [...root.querySelectorAll("[data-node]")].map((node) => node.getAttribute("data-status"));
+
+describe("the forward lens", () => {
+  it("stops at what the program ran, and passes over the backward pass", () => {
+    const root = show({ step: 0 }, longer());
+    const steps = [root.dataset["step"]];
+    for (let at = 0; at < 6; at++) {
+      press(root, "ArrowRight");
+      steps.push(root.dataset["step"]);
+    }
+    expect(steps).toEqual(["0", "1", "2", "3", "4", "15", "15"]);
+    expect(root.querySelector("output")?.textContent).toBe("step 15 of 15: an in-place op raised the version of x to 1");
+    press(root, "ArrowLeft");
+    expect(root.dataset["step"]).toBe("4");
+  });
+
+  it("lets the graph grow and shrink", () => {
+    const root = show({}, longer());
+    expect(known(root)).toEqual(["unknown", "unknown"]);
+    expect(root.querySelectorAll(".mg-edge.mg-absent")).toHaveLength(2);
+    press(root, "ArrowRight", "ArrowRight", "ArrowRight");
+    expect(root.querySelectorAll(".mg-absent")).toHaveLength(0);
+    expect(known(root)).toEqual(["recorded", "recorded"]);
+    press(root, "Home");
+    expect(known(root)).toEqual(["unknown", "unknown"]);
+  });
+
+  it("shows the tensors of an op that recorded nothing, with what they hold now", () => {
+    const root = show({ step: 1 }, longer());
+    expect(root.querySelector(".mg-details")?.textContent).toContain("No node was recorded.tensor x");
+    press(root, "End");
+    expect(root.querySelector(".mg-details")?.textContent).toMatch(/valuetensor\(4\.\).*version1/);
+  });
+
+  it("says so where no op was recorded", () => {
+    const trace = square();
+    trace.events = trace.events.slice(2);
+    const root = show({}, trace);
+    expect(root.querySelector("output")?.textContent).toContain("no op was recorded");
+    press(root, "ArrowRight", "End");
+    expect(root.dataset["position"]).toBe("0");
+  });
+
+  it("keeps its place when the lens is switched", () => {
+    const root = show({ lens: "all", step: 9 }, longer());
+    (root.querySelector("[data-lens=forward]") as HTMLElement).click();
+    expect([root.dataset["lens"], root.dataset["step"]]).toEqual(["forward", "4"]);
+  });
+});
