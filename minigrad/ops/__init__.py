@@ -88,8 +88,9 @@ from minigrad.ops import (
     words,
 )
 from minigrad.ops._frame import framed, in_frames
+from minigrad.ops._overload import aten
 
-__all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "STRAIGHT", "bind", "words"]
+__all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "STRAIGHT", "aten", "bind", "words"]
 
 OPERATORS: dict[str, Any] = {
     "__add__": pointwise.Add.forward, "__radd__": pointwise.Add.forward,

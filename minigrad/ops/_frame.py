@@ -137,7 +137,7 @@ def in_words_of(words: Function, signature: Signature, found: dict[str, Any],
 
     What it does not know is left out if it changes nothing (`layout=torch.strided`, `pin_memory=False`).
     """
-    code = words.__code__
+    code = inspect.unwrap(words).__code__
     known = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     values, given, contiguous = plain_values(signature, found), [], True
     for i, parameter in enumerate(signature.positional):

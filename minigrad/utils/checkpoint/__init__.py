@@ -21,10 +21,16 @@ from minigrad.utils.checkpoint._group import GraphExecGroup
 from minigrad.utils.checkpoint._non_reentrant import Frame
 from minigrad.utils.checkpoint._random import random_state
 from minigrad.utils.checkpoint._reentrant import CheckpointFunction, check_backward_validity, detach_variable
+from minigrad.utils.checkpoint._selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 from minigrad.utils.checkpoint._told import Run
 
-__all__ = ["CheckpointError", "CheckpointFunction", "GraphExecGroup", "check_backward_validity", "checkpoint",
-           "checkpoint_sequential", "detach_variable", "noop_context_fn", "set_checkpoint_early_stop"]
+__all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "GraphExecGroup", "SelectiveCheckpointContext",
+           "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+           "detach_variable", "noop_context_fn", "set_checkpoint_early_stop"]
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 EARLY_STOP: list[bool] = []  # what set_checkpoint_early_stop says, the innermost block last
