@@ -9,18 +9,19 @@ registers itself here, since a low floor imports no higher one.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import Any, Protocol
 
-from minigrad._trace.build import Builder
+from minigrad._trace.build import LIBRARIES, Builder
 from minigrad._trace.data import Event, NodeRecord, TensorRecord, Trace, Value
 from minigrad._trace.frame import Frame
 from minigrad._trace.traverse import Traversal
 
 __all__ = ["Builder", "Event", "Frame", "NodeRecord", "TensorRecord", "Trace", "Traversal", "Value", "record",
-           "register_observer"]
+           "register_library", "register_observer"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
@@ -47,6 +48,11 @@ def register_observer(factory: Callable[[], ObserverLike]) -> None:
     OBSERVERS.append(factory)
 
 
+def register_library(folder: str) -> None:
+    """Leave the code in a folder out of what is told: a line in it is not the user's, the one that called it is."""
+    LIBRARIES.append(os.path.abspath(folder) + os.sep)
+
+
 class record:
     """Record what ops, backward passes and calls of nodes do in this thread.
 
@@ -57,11 +63,15 @@ class record:
     The trace is complete when the block is left. Tensors are then named by the variables of the code around the block,
     parameters by their modules. An exception passes through, and is the last event.
 
+    Args:
+        names: the variables to name tensors by, where they are not those of the code around the block.
+
     Raises:
         RuntimeError: if a recorder is on already in this thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, Any] | None = None) -> None:
+        self._names = names
         self._observer: ObserverLike | None = None
         self._frame: FrameType | None = None
 
@@ -79,6 +89,9 @@ class record:
         self._observer = self._frame = None
         if observer is None or frame is None:
             raise RuntimeError("this recorder is not on")
+        if self._names is not None:
+            observer.stop(error, self._names)
+            return
         names = frame.f_locals
         try:
             observer.stop(error, names)

@@ -11,9 +11,9 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["Builder", "Large", "Parts"]
+__all__ = ["LIBRARIES", "Builder", "Large", "Parts"]
 
-LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
 INSIDE = -1  # in place of a file's index: a file of this library
 
 
@@ -91,7 +91,7 @@ class Builder:
         """The index of a file, added with its lines if it is new; INSIDE for a file of this library."""
         known = self._files.get(path)
         if known is None:
-            known = self._files[path] = INSIDE if path.startswith(LIBRARY) else self._add_file(path)
+            known = self._files[path] = INSIDE if path.startswith(tuple(LIBRARIES)) else self._add_file(path)
         return known
 
     def _add_file(self, path: str) -> int:

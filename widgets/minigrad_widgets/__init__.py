@@ -1,6 +1,15 @@
-"""The inspectors of minigrad: traces in, pictures that can be stepped out. They record nothing themselves."""
+"""The inspectors of minigrad: traces in, pictures that can be stepped out. They record nothing themselves.
+
+`inspect` asks the recorder, and shows what it tells. In a notebook, importing this package makes `%%inspect` known.
+"""
+
+from IPython.core.getipython import get_ipython
 
 from minigrad_widgets.inspector import Inspector
+from minigrad_widgets.show import inspect, load_ipython_extension
 from minigrad_widgets.state_card import StateCard, state_card
 
-__all__ = ["Inspector", "StateCard", "state_card"]
+__all__ = ["Inspector", "StateCard", "inspect", "load_ipython_extension", "state_card"]
+
+if (shell := get_ipython()) is not None:
+    load_ipython_extension(shell)

@@ -1,0 +1,181 @@
+"""From a program to its inspector in one line: `inspect(loss)`, `inspect(fn, *args)`, and `%%inspect` over a cell.
+
+Nothing is recorded here: minigrad's recorder listens to minigrad, the PyTorch reader to PyTorch, and both give the same
+trace. Which of them is asked follows from what is inspected.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect as source
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+
+from minigrad.recorder import Trace, record, register_library
+from minigrad_widgets.inspector import LENSES, Inspector
+
+__all__ = ["inspect", "load_ipython_extension", "recorded"]
+
+READER = "minigrad_widgets.torch_reader"
+
+register_library(str(Path(__file__).parent))
+
+
+def inspect(what: Any, *args: Any, **kwargs: Any) -> Inspector:
+    """The inspector of a graph, or of a call.
+
+    inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
+    inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
+
+    The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` fills, and every leaf has
+    the `.grad` afterwards that it had before. A tensor of several numbers gets a gradient of ones. Of a graph that
+    nobody recorded while it was made, the forward pass is unknown, and the inspector says so.
+
+    Raises:
+        TypeError: if it is neither a tensor nor something to call.
+        ValueError: if it is a tensor without a graph.
+    """
+    names = sys._getframe(1).f_locals
+    if is_tensor(what):
+        if not what.requires_grad:
+            raise ValueError("there is no graph behind this tensor: it does not require grad")
+        if args or kwargs:
+            raise TypeError("inspect(tensor) takes nothing else; inspect(fn, *args) calls a function")
+        trace = recorded(lambda: what, names, uses_torch([what]))
+    elif callable(what):
+        used = uses_torch([what, *args, *kwargs.values(), *surroundings(what)])
+        trace = recorded(lambda: what(*args, **kwargs), names, used)
+    else:
+        raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}")
+    return Inspector(trace)
+
+
+def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool) -> Trace:
+    """The trace of what `make` does and of the backward pass of the tensor that it gives.
+
+    A pass that fails ends the trace with its error: of a graph whose saved tensors are gone, the nodes are still shown.
+    """
+    recording: Any = recorder(names, torch)
+    trace: Trace
+    with recording as trace:
+        root = first_tensor(make())
+        if root is not None and root.requires_grad:
+            with kept_grads(root):
+                backward(root, trace)
+    return trace
+
+
+def backward(root: Any, trace: Trace) -> None:
+    """The backward pass of a tensor, with a gradient of ones, on a graph that is kept."""
+    try:
+        root.backward(root.new_ones(root.shape), retain_graph=True)
+    except RuntimeError:
+        if not trace.events or trace.events[-1]["kind"] != "error":
+            raise
+
+
+def recorder(names: Mapping[str, Any], torch: bool) -> Any:
+    """The recorder of minigrad, or the reader of PyTorch's graphs."""
+    return importlib.import_module(READER).record(names=names) if torch else record(names=names)
+
+
+@contextmanager
+def kept_grads(root: Any) -> Iterator[None]:
+    """Empties the `.grad` of all leaves of a graph, and gives them back what they had."""
+    leaves = list(leaves_of(root))
+    grads = [leaf.grad for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    try:
+        yield
+    finally:
+        for leaf, grad in zip(leaves, grads, strict=True):
+            leaf.grad = grad
+
+
+def leaves_of(root: Any) -> Iterable[Any]:
+    """The leaves to which a backward pass leads, found along `next_functions`."""
+    if root.grad_fn is None:
+        return [root]
+    leaves: list[Any] = []
+    known, waiting = {root.grad_fn}, [root.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        fresh = {target for target, _ in node.next_functions if target is not None} - known
+        known |= fresh
+        waiting += fresh
+    return leaves
+
+
+def is_tensor(value: Any) -> bool:
+    """A tensor of either library."""
+    return hasattr(value, "grad_fn") and hasattr(value, "backward") and hasattr(value, "requires_grad")
+
+
+def first_tensor(value: Any) -> Any:
+    """A tensor, or the first one of a tuple, list or dict; None where there is none."""
+    while isinstance(value, (tuple, list, dict)) and value:
+        value = next(iter(value.values() if isinstance(value, dict) else value))
+    return value if is_tensor(value) else None
+
+
+def surroundings(function: Any) -> list[Any]:
+    """What a Python function uses beside its arguments: globals and closure."""
+    try:
+        found = source.getclosurevars(function)
+    except (TypeError, ValueError):  # a module or a built-in: it has none
+        return []
+    return [*found.globals.values(), *found.nonlocals.values()]
+
+
+def uses_torch(values: Iterable[Any]) -> bool:
+    """Whether one of these is of PyTorch: a tensor, a module, or the package itself."""
+    def of(value: Any) -> Iterable[str]:
+        return [value.__name__] if source.ismodule(value) else [cls.__module__ for cls in type(value).__mro__]
+    return any(name == "torch" or name.startswith("torch.") for value in values for name in of(value))
+
+
+class Options(argparse.ArgumentParser):
+    """What may stand behind `%%inspect`; what may not is an error of the cell, not the end of the kernel."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="%%inspect", add_help=False)
+        self.add_argument("name", nargs="?", help="the variable that is to hold the inspector")
+        self.add_argument("--lens", choices=LENSES, default="backward", help="what is shown first")
+        self.add_argument("--torch", action="store_true", help="the cell uses PyTorch")
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.format_usage()}{message}")
+
+
+def inspect_magic(line: str, cell: str) -> None:
+    """Record a cell, and show it in an inspector: `%%inspect [name] [--lens LENS] [--torch]`.
+
+    The cell runs as always: it prints, it shows its last value, its variables stay. With `name`, a variable of that
+    name holds the inspector. PyTorch is recorded where the variable `torch` is PyTorch, or where --torch says so.
+    """
+    given = Options().parse_args(shlex.split(line))
+    shell: Any = get_ipython()
+    torch = given.torch or uses_torch([shell.user_ns.get("torch")])
+    with suppress(Exception), recorder(shell.user_ns, torch) as trace:  # run_cell has shown the error already
+        shell.run_cell(cell).raise_error()
+    inspector = Inspector(trace, lens=given.lens)
+    if given.name:
+        shell.user_ns[given.name] = inspector
+    display(inspector)  # type: ignore[no-untyped-call]  # IPython has no type for it
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext minigrad_widgets` makes `%%inspect` known; importing the package in a notebook does so too."""
+    shell.register_magic_function(inspect_magic, "cell", "inspect")
