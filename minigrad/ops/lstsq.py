@@ -68,10 +68,11 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
         LinAlgError: if the rank is not full, with "gels".
     """
     vector = check(input, b, driver)
-    inner = b.array.ndim - 1 if vector else b.array.ndim - 2  # where the batch of `b` ends
-    batch = broadcast_shape(input.array.shape[:-2], b.array.shape[:inner])
+    # PyTorch counts the batch of `b` by the dimensions of `input`, also where it is a matrix that has one less.
+    end, inner = input.array.ndim - 2, b.array.shape[-1 if vector else -2:]
+    batch = broadcast_shape(input.array.shape[:end], b.array.shape[:end])
     a = input if input.array.shape[:-2] == batch else expand(input, *batch, *input.array.shape[-2:])
-    b = b if b.array.shape[:inner] == batch else expand(b, *batch, *b.array.shape[inner:])
+    b = b if b.array.shape == (*batch, *inner) else expand(b, *batch, *inner)
     (m, n), dtype, right = a.array.shape[-2:], a.array.dtype, b.array[..., None] if vector else b.array
     u, s, vh = np.linalg.svd(a.array, full_matrices=False)
     bound = np.finfo(dtype).eps * max(m, n) if rcond is None else rcond
@@ -104,7 +105,7 @@ def check(a: Tensor, b: Tensor, driver: str | None) -> bool:
     if not 0 <= m - n <= 1:
         raise RuntimeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
                            "other.dim()) <= 1")
-    vector = n == m - 1
+    vector = n == 1 or b.array.shape == a.array.shape[:-1]
     if a.array.shape[-2] != b.array.shape[-1 if vector else -2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     if driver is not None and driver not in DRIVERS:

@@ -354,7 +354,7 @@ PROGRAMS = {f"{kind}: {name}": program for kind, programs in (
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_alike(torch, name):
+def test_alike(torch, every_warning, name):
     def program(m):
         return told(PROGRAMS[name](m))
     assert outcome(program, minigrad) == outcome(program, torch)

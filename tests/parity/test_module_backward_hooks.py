@@ -197,6 +197,6 @@ def hook_of_a_dead_module(m):
 
 
 @pytest.mark.parametrize("name", programs)
-def test_alike(torch, name):
+def test_alike(torch, every_warning, name):
     program = programs[name]
     assert outcome(program, minigrad) == outcome(program, torch)

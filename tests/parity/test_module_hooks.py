@@ -192,6 +192,6 @@ def shown(module, *given):
 
 
 @pytest.mark.parametrize("name", programs)
-def test_alike(torch, name):
+def test_alike(torch, every_warning, name):
     program = programs[name]
     assert outcome(program, minigrad) == outcome(program, torch)
