@@ -311,7 +311,7 @@ class Tensor:
         return int(self._number())
 
     def _number(self, warn: bool = False) -> Any:
-        if warn and self._requires_grad:
+        if warn and self._requires_grad and LOCAL.grad_enabled:
             warn_once(TO_SCALAR)
         if self.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

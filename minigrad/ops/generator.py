@@ -30,6 +30,12 @@ class Generator:
         on_cpu(device)
         self.stream = Stream()
 
+    def __reduce__(self) -> tuple[Any, ...]:  # so that copies and pickles go on with the same numbers
+        return Generator, (), self.get_state()
+
+    def __setstate__(self, state: Tensor) -> None:
+        self.set_state(state)
+
     @property
     def device(self) -> Device:
         """Where the numbers are made."""

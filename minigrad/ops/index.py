@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad._type_name import type_name
-from minigrad._warnings import warn_once
+from minigrad._warnings import warn
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import NUMBER, record1, record_n
@@ -112,7 +112,7 @@ def as_array(part: Any) -> Any:
         kind, size = array.dtype.kind, array.dtype.itemsize
         if kind == "u" and size == 1:
             if array.ndim:
-                warn_once(OLD_MASK)
+                warn(OLD_MASK)
             array = array.astype(bool)
         elif not (kind == "b" or (kind == "i" and size > 2)):
             raise IndexError(NO_TENSOR)
@@ -142,7 +142,7 @@ def entries(index: Any) -> Sequence[Any]:
     if isinstance(index, str) or (isinstance(index, list) and len(index) < 32 and any(
             p is None or p is ... or isinstance(p, (slice, list, tuple, range, str, Tensor, np.ndarray))
             for p in index)):
-        warn_once(OLD_TUPLE)
+        warn(OLD_TUPLE)
         return index
     return (index,)
 

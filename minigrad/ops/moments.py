@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
-from minigrad._warnings import warn_once
+from minigrad._warnings import warn
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
@@ -144,7 +144,7 @@ def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None,
     if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
         correction = 0 if unbiased is False else 1
     if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
-        warn_once(FEW.format(f"{name}()"))
+        warn(FEW.format(f"{name}()"))
     return correction, axes
 
 
@@ -228,7 +228,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         squares = MulScalar.forward(sum(Mul.forward(weights, much)), correction)
         divisor = Sub.forward(whole, Div.forward(squares, whole))
     if divisor.item() <= 0:
-        warn_once(FEW_OBSERVATIONS)
+        warn(FEW_OBSERVATIONS)
         divisor = plain(np.zeros((), divisor.array.dtype))
     apart = Sub.forward(rows, unsqueeze(Div.forward(sum(weighed(rows, weights), 1), whole), 1))
     return squeeze(Div.forward(mm(apart, t(weighed(apart, weights))), divisor))
