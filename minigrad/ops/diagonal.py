@@ -11,11 +11,13 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_view
+from minigrad.ops._number import number_in
 from minigrad.ops._places import numbered, spread, taken
+from minigrad.ops.inplace import fill_
 from minigrad.ops.shape import dim_of, reshape
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "tril", "tril_indices", "triu", "triu_indices"]
-METHODS = ("diag", "diag_embed", "diagflat", "diagonal", "tril", "triu")
+METHODS = ("diag", "diag_embed", "diagflat", "diagonal", "fill_diagonal_", "tril", "triu")
 IN_PLACE = ("tril", "triu")
 
 Shape = tuple[int, ...]
@@ -124,6 +126,23 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """The diagonals of the matrices in `dim1` and `dim2`, as the last dimension of a view."""
     first, second = planes(dim1, dim2, input.array.ndim)
     return Diagonal.forward(input, offset, first, second)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number where all indices are equal; `wrap`: in a tall matrix begin again, with a row left out between."""
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len({*shape}) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    value = number_in(fill_value, self.array.dtype)
+    square = shape[1] + 1
+    for start in range(0, shape[0], square) if wrap and len(shape) == 2 else (0,):
+        seen = self[start:] if start else self
+        while seen.array.ndim > 1:
+            seen = diagonal(seen, 0, 0, -1)
+        fill_(seen, value)
+    return self
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:

@@ -60,6 +60,9 @@ CASES = {
     "diag_embed": (lambda m, a: [a.diag_embed(), m.diag_embed(a, 1, 0, 2), a.diag_embed(-1, 1, 0)], [leaf(2, 3)]),
     "diagflat": (lambda m, a: [a.diagflat(), m.diagflat(a, 1)], [leaf(2, 2)]),
     "tril, triu": (lambda m, a: [a.tril(), m.tril(a, 1), a.triu(), m.triu(a, -1)], [leaf(2, 3, 3)]),
+    "fill_diagonal_": (lambda m, a, b: [done(a, "fill_diagonal_", 2.5), done(a, "fill_diagonal_", 2, wrap=True),
+                                        done(a.t(), "fill_diagonal_", 1), done(b, "fill_diagonal_", m.tensor(3))],
+                       [leaf(6, 2), leaf(3, 3, 3)]),
     "tril_, triu_": (lambda m, a: [done(a, "tril_"), done(a, "triu_", 1)], [leaf(2, 3)]),
     # joining and splitting
     "concat": (lambda m, a, b: [m.concat([a, b], 1), m.concatenate((a, b), axis=0)], [leaf(2, 3), leaf(2, 3)]),

@@ -50,6 +50,6 @@ NAMES = {
     "MaskedFillBackward1": "x.masked_fill(d > 0, s), z.masked_fill_(d > 0, s)",
     "MaskedSelectBackward0": "x.masked_select(d > 0)",
     "MaskedScatterBackward0": "x.masked_scatter(d > 0, y), z.masked_scatter_(d > 0, y)",
-    "CopySlices": "put(z, (0, i), 1.0)",
+    "CopySlices": "put(z, (0, i), 1.0), z.fill_diagonal_(1.0)",
     "NoneType": "d.nonzero(), torch.argwhere(d), x.argwhere(), x.view(torch.int32)",
 }
