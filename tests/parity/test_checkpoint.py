@@ -220,9 +220,8 @@ def early_stop_by_a_block(m):
     return logs
 
 
-@programs
-def a_part_of_the_graph(m):
-    """Two outputs, of which a pass needs one, then the other."""
+def two_outputs(m, block):
+    """Two outputs of one call, of which a pass needs one, then another pass the other; both inside of `block`."""
     checkpoint, x, w = tools(m)
     log = Marks()
 
@@ -230,26 +229,15 @@ def a_part_of_the_graph(m):
         return log.step(m, "one", t, m.sin), log.step(m, "two", w, m.exp)
 
     a, b = checkpoint(function, x, use_reentrant=False)
-    b.sum().backward()
-    log.append("next")
-    a.sum().backward()
-    return x.grad, w.grad, log
-
-
-@programs
-def one_group_of_passes(m):
-    checkpoint, x, w = tools(m)
-    log = Marks()
-
-    def function(t):
-        return log.step(m, "one", t, m.sin), log.step(m, "two", w, m.exp)
-
-    a, b = checkpoint(function, x, use_reentrant=False)
-    with m.utils.checkpoint.GraphExecGroup():
+    with block:
         b.sum().backward()
         log.append("next")
         a.sum().backward()
     return x.grad, w.grad, log
+
+
+programs["a part of the graph"] = lambda m: two_outputs(m, m.enable_grad())
+programs["one group of passes"] = lambda m: two_outputs(m, m.utils.checkpoint.GraphExecGroup())
 
 
 @programs
