@@ -25,6 +25,7 @@ class Parts:
         self.values: list[Any] = []
         self.tensors: list[Any] = []
         self.nodes: list[Any] = []
+        self.scopes: list[Any] = []
         self.formulas: dict[str, str] = {}
         self.events: list[Any] = []
 

@@ -13,7 +13,7 @@ from minigrad._trace.tell import Teller
 from minigrad._trace.text import events_text, frame_text
 from minigrad._trace.traverse import Traversal, traverse
 
-__all__ = ["Event", "NodeRecord", "TensorRecord", "Trace", "Value"]
+__all__ = ["Event", "NodeRecord", "Scope", "TensorRecord", "Trace", "Value"]
 
 FORMAT, VERSION = "minigrad-trace", 1
 LENSES = ("all", "forward", "backward", "checkpoint")
@@ -56,8 +56,17 @@ class NodeRecord(TypedDict, total=False):
     outputs: Required[list[int]]
     saved: Required[list[list[Any]]]
     variable: int
+    scope: int  # the call of a module inside of which it was made
     file: Required[int | None]
     line: Required[int | None]
+
+
+class Scope(TypedDict):
+    """One call of a module."""
+
+    name: str | None
+    module: str
+    parent: int | None
 
 
 class Event(TypedDict, total=False):
@@ -137,6 +146,11 @@ class Trace:
         return self._told().nodes
 
     @property
+    def scopes(self) -> list[Scope]:
+        """The calls of modules, each inside its `parent`."""
+        return self._told().scopes
+
+    @property
     def formulas(self) -> dict[str, str]:
         """The source text of the derivative of each kind of node."""
         return self._told().formulas
@@ -206,8 +220,8 @@ class Trace:
     def to_dict(self) -> dict[str, Any]:
         """The whole trace as a dict that JSON can hold. It shares the trace's lists."""
         return {"format": FORMAT, "version": VERSION, "library": self.library, "files": self.files,
-                "values": self.values, "tensors": self.tensors, "nodes": self.nodes, "formulas": self.formulas,
-                "events": self.events, "layout": self.layout}
+                "values": self.values, "tensors": self.tensors, "nodes": self.nodes, "scopes": self.scopes,
+                "formulas": self.formulas, "events": self.events, "layout": self.layout}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:
@@ -221,6 +235,7 @@ class Trace:
         parts = trace._parts
         parts.files, parts.values, parts.tensors = data["files"], data["values"], data["tensors"]
         parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
+        parts.scopes = data.get("scopes", [])  # older traces have none
         trace.layout = data["layout"]
         return trace
 
@@ -285,8 +300,21 @@ def check(data: Any) -> None:
         for index, entry in enumerate(data[key]):
             if not isinstance(entry, dict):
                 raise ValueError(f"this is not a trace: entry {index} of its {key!r} is no dict")
+    check_scopes(data)
     for step, event in enumerate(data["events"]):
         check_event(event, step, data)
+
+
+def check_scopes(data: Mapping[str, Any]) -> None:
+    """A call of a module stands behind the one that it is inside of; a node names only one that is there."""
+    scopes = data.get("scopes", [])
+    if not (isinstance(scopes, list) and all(isinstance(scope, dict) for scope in scopes)):
+        raise ValueError("this is not a trace: its 'scopes' is no list of dicts")
+    named = [(at, scope.get("parent"), at) for at, scope in enumerate(scopes)]
+    named += [(at, node.get("scope"), len(scopes)) for at, node in enumerate(data["nodes"])]
+    for at, scope, bound in named:
+        if scope is not None and not (isinstance(scope, int) and 0 <= scope < bound):
+            raise ValueError(f"this is not a whole trace: entry {at} names the scope {scope!r}, which is not there")
 
 
 def check_event(event: Mapping[str, Any], step: int, data: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ class Teller:
         self.kept: dict[int, list[Storage]] = {}  # what else is held for a pass: by checkpoints
         self.pending: dict[tuple[int, int], Storage] = {}
         self.bytes = [0, 0, 0, 0]
+        self.scope: int | None = None  # the call of a module that is running
 
     def tell(self) -> None:
         """Tell what has been logged since the last time."""
@@ -109,6 +110,19 @@ class Teller:
     def node(self, name: str, sequence_nr: int | None, at: Place) -> None:
         self.parts.nodes.append({"name": name, "sequence_nr": sequence_nr, "next": [], "inputs": [], "outputs": [],
                                  "saved": [], "file": at[0], "line": at[1]})
+        if self.scope is not None:
+            self.parts.nodes[-1]["scope"] = self.scope
+
+    def module_begin(self, name: str | None, module: str) -> None:
+        self.parts.scopes.append({"name": name, "module": module, "parent": self.scope})
+        self.scope = len(self.parts.scopes) - 1
+
+    def module_end(self) -> None:
+        if self.scope is not None:
+            self.scope = self.parts.scopes[self.scope]["parent"]
+
+    def scope_name(self, scope: int, name: str) -> None:
+        self.parts.scopes[scope]["name"] = self.parts.scopes[scope]["name"] or name
 
     def leaf(self, tensor: int, at: Place) -> None:
         self.node("AccumulateGrad", None, at)
@@ -256,9 +270,10 @@ class Teller:
 
 ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind in (
     "accumulate", "backward_end", "backward_start", "call", "capture", "checkpoint_begin", "checkpoint_end",
-    "early_stop", "error", "flow", "formula", "forward", "gone", "grad", "grad_gone", "holder_filled", "hook", "keep",
-    "leaf", "let_go", "link", "mode", "moved", "name", "node", "ready", "recompute_begin", "recompute_end", "record",
-    "release", "run", "saved", "tensor", "unkeep", "version")}
+    "early_stop", "error", "flow", "formula", "forward", "gone", "grad", "grad_gone", "holder_filled", "hook",
+    "keep", "leaf", "let_go", "link", "mode", "module_begin", "module_end", "moved", "name", "node", "ready",
+    "recompute_begin", "recompute_end", "record", "release", "run", "saved", "scope_name", "tensor", "unkeep",
+    "version")}
 
 
 @functools.cache

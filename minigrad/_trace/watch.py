@@ -48,6 +48,9 @@ class Watched:
         self.kept: dict[int, Watch] = {}  # what else holds memory for a backward pass, by a number of its own
         self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
         self.tensors_made = self.nodes_made = self.grads_made = self.calls_made = self.kept_made = 0
+        self.modules: list[dict[int, str]] = []  # of the modules that run: what is in them, by id()
+        self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside of others, with their scope
+        self.scopes_made = 0
         self.left, self.limit = BUDGET, SHOWN
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
@@ -77,6 +80,21 @@ class Watched:
         self.nodes.pop(key, None)
         self.numbers.pop(key, None)
         self.log.append(("let_go", watch.number))
+
+    # modules
+    def module_begin(self, module: Any) -> None:
+        """A module is called; inside of another one it is known by its path from there."""
+        name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
+        if not self.modules:
+            self.outermost.append((weakref.ref(module), self.scopes_made))
+        self.scopes_made += 1
+        self.modules.append({id(each): path for path, each in module.named_modules() if path})
+        self.log.append(("module_begin", name, type(module).__name__))
+
+    def module_end(self) -> None:
+        """The call of the module that began last is over, by its end or by an error."""
+        self.modules.pop()
+        self.log.append(("module_end",))
 
     # checkpoints
     def call(self, call: Any) -> int:
@@ -117,6 +135,7 @@ class Watched:
                 if callable(getattr(type(value), "named_parameters", None)):
                     owners.append((name, value))
         for name, owner in owners:
+            self.log.extend([("scope_name", scope, name) for module, scope in self.outermost if module() is owner])
             for path, parameter in owner.named_parameters():
                 number = self.known(parameter)
                 if number is not None:

@@ -19,7 +19,9 @@ from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.autograd.saved import is_tensor
 from minigrad.recorder import Builder, Trace, register_observer
 
-__all__ = ["CONSTANTS", "Observer"]
+__all__ = ["CONSTANTS", "WATCHING", "Observer"]
+
+WATCHING: list[Observer] = []  # the observers that listen, of all threads: a module looks here before it is called
 
 
 class Observer:
@@ -44,6 +46,7 @@ class Observer:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         LOCAL.observer = self
         UNUSUAL.add(1)
+        WATCHING.append(self)
         RARER.start()
         return self.trace
 
@@ -51,6 +54,7 @@ class Observer:
         """Stop listening; name the tensors that these variables hold, note an error that ended the block."""
         LOCAL.observer = None
         UNUSUAL.add(-1)
+        WATCHING.remove(self)
         RARER.stop()
         if error is not None and error is not self.told:
             self.log.append(("error", NOWHERE, -1, type(error).__name__, str(error)))

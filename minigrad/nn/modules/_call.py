@@ -1,4 +1,4 @@
-"""A call of a module that has hooks: mirrors `Module._call_impl` of `torch/nn/modules/module.py`.
+"""A call of a module that has hooks or is recorded: mirrors `Module._call_impl` of `torch/nn/modules/module.py`.
 
 The order: pre-hooks (those of all modules first), `forward`, hooks (those of all modules first), then the nodes for
 the backward hooks are made, of which the input's was made before `forward`.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad._tensor import Tensor
 from minigrad._warnings import warn
+from minigrad.autograd.grad_mode import LOCAL
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.modules._hooks import (
     ALWAYS_CALLED,
@@ -146,7 +147,19 @@ def missed(args: tuple[Any, ...], result: Any, node: Any) -> tuple[str, str, str
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The output of a module that has hooks, or when all modules have."""
+    """The output of a module that has hooks, or when all modules have, or when an observer listens."""
+    observer = LOCAL.observer
+    if observer is None:
+        return hooked(module, args, kwargs)
+    observer.seen.module_begin(module)
+    try:
+        return hooked(module, args, kwargs)
+    finally:
+        observer.seen.module_end()
+
+
+def hooked(module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """`forward` between the hooks."""
     running = Call(module, args, dict(kwargs))
     try:
         return running.run()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, TypeVar
 
+from minigrad.autograd.observer import WATCHING
 from minigrad.nn.modules._call import call
 from minigrad.nn.modules._convert import Convertible
 from minigrad.nn.modules._hooks import (
@@ -60,6 +61,6 @@ class Module(Convertible, Stateful):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
-                or FORWARD_PRE or FORWARD or BACKWARD_PRE or BACKWARD):
+                or FORWARD_PRE or FORWARD or BACKWARD_PRE or BACKWARD or WATCHING):
             return call(self, args, kwargs)
         return self.forward(*args, **kwargs)
