@@ -22,6 +22,7 @@ import minigrad
 from minigrad import _optional, nn, optim
 from minigrad.serialization import LoadError
 
+pytest.importorskip("safetensors", reason="save and load need the extra io")
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"]
 
 
