@@ -47,4 +47,4 @@ for step in range(8):
     opt_g.step()
     print("[%d] D %.4f G %.4f penalty %.4f" % (step, (loss_real + loss_fake).item(), loss_g.item(), penalty.item()))
 with torch.no_grad():
-    print(generator(torch.ones(1, 6, 1, 1)).cpu()[0, 0, 0].numpy())
+    print(generator(torch.ones(1, 6, 1, 1)).cpu()[0, 0, 0].numpy().round(3).tolist())
