@@ -7,16 +7,18 @@ softmax). Here stand those that PyTorch too has here alone.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
+from minigrad._tensor_errors import check_tensor
 from minigrad.backends import random as draws
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
-from minigrad.ops._frame import framed, in_frames
+from minigrad.ops._frame import framed, handing_on, in_frames
 from minigrad.ops.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
 from minigrad.ops.adaptive_pool import (
     adaptive_max_pool1d_with_indices,
@@ -129,7 +131,11 @@ __all__ = [
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0); `inplace` writes the result into the input."""
-    return relu_(input) if inplace else activation.Relu.forward(input)
+    try:
+        return relu_(input) if inplace else activation.Relu.forward(input)
+    except AttributeError:
+        check_tensor(input, "relu")
+        raise
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -186,3 +192,18 @@ IN_C = ("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "bilinear", "celu_", 
         "leaky_relu_", "one_hot", "pixel_shuffle", "pixel_unshuffle", "prelu", "rrelu_", "selu_",
         "softplus", "softshrink", "threshold_")
 globals().update(in_frames(IN_C, globals()), logsigmoid=framed(logsigmoid, "log_sigmoid"))
+
+# What PyTorch too has in Python, with the error of an operator where the first argument is no tensor: by the operator's
+# name and that of its parameter, where they are not the function's and "input".
+HANDED_ON = {name: (name,) for name in (
+    "batch_norm", "celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "kl_div",
+    "layer_norm", "leaky_relu", "max_pool1d", "max_pool2d", "mish", "multi_margin_loss", "pad", "poisson_nll_loss",
+    "relu6", "rms_norm", "rrelu", "selu", "silu", "soft_margin_loss", "threshold")}
+OTHERWISE: dict[str, tuple[Any, ...]] = {
+    "cosine_embedding_loss": ("cosine_embedding_loss", "input1"), "cosine_similarity": ("cosine_similarity", "x1"),
+    "cross_entropy": ("cross_entropy_loss",), "embedding": ("embedding", "indices", 2), "fold": ("col2im",),
+    "nll_loss": ("nll_loss_nd",), "pairwise_distance": ("pairwise_distance", "x1"),
+    "scaled_dot_product_attention": ("scaled_dot_product_attention", "query"),
+    "triplet_margin_loss": ("triplet_margin_loss", "anchor"), "unfold": ("im2col",)}
+globals().update({name: handing_on(globals()[name], name, __name__, *operator)
+                  for name, operator in (HANDED_ON | OTHERWISE).items()})

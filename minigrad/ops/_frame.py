@@ -16,13 +16,14 @@ from typing import Any
 
 from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor
+from minigrad._tensor_errors import check_tensor
 from minigrad._warnings import warn_once
 from minigrad.ops._out import delivered
 from minigrad.ops._refusal import matched
 from minigrad.ops._signature import Signature, is_number, printed_type, signatures_of
 from minigrad.ops.pointwise import as_operand
 
-__all__ = ["framed", "in_frames"]
+__all__ = ["framed", "handing_on", "in_frames"]
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
@@ -81,6 +82,23 @@ def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = 
     for name, call in made.items():
         call.__module__, call.__qualname__ = namespace["__name__"], name  # where pickle finds it
     return made
+
+
+def handing_on(function: Function, name: str, module: str, *operator: Any) -> Function:
+    """A function that hands its first argument on to an operator, and has that one's error if it is no tensor.
+
+    `module` is where pickle finds it under this name, `operator` what `check_tensor` is to say.
+    """
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except AttributeError:
+            check_tensor(args[0] if args else next(iter(options.values())), *operator)
+            raise
+
+    call.__module__, call.__name__, call.__qualname__ = module, name, name
+    return call
 
 
 def settled(error: Exception, function: Function, words: Function, name: str, method: bool, args: tuple[Any, ...],

@@ -322,10 +322,15 @@ def batched(a: Tensor, b: Tensor) -> Tensor:
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`; shapes (…, in), (out, in), (out)."""
-    shape = input.array.shape
-    if not shape or not weight.array.ndim:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
-                           f"{len(shape)}D and {weight.array.ndim}D")
+    try:
+        shape, size = input.array.shape, weight.array.shape
+    except AttributeError:
+        check_tensor(input, "linear")
+        check_tensor(weight, "linear", "weight", 2)
+        raise
+    if not shape or not size:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
+                           f"{len(size)}D")
     check_matrix(weight, "t")
     if bias is None:
         return matmul(input, T.forward(weight))
@@ -334,4 +339,4 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not input.is_contiguous():
         return Add.forward(matmul(input, T.forward(weight)), bias)
     rows = View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
-    return View.forward(addmm(bias, rows, T.forward(weight)), (*shape[:-1], weight.array.shape[0]))
+    return View.forward(addmm(bias, rows, T.forward(weight)), (*shape[:-1], size[0]))
