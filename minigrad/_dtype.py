@@ -149,7 +149,7 @@ def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 
 class Size(tuple[Any, ...]):
-    """The shape of a tensor; prints as `torch.Size([2, 3])`."""
+    """The shape of a tensor; prints as `torch.Size([2, 3])`. Its parts, sums and multiples are sizes too."""
 
     __slots__ = ()
 
@@ -166,3 +166,28 @@ class Size(tuple[Any, ...]):
     def __getitem__(self, index: Any) -> Any:
         part = tuple.__getitem__(self, index)
         return Size(part) if isinstance(index, slice) else part
+
+    def __add__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return whole((*self, *other))
+
+    def __radd__(self, other: Any) -> Size:
+        return whole((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple(self) * count)
+
+    __rmul__ = __mul__
+
+
+def whole(sizes: tuple[Any, ...]) -> Size:
+    """A size of integers.
+
+    Raises:
+        TypeError: for anything else in it.
+    """
+    for i, each in enumerate(sizes):
+        if not hasattr(each, "__index__"):
+            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(each).__name__}')")
+    return Size([builtins.int(each) for each in sizes])

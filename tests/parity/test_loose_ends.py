@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 
 import pytest
@@ -36,6 +37,23 @@ FUNCTIONS = {
     "unfold": lambda m, x: m.nn.functional.unfold(x, 2),
     "silu": lambda m, x: m.nn.functional.silu(x),
 }
+
+
+@PROGRAMS
+def sums_and_multiples_of_sizes(m):
+    size, more, add = m.ones(2, 3).shape, (4, m.tensor(5), True), operator.add
+    made = [add(size[:-1], more), add(more, size), size + size, size * 2, 2 * size, sum([size, size], ())]
+    return [(repr(each), each) for each in made]
+
+
+PROGRAMS.update({f"a size {name}": program for name, program in {
+    "and fractions": lambda m: operator.add(m.Size([1]), (2.5,)),
+    "behind letters": lambda m: operator.add(("a",), m.Size([1])),
+    "and a list": lambda m: operator.add(m.Size([1]), [2]),
+    "behind a list": lambda m: operator.add([2], m.Size([1])),
+    "and nothing": lambda m: m.Size([1]) + None,
+    "times 1.5": lambda m: m.Size([1]) * 1.5,
+}.items()})
 
 
 @PROGRAMS
