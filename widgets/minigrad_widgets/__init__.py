@@ -5,11 +5,12 @@
 
 from IPython.core.getipython import get_ipython
 
+from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.inspector import Inspector
 from minigrad_widgets.show import inspect, load_ipython_extension
 from minigrad_widgets.state_card import StateCard, state_card
 
-__all__ = ["Inspector", "StateCard", "inspect", "load_ipython_extension", "state_card"]
+__all__ = ["Comparison", "Inspector", "StateCard", "compare", "inspect", "load_ipython_extension", "state_card"]
 
 if (shell := get_ipython()) is not None:
     load_ipython_extension(shell)

@@ -13,41 +13,22 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import anywidget
 import traitlets
 
 from minigrad.recorder import Trace
-from minigrad_widgets import picture
+from minigrad_widgets import picture, timeline
+from minigrad_widgets.canvas import to_png, to_svg
+from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.layout import place
+from minigrad_widgets.page import STATIC, write_page
 from minigrad_widgets.text import Words, traversal_text
 
-STATIC = Path(__file__).parent / "static"
-STATE = ("trace", "lens", "step", "selected", "calls")
+STATE = ("trace", "lens", "step", "selected", "calls", "collapsed")
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>minigrad inspector</title>
-<style>
-{style}
-body {{ margin: 24px; background: #fff; }}
-.mg-dark body {{ background: #0d0f12; }}
-</style>
-</head>
-<body>
-<main data-minigrad="state" aria-label="minigrad inspector"></main>
-<script type="application/json" id="state">{state}</script>
-<script>
-{player}
-</script>
-</body>
-</html>
-"""
 
 
 class Inspector(anywidget.AnyWidget):
@@ -65,6 +46,8 @@ class Inspector(anywidget.AnyWidget):
     step = traitlets.Int(0, help="the event that is shown").tag(sync=True)
     selected = traitlets.Int(None, allow_none=True, help="the node that is selected").tag(sync=True)
     calls = traitlets.List(traitlets.Int(), help="the nodes called by hand, in order").tag(sync=True)
+    collapsed = traitlets.List(traitlets.Int(), None, allow_none=True,
+                               help="the calls of modules that are folded; None: as the inspector sees fit").tag(sync=True)
 
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None) -> None:
         self._trace = trace
@@ -75,6 +58,11 @@ class Inspector(anywidget.AnyWidget):
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         written = json.dumps(self._data, separators=(",", ":"))
         super().__init__(trace=written, lens=lens, step=first if step is None else step)
+
+    @staticmethod
+    def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:
+        """Several traces on one axis of steps: `Inspector.compare({"plain": one, "reentrant": other})`."""
+        return compare(traces, step)
 
     @traitlets.validate("step")
     def _known_step(self, proposal: dict[str, Any]) -> int:
@@ -89,6 +77,11 @@ class Inspector(anywidget.AnyWidget):
     def _known_calls(self, proposal: dict[str, Any]) -> list[int]:
         return [node for node in proposal["value"] if 0 <= node < len(self._data["nodes"])]
 
+    @traitlets.validate("collapsed")
+    def _known_scopes(self, proposal: dict[str, Any]) -> list[int] | None:
+        folded = proposal["value"]
+        return None if folded is None else [scope for scope in folded if 0 <= scope < len(self._data["scopes"])]
+
     @property
     def frame(self) -> dict[str, Any]:
         """The state of the world after the current step: `trace.frame(step)`."""
@@ -101,14 +94,20 @@ class Inspector(anywidget.AnyWidget):
             return "Inspector: nothing was recorded"
         if self.lens == "traversal":
             return f"Inspector, calling nodes by hand\n{self._told_by_hand()}"
+        if self.lens == "checkpoint":
+            return f"Inspector, checkpoints\n{timeline.lens_text(self._data, self.step)}"
         return f"Inspector, {self._trace.text(self.step)}"
 
     def to_png(self, step: int | None = None) -> bytes:
-        """The graph as a PNG picture, at a step or at the current one."""
+        """The graph as a PNG picture, at a step or at the current one; of the checkpoint lens its chart."""
+        if self._is_chart(step):
+            return to_png(timeline.draw({"": self._data}, self.step, self._title()))
         return picture.png(self._data, *self._drawn_at(step))
 
     def to_svg(self, step: int | None = None) -> str:
-        """The graph as SVG text, at a step or at the current one."""
+        """The graph as SVG text, at a step or at the current one; of the checkpoint lens its chart."""
+        if self._is_chart(step):
+            return to_svg(timeline.draw({"": self._data}, self.step, self._title()))
         return picture.svg(self._data, *self._drawn_at(step))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -116,19 +115,16 @@ class Inspector(anywidget.AnyWidget):
 
         With `path`, it is also written to that file.
         """
-        state = {name: getattr(self, name) for name in STATE}
-        written = json.dumps(state).replace("<", "\\u003c")
-        style = (STATIC / "inspector.css").read_text(encoding="utf-8")
-        page = PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return write_page({name: getattr(self, name) for name in STATE}, path)
 
     def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], str]:
         """The frame that a picture shows, and its title: the current ones, or those of a step of the recording."""
         if step is None:
             return self._drawn(), self._title()
         return dict(self._trace.frame(step)), f"step {step}: {Words(self._data).describe(step)}"
+
+    def _is_chart(self, step: int | None) -> bool:
+        return self.lens == "checkpoint" and step is None and bool(self._data["events"])
 
     def _drawn(self) -> dict[str, Any]:
         if not self._data["events"]:

@@ -20,6 +20,7 @@ from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.geometry import wires
 from minigrad_widgets.layout import place
 from minigrad_widgets.text import Words
+from minigrad_widgets.timeline import spans, summary, told
 
 FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
 
@@ -189,6 +190,8 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "trace": data,
         "frames": [trace.frame(step) for step in steps],
         "texts": [words.describe(step) for step in steps],
+        "spans": [{**span, "told": told(span)} for span in spans(data)],
+        "summary": summary(data),
         "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},
         "wires": {wire.key: wire.points for wire in wires(data) if wire.to is not None},
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],

@@ -8,12 +8,15 @@ import type { Changed, Lens } from "./lens";
 import type { NodeLook, Scene } from "./look";
 import { STYLES } from "./look";
 import { litNode, shownGradient } from "./types";
-import type { Maybe, Trace } from "./types";
+import type { Maybe, Trace, TraceEvent } from "./types";
+import { repeated } from "./spans";
 
 const NOTHING: ReadonlySet<string> = new Set();
 
 export class BackwardLens implements Lens {
   private readonly steps: number[];
+  /** The nodes that a second run of a checkpointed function recorded. */
+  private readonly again: ReadonlySet<Maybe>;
 
   /** The walks of one inspector share one replay: another lens begins where the last one stood. */
   constructor(
@@ -22,6 +25,7 @@ export class BackwardLens implements Lens {
     readonly replay: Replay,
   ) {
     this.steps = lensSteps(trace, name);
+    this.again = new Set(repeated(trace).map((step) => litNode(trace.events[step] as TraceEvent)));
   }
 
   get position(): number {
@@ -105,7 +109,8 @@ export class BackwardLens implements Lens {
   }
 
   private look(id: number): NodeLook {
-    const status = this.replay.status.get(id);
+    const known = this.replay.status.get(id);
+    const status = known === "recorded" && this.again.has(id) ? "again" : known;
     const needs = this.replay.needs.get(id);
     const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
     return {

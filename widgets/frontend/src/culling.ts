@@ -28,6 +28,12 @@ export class Culling {
     this.entries.push({ element, x, y, off: true });
   }
 
+  /** Forgets all: the drawing is made anew. */
+  clear(): void {
+    this.entries.length = 0;
+    this.kept = NOWHERE;
+  }
+
   /** Shows the texts in and around a region; from far away none can be read, and nothing changes. */
   move(region: Region, far: boolean): void {
     const width = region.right - region.left;

@@ -1,6 +1,8 @@
 /** Where things are drawn: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "./format";
-import type { Trace } from "./types";
+import { scopeOf, scopeTitle } from "./groups";
+import type { BoxId, Groups } from "./groups";
+import type { Layout, Maybe } from "./types";
 
 export type Point = [x: number, y: number];
 
@@ -17,11 +19,14 @@ export interface Box {
 }
 
 export interface Wire {
+  /** The edge's name in a frame; where several lead from one folded box to another, that of the first. */
   key: string;
-  from: number;
+  keys: string[];
+  from: BoxId;
   index: number;
-  to: number;
-  output_nr: number;
+  to: BoxId | null;
+  /** Which output of its node it leads to; unknown of an edge into a folded box. */
+  output_nr: Maybe;
   points: Point[];
 }
 
@@ -32,13 +37,18 @@ export interface Stub {
 }
 
 export interface Drawing {
-  boxes: Map<number, Box>;
+  boxes: Map<BoxId, Box>;
   wires: Wire[];
   stubs: Stub[];
   size: Point;
 }
 
-export function labels(trace: Trace, id: number): [title: string, caption: string] {
+export function labels(groups: Groups, id: BoxId): [title: string, caption: string] {
+  const trace = groups.trace;
+  if (id < 0) {
+    const count = groups.members.get(id)?.length ?? 0;
+    return [scopeTitle(trace, scopeOf(id)), `${trace.scopes?.[scopeOf(id)]?.module ?? ""} · ${count} nodes`];
+  }
   const node = trace.nodes[id];
   if (!node) return [`node ${id}`, ""];
   const tensor = trace.tensors[node.variable ?? node.outputs[0] ?? -1];
@@ -48,31 +58,24 @@ export function labels(trace: Trace, id: number): [title: string, caption: strin
 }
 
 /** The width that holds both lines and the marks; minigrad_widgets/layout.py has the same rule. */
-export function widthOf(trace: Trace, id: number): number {
-  const [title, caption] = labels(trace, id);
-  const marks = 11 * Math.min(4, trace.nodes[id]?.saved.length ?? 0) + 8;
+export function widthOf(groups: Groups, id: BoxId): number {
+  const [title, caption] = labels(groups, id);
+  const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
   return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 62)) + 44);
 }
 
-function box(trace: Trace, id: number, x: number, y: number): Box {
-  const [title, caption] = labels(trace, id);
-  return { x, y, width: widthOf(trace, id), title, caption };
+/** Positions where there are none: one column, in order. Python places nodes better. */
+function column(groups: Groups): Layout["nodes"] {
+  const ids = [...groups.members.keys()];
+  return Object.fromEntries(ids.map((id, at) => [id, [120, 40 + (ids.length - 1 - at) * LAYER]]));
 }
 
-/** Positions for a trace that has none: one column, in order. Python places nodes better. */
-function fallback(trace: Trace): Drawing["boxes"] {
-  const boxes = new Map<number, Box>();
-  trace.nodes.forEach((_, id) => {
-    boxes.set(id, box(trace, id, 120, 40 + (trace.nodes.length - 1 - id) * LAYER));
-  });
-  return boxes;
-}
-
-function placed(trace: Trace): Drawing["boxes"] {
-  if (!trace.layout) return fallback(trace);
-  const boxes = new Map<number, Box>();
-  for (const [key, [x, y]] of Object.entries(trace.layout.nodes)) {
-    boxes.set(Number(key), box(trace, Number(key), x, y));
+function placed(groups: Groups, layout: Layout | null): Drawing["boxes"] {
+  const boxes = new Map<BoxId, Box>();
+  for (const [key, [x, y]] of Object.entries(layout?.nodes ?? column(groups))) {
+    const id = Number(key);
+    const [title, caption] = labels(groups, id);
+    boxes.set(id, { x, y, width: widthOf(groups, id), title, caption });
   }
   return boxes;
 }
@@ -103,26 +106,46 @@ function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   else map.set(key, [value]);
 }
 
-function connect(trace: Trace, boxes: Drawing["boxes"]): [Wire[], Stub[]] {
+/** Every edge between boxes: each of its own between two nodes, one in all where a folded box is at one end. */
+function joined(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null): Wire[] {
+  const wires = new Map<string, Wire>();
+  for (const from of boxes.keys()) {
+    for (const id of groups.members.get(from) ?? []) {
+      groups.trace.nodes[id]?.next.forEach((edge, index) => {
+        const to = edge ? (groups.owner[edge[0]] ?? null) : null;
+        if (to === from || (to === null && from < 0)) return;
+        const key = `${id}:${index}`;
+        const pair = `${from}>${to}`;
+        const name = from < 0 || (to ?? 0) < 0 ? pair : key;
+        const bends = layout?.edges?.[key] ?? layout?.edges?.[pair] ?? [];
+        const points: Point[] = [[0, 0], ...bends.flatMap(bend), [0, 0]];
+        const output_nr = (to ?? 0) < 0 ? null : (edge?.[1] ?? 0);
+        const wire = wires.get(name) ?? { key, keys: [], from, index, to, output_nr, points };
+        wire.keys.push(key);
+        wires.set(name, wire);
+      });
+    }
+  }
+  return [...wires.values()];
+}
+
+function connect(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null): [Wire[], Stub[]] {
   const wires: Wire[] = [];
   const stubs: Stub[] = [];
-  const leaving = new Map<number, End[]>();
-  const arriving = new Map<number, End[]>();
-  for (const [id, box] of boxes) {
-    trace.nodes[id]?.next.forEach((edge, index) => {
-      const target = edge && boxes.get(edge[0]);
-      const bends = trace.layout?.edges?.[`${id}:${index}`] ?? [];
-      const points: Point[] = [[box.x, box.y + HEIGHT / 2], ...bends.flatMap(bend), [0, 0]];
-      const wire: Wire = { key: `${id}:${index}`, from: id, index, to: edge?.[0] ?? -1, output_nr: edge?.[1] ?? 0, points };
-      push(leaving, id, { wire, toward: bends[0]?.[0] ?? target?.x ?? Infinity });
-      if (!edge || !target) return;
-      wires.push(wire);
-      push(arriving, edge[0], { wire, toward: bends.at(-1)?.[0] ?? box.x });
-    });
+  const leaving = new Map<BoxId, End[]>();
+  const arriving = new Map<BoxId, End[]>();
+  for (const wire of joined(groups, boxes, layout)) {
+    const [box, target] = [boxes.get(wire.from), wire.to === null ? undefined : boxes.get(wire.to)];
+    if (!box) continue;
+    const bends = wire.points.slice(1, -1);
+    push(leaving, wire.from, { wire, toward: bends[0]?.[0] ?? target?.x ?? Infinity });
+    if (wire.to === null || !target) continue;
+    wires.push(wire);
+    push(arriving, wire.to, { wire, toward: bends.at(-1)?.[0] ?? box.x });
   }
   attach(leaving, boxes, (wire, x, box) => {
     wire.points[0] = [x, box.y + HEIGHT / 2];
-    if (wire.to < 0) stubs.push({ key: wire.key, at: wire.points[0] });
+    if (wire.to === null) stubs.push({ key: wire.key, at: wire.points[0] });
   });
   attach(arriving, boxes, (wire, x, box) => {
     wire.points[wire.points.length - 1] = [x, box.y - HEIGHT / 2];
@@ -138,10 +161,10 @@ export function bend([x, y]: Point): Point[] {
   ];
 }
 
-export function draw(trace: Trace): Drawing {
-  const boxes = placed(trace);
-  const [wires, stubs] = connect(trace, boxes);
-  let [width, height] = trace.layout?.size ?? [0, 0];
+export function draw(groups: Groups, layout: Layout | null): Drawing {
+  const boxes = placed(groups, layout);
+  const [wires, stubs] = connect(groups, boxes, layout);
+  let [width, height] = layout?.size ?? [0, 0];
   for (const box of boxes.values()) {
     width = Math.max(width, box.x + box.width / 2);
     height = Math.max(height, box.y + HEIGHT / 2);

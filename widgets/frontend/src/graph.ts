@@ -1,12 +1,18 @@
 /** The graph pane: builds its elements once, then changes only what a step changed. */
 import { html, mark, svg, write } from "./dom";
 import { brief, nodeName, valueOf } from "./format";
+import { arrange } from "./arrange";
+import { Finder } from "./finder";
 import { along, draw, HEIGHT, path } from "./geometry";
 import type { Box, Drawing, Point, Wire } from "./geometry";
+import { chain, foldedAtFirst, Groups, scopeOf, scopeTitle } from "./groups";
+import type { BoxId } from "./groups";
 import { STYLES } from "./look";
 import type { NodeLook, Scene } from "./look";
 import type { Maybe, Trace } from "./types";
 import { Culling } from "./culling";
+import { Minimap } from "./minimap";
+import { Outline } from "./outline";
 import { Viewport } from "./viewport";
 
 interface NodeParts {
@@ -18,6 +24,7 @@ interface NodeParts {
 }
 
 interface EdgeParts {
+  keys: string[];
   line: SVGPathElement;
   label: SVGTextElement;
   gradient: Maybe | undefined;
@@ -25,50 +32,123 @@ interface EdgeParts {
 
 export interface GraphEvents {
   pick(node: Maybe): void;
+  /** Goes to a node that was searched for. */
+  find(node: number): void;
+  fold(folded: number[]): void;
 }
 
 const GLYPH_AT = 17;
+/** A graph of more nodes opens with its modules folded. */
+const MANY = 500;
 
 export class GraphPane {
   readonly element: HTMLElement;
   readonly frame: SVGSVGElement;
   readonly viewport: Viewport;
   private readonly culling = new Culling();
-  private readonly drawing: Drawing;
-  private readonly nodes = new Map<number, NodeParts>();
+  private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
+  private readonly outline: Outline;
+  private readonly map: Minimap;
+  private groups: Groups;
+  private drawing: Drawing;
+  private readonly nodes = new Map<BoxId, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
   /** What leaves a node: it is there once the node is. */
-  private readonly leaving = new Map<number, Element[]>();
-  private marked = new Map<number, string>();
+  private readonly leaving = new Map<BoxId, Element[]>();
+  private marked = new Map<BoxId, string>();
   private flowing: ReadonlySet<string> = new Set();
+  private scene: Scene | null = null;
 
   constructor(
     private readonly trace: Trace,
     private readonly events: GraphEvents,
+    folded: readonly number[] | null = null,
   ) {
-    this.drawing = draw(trace);
-    const layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
-    const [wires, boxes, texts] = layers as [SVGGElement, SVGGElement, SVGGElement];
+    this.groups = new Groups(trace, folded ? new Set(folded) : foldedAtFirst(trace, MANY));
+    this.drawing = this.laidOut();
+    const group = svg("g", { class: "mg-world" }, ...this.layers);
+    const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
+    this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
+    this.viewport = new Viewport(this.frame, group, this.drawing.size, this.top());
+    this.outline = new Outline(trace, (wanted) => this.fold(wanted));
+    this.map = new Minimap((to) => this.viewport.look(to));
+    this.build();
+    this.viewport.onMove = (region, far) => {
+      this.culling.move(region, far);
+      this.map.look(region);
+    };
+    this.viewport.fit();
+    this.frame.addEventListener("click", (event) => this.clicked(event));
+    const finder = new Finder(trace, (node) => this.events.find(node));
+    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.legend(), this.map.element);
+    this.element.append(this.buttons(), html("div", { class: "mg-tools" }, this.outline.element, finder.element));
+  }
+
+  /** Python's positions for the whole graph; what is folded is laid out here. */
+  private laidOut(): Drawing {
+    const { trace, groups } = this;
+    return draw(groups, groups.members.size === trace.nodes.length && trace.layout ? trace.layout : arrange(groups));
+  }
+
+  private build(): void {
+    const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
+    for (const layer of this.layers) layer.replaceChildren();
+    for (const table of [this.nodes, this.edges, this.leaving, this.marked, this.culling]) table.clear();
     for (const wire of this.drawing.wires) this.addWire(wire, wires, texts);
     for (const stub of this.drawing.stubs) {
       const drawn = this.stub(stub.at);
       wires.append(drawn);
-      this.leaves(stub.key, drawn);
+      this.leaves(Number.parseInt(stub.key, 10), drawn);
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
-    const group = svg("g", { class: "mg-world" }, ...layers);
-    const label = "the graph; arrow up and down walk along it, Enter chooses a node";
-    this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
-    this.viewport = new Viewport(this.frame, group, this.drawing.size, this.top());
-    this.viewport.onMove = (region, far) => this.culling.move(region, far);
+    this.outline.show(this.groups.folded);
+    this.map.show(this.drawing.boxes.values(), this.drawing.size);
+  }
+
+  /** Folds these calls of modules and no others. What the student looks at stays in view. */
+  fold(folded: Set<number>): void {
+    this.setFolded(folded);
+    this.events.fold([...folded]);
+  }
+
+  setFolded(folded: ReadonlySet<number>): void {
+    if (folded.size === this.groups.folded.size && [...folded].every((id) => this.groups.folded.has(id))) return;
+    this.groups = new Groups(this.trace, folded);
+    this.drawing = this.laidOut();
+    this.build();
+    this.viewport.resize(this.drawing.size, this.top());
     this.viewport.fit();
-    this.frame.addEventListener("click", (event) => this.clicked(event));
-    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.legend(), this.buttons());
+    if (!this.scene) return;
+    this.update(this.scene, null, null);
+    const shown = this.scene.selected ?? this.scene.lit;
+    if (shown !== null) this.reveal(shown);
+  }
+
+  /** Folds the innermost open module around a node (-1), or unfolds the box in which the node is (1). */
+  foldAround(node: number, by: 1 | -1): void {
+    const next = new Set(this.groups.folded);
+    const box = this.groups.owner[node];
+    if (box === undefined) return;
+    if (by > 0 && box < 0) next.delete(scopeOf(box));
+    const around = chain(this.trace, this.trace.nodes[node]?.scope);
+    const inside = box < 0 ? around.slice(around.indexOf(scopeOf(box)) + 1) : around;
+    if (by < 0 && inside[0] !== undefined) next.add(inside[0]);
+    this.fold(next);
+  }
+
+  /** Unfolds what hides a node. */
+  uncover(node: number): void {
+    const hiding = chain(this.trace, this.trace.nodes[node]?.scope);
+    if (hiding.some((scope) => this.groups.folded.has(scope))) {
+      this.fold(new Set([...this.groups.folded].filter((scope) => !hiding.includes(scope))));
+    }
   }
 
   /** Draws what changed; `null` draws everything. */
   update(scene: Scene, nodes: Iterable<number> | null, edges: Iterable<string> | null): void {
-    for (const id of nodes ?? this.nodes.keys()) this.paintNode(id, scene.node(id));
+    this.scene = scene;
+    const boxes = nodes ? new Set([...nodes].map((id) => this.groups.owner[id] ?? id)) : this.nodes.keys();
+    for (const id of boxes) this.paintNode(id, this.lookOf(id, scene));
     const touched = new Set(edges ?? this.edges.keys());
     for (const key of this.flowing) touched.add(key);
     for (const key of scene.now) touched.add(key);
@@ -78,8 +158,24 @@ export class GraphPane {
   }
 
   reveal(id: number): void {
-    const box = this.drawing.boxes.get(id);
+    const box = this.boxAround(id);
     if (box) this.viewport.reveal([box.x, box.y], box.width);
+  }
+
+  /** The box of a node, or the folded one that it is in. */
+  private boxAround(id: Maybe): Box | undefined {
+    return id === null ? undefined : this.drawing.boxes.get(this.groups.owner[id] ?? id);
+  }
+
+  /** How a box looks: a folded one is as far as the first of its nodes that is not done. */
+  private lookOf(id: BoxId, scene: Scene): NodeLook {
+    if (id >= 0) return scene.node(id);
+    const known = (this.groups.members.get(id) ?? []).map((node) => scene.node(node)).filter((look) => look.known);
+    const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => known.some((look) => look.look === name));
+    const done = known.length > 0 && known.every((look) => look.look === "done");
+    const look = first ?? (done ? "done" : "recorded");
+    const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
+    return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
   }
 
   /** Where the student is: the lit node, else the top. */
@@ -100,19 +196,20 @@ export class GraphPane {
     const [x, y] = along(wire.points, 0.44);
     const label = svg("text", { class: "mg-gradient", x: x + 5, y: y + 4 });
     const end = wire.points.at(-1) as Point;
-    const number = svg("text", { class: "mg-nr", x: end[0] + 6, y: end[1] - 5 }, String(wire.output_nr));
-    if (wire.output_nr > 0) number.classList.add("mg-nr-more");
-    number.append(svg("title", {}, `output_nr: this edge leads to output ${wire.output_nr} of its node`));
+    const nr = wire.output_nr;
+    const number = svg("text", { class: "mg-nr", x: end[0] + 6, y: end[1] - 5 }, nr === null ? "" : String(nr));
+    if (nr !== null && nr > 0) number.classList.add("mg-nr-more");
+    if (nr !== null) number.append(svg("title", {}, `output_nr: this edge leads to output ${nr} of its node`));
     wires.append(line);
     const both = svg("g", {}, number, label);
     texts.append(both);
-    this.leaves(wire.key, line, both);
+    this.leaves(wire.from, line, both);
     this.culling.add(both, x, y);
-    this.edges.set(wire.key, { line, label, gradient: undefined });
+    const parts = { keys: wire.keys, line, label, gradient: undefined };
+    for (const key of wire.keys) this.edges.set(key, parts);
   }
 
-  private leaves(key: string, ...elements: Element[]): void {
-    const node = Number.parseInt(key, 10);
+  private leaves(node: BoxId, ...elements: Element[]): void {
     this.leaving.set(node, [...(this.leaving.get(node) ?? []), ...elements]);
   }
 
@@ -123,18 +220,21 @@ export class GraphPane {
     return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", x: x + 8, y: y + 15 }, "None"));
   }
 
-  private addNode(id: number, box: Box, parent: SVGGElement): void {
+  private addNode(id: BoxId, box: Box, parent: SVGGElement): void {
     const leaf = this.trace.nodes[id]?.variable !== undefined;
     const [left, top] = [-box.width / 2, -HEIGHT / 2];
     const size = { x: left, y: top, width: box.width, height: HEIGHT, rx: leaf ? HEIGHT / 2 : 8 };
     const around = { x: left - 5, y: top - 5, width: box.width + 10, height: HEIGHT + 10, rx: leaf ? HEIGHT / 2 + 5 : 12 };
     const glyph = svg("path", { class: "mg-glyph", transform: `translate(${left + GLYPH_AT}, 0)`, "fill-rule": "evenodd" });
+    const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
+    const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 - 10}, ${top})` });
     const group = svg(
       "g",
-      { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, role: "img", "data-node": id },
+      { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
       svg("rect", { class: "mg-halo", ...around }),
+      ...behind,
       svg("rect", { class: "mg-box", ...size }),
       glyph,
       svg("text", { class: "mg-title", x: left + 32, y: -3 }, box.title),
@@ -157,7 +257,7 @@ export class GraphPane {
     return svg("path", { class: "mg-saved", d: squares.join("") });
   }
 
-  private paintNode(id: number, look: NodeLook): void {
+  private paintNode(id: BoxId, look: NodeLook): void {
     const parts = this.nodes.get(id);
     if (!parts) return;
     const status = look.known ? look.look : "unknown";
@@ -166,7 +266,7 @@ export class GraphPane {
     mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", STYLES[look.look].glyph);
     write(parts.word, look.word);
-    mark(parts.group, "aria-label", `${nodeName(this.trace, id)}, ${look.word || look.look}`);
+    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${look.word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
     this.paintBadge(parts.badge, look.badge);
   }
@@ -185,8 +285,9 @@ export class GraphPane {
   private paintEdge(key: string, scene: Scene): void {
     const parts = this.edges.get(key);
     if (!parts) return;
-    const gradient = scene.edge(key);
-    mark(parts.line, "data-flow", scene.now.has(key) ? "now" : gradient === undefined ? "none" : "past");
+    const now = parts.keys.find((each) => scene.now.has(each));
+    const gradient = scene.edge(now ?? parts.keys.filter((each) => scene.edge(each) !== undefined).at(-1) ?? key);
+    mark(parts.line, "data-flow", now !== undefined ? "now" : gradient === undefined ? "none" : "past");
     if (gradient === parts.gradient) return;
     parts.gradient = gradient;
     const unknown = gradient === null ? "?" : brief(valueOf(this.trace, gradient));
@@ -195,9 +296,11 @@ export class GraphPane {
 
   /** Moves the marks of the lit and the selected node. */
   private point(scene: Scene): void {
-    const wanted = new Map<number, string>();
-    if (scene.selected !== null) wanted.set(scene.selected, "mg-selected");
-    if (scene.lit !== null) wanted.set(scene.lit, scene.lit === scene.selected ? "mg-lit mg-selected" : "mg-lit");
+    const wanted = new Map<BoxId, string>();
+    const [lit, selected] = [scene.lit, scene.selected].map((id) => (id === null ? null : (this.groups.owner[id] ?? id)));
+    if (selected != null) wanted.set(selected, "mg-selected");
+    if (lit != null) wanted.set(lit, lit === selected ? "mg-lit mg-selected" : "mg-lit");
+    this.map.point(this.boxAround(scene.lit));
     for (const [id, names] of this.marked) {
       if (wanted.get(id) !== names) this.nodes.get(id)?.group.classList.remove("mg-lit", "mg-selected");
     }
@@ -207,13 +310,15 @@ export class GraphPane {
       if (group && names.includes("mg-lit")) mark(group, "aria-current", "step");
     }
     for (const id of this.marked.keys()) {
-      if (id !== scene.lit) this.nodes.get(id)?.group.removeAttribute("aria-current");
+      if (id !== lit) this.nodes.get(id)?.group.removeAttribute("aria-current");
     }
     this.marked = wanted;
   }
 
   private clicked(event: MouseEvent): void {
     if (this.frame.classList.contains("mg-drags")) return;
+    const scope = (event.target as Element).closest("[data-scope]")?.getAttribute("data-scope");
+    if (scope != null) return this.fold(new Set([...this.groups.folded].filter((id) => id !== Number(scope))));
     const group = (event.target as Element).closest("[data-node]");
     this.events.pick(group ? Number(group.getAttribute("data-node")) : null);
   }

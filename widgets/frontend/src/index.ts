@@ -1,4 +1,5 @@
 /** The widget's entry: anywidget calls `render` once for each view of it. */
+import { Comparison } from "./comparison";
 import { Inspector } from "./inspector";
 import { Link } from "./link";
 import type { Model } from "./link";
@@ -7,13 +8,18 @@ import { parseTrace } from "./types";
 
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   try {
-    const inspector = new Inspector(parseTrace(String(model.get("trace"))), new Link(model));
-    el.append(inspector.element);
-    return () => inspector.dispose();
+    const view = model.get("traces") ? compare(model) : new Inspector(parseTrace(String(model.get("trace"))), new Link(model));
+    el.append(view.element);
+    return () => view.dispose();
   } catch (error) {
     el.append(html("p", { class: "mg-root mg-error", role: "alert" }, `The inspector cannot show this: ${String(error)}`));
     return () => undefined;
   }
+}
+
+function compare(model: Model): Comparison {
+  const traces = model.get("traces") as Record<string, string>;
+  return new Comparison(Object.entries(traces).map(([name, text]) => [name, parseTrace(text)]), new Link(model));
 }
 
 export default { render };

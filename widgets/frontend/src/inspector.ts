@@ -42,11 +42,16 @@ export class Inspector {
     this.lens = this.lenses[link.lens] ?? (this.lenses["backward"] as Lens);
     this.selected = link.selected;
     const pick = (node: Maybe): void => this.select(node);
-    this.graph = new GraphPane(trace, { pick: (node) => this.clicked(node) });
+    const events = {
+      pick: (node: Maybe) => this.clicked(node),
+      find: (node: number) => this.find(node),
+      fold: (folded: number[]) => this.link.say("collapsed", folded),
+    };
+    this.graph = new GraphPane(trace, events, link.collapsed);
     this.source = new SourcePane(trace);
     this.details = new DetailsPane(trace, pick);
     this.queue = new QueueStrip(trace, pick);
-    this.memory = new Memory(trace);
+    this.memory = new Memory(trace, (step) => this.goToStep(step));
     this.transport = new Transport({ go: (position) => this.go(position) });
     this.element = this.assemble();
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
@@ -91,6 +96,7 @@ export class Inspector {
       toggle: () => this.transport.toggle(),
       choose: () => this.clicked(this.selected ?? this.lens.lit),
       walk: (direction: 1 | -1) => this.walk(direction),
+      fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
     };
   }
 
@@ -106,6 +112,7 @@ export class Inspector {
     this.transport.pause();
     this.lens = this.lenses[this.link.lens] ?? this.lens;
     this.selected = this.link.selected;
+    if (this.link.collapsed) this.graph.setFolded(new Set(this.link.collapsed));
     this.open();
   }
 
@@ -127,6 +134,11 @@ export class Inspector {
     this.show(changed);
   }
 
+  private goToStep(step: number): void {
+    this.transport.pause();
+    if (this.lens instanceof BackwardLens) this.go(this.lens.positionOf(step));
+  }
+
   private report(): void {
     if (this.lens instanceof TraversalLens) this.link.say("calls", this.lens.made);
     else this.link.say("step", this.lens.step);
@@ -142,8 +154,14 @@ export class Inspector {
   private select(node: Maybe): void {
     this.selected = node;
     this.link.say("selected", node);
-    if (node !== null) this.graph.reveal(node);
     this.show({ nodes: [], edges: [] });
+    if (node !== null) this.graph.reveal(node);
+  }
+
+  /** Selects a node that was searched for, unfolded. */
+  private find(node: number): void {
+    this.graph.uncover(node);
+    this.select(node);
   }
 
   /** Walks the selection along the graph: down to the first next node, up to a node that leads here. */
@@ -168,7 +186,7 @@ export class Inspector {
     this.showSource(shown);
     write(this.text, lens.text);
     this.transport.show(lens.position, lens.last, lens.text, lens.counter);
-    this.memory.show(byHand ? null : lens.step);
+    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.mark();
     if (lens.lit !== null) this.graph.reveal(lens.lit);

@@ -10,6 +10,7 @@ export interface Actions {
   toggle(): void;
   choose(): void;
   walk(direction: 1 | -1): void;
+  fold?(by: 1 | -1): void;
 }
 
 function leavesUs(event: KeyboardEvent): boolean {
@@ -19,8 +20,8 @@ function leavesUs(event: KeyboardEvent): boolean {
 /** A focused button, link or list has its own use of Space, Enter and the up and down arrows. */
 function ownKey(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
-  if (target?.matches("select")) return true;
-  if (target?.matches("button")) return event.key === " " || event.key === "Enter";
+  if (target?.matches("select, input[type=search]")) return true;
+  if (target?.matches("button, summary")) return event.key === " " || event.key === "Enter";
   return (target?.matches(".mg-code, .mg-details-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
 }
 
@@ -30,6 +31,8 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
     ArrowRight: () => actions.forward(),
     ArrowUp: () => actions.walk(-1),
     ArrowDown: () => actions.walk(1),
+    "-": () => actions.fold?.(-1),
+    "+": () => actions.fold?.(1),
     Home: () => actions.first(),
     End: () => actions.last(),
     " ": () => actions.toggle(),

@@ -11,7 +11,7 @@ export interface Model {
 }
 
 const REST = 200;
-const SHARED = ["step", "lens", "selected", "calls"] as const;
+const SHARED = ["step", "lens", "selected", "calls", "collapsed"] as const;
 type Shared = (typeof SHARED)[number];
 
 export class Link {
@@ -35,6 +35,11 @@ export class Link {
 
   get calls(): number[] {
     return (this.model.get("calls") ?? []) as number[];
+  }
+
+  /** The calls of modules that are folded; null where nobody has chosen yet. */
+  get collapsed(): number[] | null {
+    return (this.model.get("collapsed") ?? null) as number[] | null;
   }
 
   /** Notes a change and sends it 200 ms after the last one. */

@@ -1,7 +1,7 @@
 /** How a state looks: one table for colour (by class), glyph, dash and word, so that colour never stands alone. */
 import type { Maybe, Status } from "./types";
 
-export type Look = Status | "early";
+export type Look = Status | "early" | "again";
 
 interface Style {
   word: string;
@@ -15,6 +15,7 @@ export const STYLES: Record<Look, Style> = {
   ready: { word: "ready", glyph: "M0,-6L6,0L0,6L-6,0Z" },
   running: { word: "runs", glyph: "M-4,-6L6,0L-4,6Z" },
   done: { word: "done", glyph: "M-6,0L-4,-2L-1.5,1L4,-5.5L6,-3.5L-1.5,5Z" },
+  again: { word: "recomputed", glyph: "M5.5,-2A5.5,5.5 0 1,0 5.5,2H3.3A3.5,3.5 0 1,1 3.3,-2H1.5L5,-6L7.5,-2Z" },
   early: { word: "too early", glyph: "M-1.6,-6H1.6L1,2H-1ZM-1.5,3.2H1.5V6H-1.5Z" },
 };
 

@@ -1,51 +1,37 @@
-/** Bytes over time: what activations, saved tensors and gradients hold at each step, with the playhead. */
-import { html, mark, svg, write } from "./dom";
+/** The memory pane: bytes over time with the playhead, and what each kind holds at this step. */
+import { Chart, KINDS, scaleOf } from "./chart";
+import { html, mark, write } from "./dom";
 import { bytes as amount } from "./format";
-import type { Bytes, Trace } from "./types";
-
-const HEIGHT = 26;
-const NAMES = ["activations", "saved", "gradients"] as const;
-
-/** The last bytes given, for every step; empty where a trace has none. */
-function series(trace: Trace): Bytes[] {
-  let last: Bytes = [0, 0, 0, 0];
-  const all = trace.events.map((event) => (last = event.bytes ?? last));
-  return all.some((entry) => entry.some((count) => count > 0)) ? all : [];
-}
-
-function area(all: readonly Bytes[], upTo: number, most: number): string {
-  const sum = (entry: Bytes): number => entry.slice(1, 2 + upTo).reduce((a, b) => a + b, 0);
-  let text = `M0,${HEIGHT}`;
-  all.forEach((entry, step) => {
-    const y = HEIGHT - (HEIGHT * sum(entry)) / most;
-    text += `L${step},${y.toFixed(2)}H${step + 1}`;
-  });
-  return `${text}V${HEIGHT}Z`;
-}
+import { total } from "./spans";
+import type { Trace } from "./types";
 
 export class Memory {
   readonly element: HTMLElement;
-  private readonly all: Bytes[];
-  private readonly head = svg("path", { class: "mg-playhead" });
-  private readonly legend = html("span", { class: "mg-quiet" });
+  private readonly chart: Chart;
+  private readonly legend = html("div", { class: "mg-kinds" });
+  private readonly counts: HTMLElement[];
+  private readonly empty: boolean;
 
-  constructor(trace: Trace) {
-    this.all = series(trace);
+  constructor(trace: Trace, go: (step: number) => void) {
+    this.chart = new Chart(trace, scaleOf([trace]), go);
+    this.empty = !this.chart.all.some((held) => total(held) > 0);
     const heading = html("h3", { class: "mg-heading" }, "bytes held");
-    this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, heading);
-    const most = Math.max(1, ...this.all.map(([, a, s, g]) => a + s + g));
-    const areas = [2, 1, 0].map((kind) => svg("path", { class: `mg-${NAMES[kind]}`, d: area(this.all, kind, most) }));
-    const view = `0 0 ${Math.max(1, this.all.length)} ${HEIGHT}`;
-    const box = { class: "mg-bytes", viewBox: view, preserveAspectRatio: "none", "aria-hidden": "true" };
-    this.element.append(svg("svg", box, ...areas, this.head), this.legend);
+    this.counts = KINDS.map(() => html("b", {}));
+    KINDS.forEach((name, kind) => {
+      if (this.chart.all.some((held) => (held[kind] ?? 0) > 0)) {
+        this.legend.append(html("span", { class: "mg-kind" }, html("i", { class: `mg-key mg-${name}` }), `${name} `, this.counts[kind] as HTMLElement));
+      }
+    });
+    this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, heading, this.chart.element, this.legend);
   }
 
-  /** Moves the playhead; `null` hides the strip, where time does not run along the events. */
-  show(step: number | null): void {
-    const now = step === null ? undefined : this.all[step];
-    this.element.hidden = !now;
+  /** Moves the playhead; `null` hides the pane, where time does not run along the events. */
+  show(step: number | null, tall: boolean): void {
+    const now = step === null ? undefined : this.chart.all[step];
+    this.element.hidden = !now || this.empty;
     if (step === null || !now) return;
-    mark(this.head, "d", `M${step + 0.5},0V${HEIGHT}`);
-    write(this.legend, NAMES.map((name, kind) => `${name} ${amount(now[kind + 1] ?? 0)}`).join(" · "));
+    this.chart.show(step);
+    mark(this.element, "data-tall", String(tall));
+    this.counts.forEach((count, kind) => write(count, amount(now[kind] ?? 0)));
   }
 }

@@ -33,8 +33,17 @@ export interface NodeRecord {
   outputs: number[];
   saved: [name: string, tensor: number | null, value: number | null][];
   variable?: number;
+  /** The call of a module inside of which it was made. */
+  scope?: number;
   file?: number | null;
   line?: number | null;
+}
+
+/** One call of a module. */
+export interface Scope {
+  name: string | null;
+  module: string;
+  parent: number | null;
 }
 
 export interface Place {
@@ -103,6 +112,8 @@ export interface Trace {
   values: Value[];
   tensors: TensorRecord[];
   nodes: NodeRecord[];
+  /** Older traces have none. */
+  scopes?: Scope[];
   formulas: Record<string, string>;
   events: TraceEvent[];
   layout: Layout | null;

@@ -28,8 +28,8 @@ export class Viewport {
   constructor(
     private readonly frame: SVGSVGElement,
     private readonly group: SVGGElement,
-    private readonly content: Point,
-    private readonly top: Point,
+    private content: Point,
+    private top: Point,
   ) {
     frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     frame.addEventListener("pointerdown", (event) => this.drag(event));
@@ -38,6 +38,17 @@ export class Viewport {
       this.observer.observe(frame);
     }
     this.fit();
+  }
+
+  /** The drawing is another one, of this size. */
+  resize(content: Point, top: Point): void {
+    [this.content, this.top] = [content, top];
+  }
+
+  /** Brings a point into the middle. */
+  look(at: Point): void {
+    this.touched = true;
+    this.center(at);
   }
 
   /** What is in view. */

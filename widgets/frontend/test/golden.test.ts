@@ -9,6 +9,9 @@ import { describe } from "../src/describe";
 import { lensSteps, Replay } from "../src/frame";
 import type { Frame } from "../src/frame";
 import { bend, draw } from "../src/geometry";
+import { Groups } from "../src/groups";
+import { spans, summary, told } from "../src/spans";
+import type { Summary } from "../src/spans";
 import { Walk } from "../src/traverse";
 import type { Traversal } from "../src/traverse";
 import { parseTrace } from "../src/types";
@@ -19,6 +22,8 @@ interface Fixture {
   frames: Frame[];
   texts: string[];
   steps: Record<string, number[]>;
+  spans: Record<string, unknown>[];
+  summary: Summary;
   wires: Record<string, [number, number][]>;
   walks: { calls: number[]; gives: Traversal }[];
 }
@@ -60,6 +65,12 @@ group.each(names)("%s", (name) => {
     for (const [lens, steps] of Object.entries(fixture.steps)) expect(lensSteps(trace, lens)).toEqual(steps);
   });
 
+  it("finds the runs and the cost that Python finds", () => {
+    const found = spans(trace).map(({ from, to, ...span }) => ({ ...span, start: from, end: to, told: told({ ...span, from, to }) }));
+    expect(found).toEqual(fixture.spans);
+    expect(summary(trace)).toEqual(fixture.summary);
+  });
+
   it("walks as Python walks", () => {
     for (const { calls, gives } of fixture.walks) {
       const { pending, grads, early, python, calls: made } = new Walk(trace).play(calls);
@@ -68,7 +79,7 @@ group.each(names)("%s", (name) => {
   });
 
   it("draws edges where Python draws them", () => {
-    const wires = draw(trace).wires.map((wire) => [wire.key, wire.points.map(([x, y]) => [x, y])]);
+    const wires = draw(new Groups(trace), trace.layout).wires.map((wire) => [wire.key, wire.points.map(([x, y]) => [x, y])]);
     expect(Object.fromEntries(wires)).toEqual(fixture.wires);
     expect(bend([5, 50])).toEqual([[5, 27], [5, 73]]);
   });

@@ -1,0 +1,42 @@
+"""A widget as a page of its own: everything is inside, nothing is asked from the network."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+STATIC = Path(__file__).parent / "static"
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>minigrad inspector</title>
+<style>
+{style}
+body {{ margin: 24px; background: #fff; }}
+.mg-dark body {{ background: #0d0f12; }}
+</style>
+</head>
+<body>
+<main data-minigrad="state" aria-label="minigrad inspector"></main>
+<script type="application/json" id="state">{state}</script>
+<script>
+{player}
+</script>
+</body>
+</html>
+"""
+
+
+def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
+    """The page around a widget's state, also written to `path` where one is given."""
+    written = json.dumps(state).replace("<", "\\u003c")
+    style = (STATIC / "inspector.css").read_text(encoding="utf-8")
+    page = PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
+    if path is not None:
+        Path(path).write_text(page, encoding="utf-8")
+    return page
