@@ -40,6 +40,8 @@ LIE_ACROSS = (
     "location. Please clone() the tensor before performing the operation."
 )
 CONSTANT = ("Zero.forward", "Fill.forward")  # with a number they may write a place twice
+# They may be given elements of what they write to: what they read is read before.
+READ_FIRST = ("Fill.forward", "FillTensor.forward", "index_fill", "masked_fill", "masked_scatter")
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
 
@@ -53,8 +55,10 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     """
     target = owned(x)
     check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
-    onto_itself = forward.__qualname__ == "Copy.forward" and args[0] is x  # nothing is written then
-    check_memory(target, () if onto_itself else args, constant=onto_itself or forward.__qualname__ in CONSTANT)
+    name = forward.__qualname__
+    onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
+    check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT,
+                 name in READ_FIRST)
     before = stand_in(x, target.copy() if LOCAL.saved_tensors_hooks else target)
     observer, LOCAL.observer = LOCAL.observer, None
     try:
@@ -140,12 +144,13 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
         raise RuntimeError(LEAF)
 
 
-def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool) -> None:
+def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: bool,
+                 read_first: bool = False) -> None:
     """PyTorch's errors where a place would be written twice, or read after it was written."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     if repeats(target) and (tensors or not constant):
         raise RuntimeError(WRITTEN_TWICE)
-    if any(lie_across(target, a.array) for a in tensors):
+    if not read_first and any(lie_across(target, a.array) for a in tensors):
         raise RuntimeError(LIE_ACROSS)
 
 

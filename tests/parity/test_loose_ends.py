@@ -39,6 +39,28 @@ FUNCTIONS = {
 }
 
 
+def changed(change):
+    """A program that changes four numbers in place."""
+    def program(m):
+        x = m.arange(4.0, requires_grad=True)
+        y = x * 2
+        change(m, y)
+        (y * y).sum().backward()
+        return y, x.grad
+    return program
+
+
+PROGRAMS.update({f"with its own elements: {name}": changed(change) for name, change in {
+    "fill_": lambda m, y: y.fill_(y[3]),
+    "masked_fill_": lambda m, y: y.masked_fill_(y > 2, y[0]),
+    "index_fill_": lambda m, y: y.index_fill_(0, m.tensor([0]), y[3]),
+    "masked_scatter_": lambda m, y: y.masked_scatter_(y > 2, y[:2]),
+    "all of an index": lambda m, y: y.__setitem__(slice(None), y[1]),
+    "clamp_ by name": lambda m, y: y.clamp_(max=y[2]),
+    "mul_": lambda m, y: y.mul_(y[2]),
+}.items()})
+
+
 @PROGRAMS
 def sums_and_multiples_of_sizes(m):
     size, more, add = m.ones(2, 3).shape, (4, m.tensor(5), True), operator.add
