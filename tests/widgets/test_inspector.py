@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64decode
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import traitlets
 from PIL import Image
 
 import minigrad as torch
+from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
 from tests.widgets import synthetic
@@ -32,6 +34,30 @@ def test_the_trace_is_sent_with_positions_and_is_left_alone(trace: Trace) -> Non
     assert set(sent["layout"]["nodes"]) == {str(node) for node in range(len(trace.nodes))}
     assert trace.layout is None
     assert sent["events"] == trace.events
+
+
+def test_folded_modules_are_those_that_are_there() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    with record() as trace:
+        model(torch.ones(1, 2))
+    inspector = Inspector(trace)
+    assert inspector.collapsed is None
+    inspector.collapsed = [1, 7, -1]
+    assert inspector.collapsed == [1]
+
+
+def test_the_page_is_small_and_is_written_to_a_file(trace: Trace, tmp_path: Path) -> None:
+    inspector = Inspector(trace)
+    page = inspector.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    assert len(page.encode()) - len(inspector.trace.encode()) < 250_000
+
+
+def test_a_picture_of_another_step_leaves_the_inspector_where_it_is(trace: Trace) -> None:
+    inspector, other = Inspector(trace, step=4), Inspector(trace, step=9)
+    assert inspector.to_png(9) == other.to_png()
+    assert inspector.to_svg(9) == other.to_svg()
+    assert inspector.step == 4
 
 
 def test_steps_stay_inside_the_trace(trace: Trace) -> None:
@@ -128,8 +154,9 @@ def test_the_page_asks_the_network_for_nothing(trace: Trace) -> None:
     page = Inspector(trace).to_html()
     assert "src=" not in page
     assert "@import" not in page
-    addresses = set(re.findall(r"https?://[^\"'\s)]+", page))
-    assert addresses <= {"http://www.w3.org/2000/svg"}
+    addresses = set(re.findall(r"https?://[^\"'`\s)]+", page))
+    in_an_error_of_d3_dag = "https://github.com/erikbrinkman/d3-dag/issues"
+    assert addresses <= {"http://www.w3.org/2000/svg", in_an_error_of_d3_dag}
 
 
 @pytest.mark.parametrize("lens", ["backward", "traversal", "all"])
