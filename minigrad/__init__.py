@@ -148,7 +148,7 @@ __all__ = [
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
 __version__ = "0.1.0"
 newaxis = None
-LATER = ("accelerator", "cuda", "linalg", "nn", "optim", "serialization", "special", "utils")
+LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "serialization", "special", "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -97,4 +97,28 @@ class Tanh(Node):
         return t
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
-        return g * (1 - y * y)
+        return xp.apply(TanhBackward, g, y)
+
+
+class TanhBackward(Node):
+    """What tanh's derivative does, g * (1 - y * y); `y` is the result of tanh."""
+
+    __slots__ = ()
+    saves = ("grad_output", "output")
+
+    @staticmethod
+    def values(g: Any, y: Any) -> Any:
+        """On arrays: all in one new array, where there would be two at once."""
+        out = y * y
+        if not out.ndim:
+            return g * (1 - out)
+        return np.multiply(g, np.subtract(1, out, out), out)
+
+    @staticmethod
+    def forward(g: Tensor, y: Tensor) -> Tensor:
+        z, x, fit = meet(y.array, g.array)
+        return record2(TanhBackward, TanhBackward.values(x, z), g, y, (g if y._requires_grad else None, y), (),
+                       fit[::-1])
+
+    def backward(self, xp: Any, h: Any, g: Any, y: Any) -> tuple[Any, Any]:
+        return xp.apply(TanhBackward, h, y), None if g is None else h * (-2 * y * g)

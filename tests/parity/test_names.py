@@ -50,6 +50,7 @@ NAMES = {
     "ReluBackward0": "x.relu(), torch.relu(x), F.relu(x), z.relu_(), torch.nn.ReLU()(x)",
     "ThresholdBackwardBackward0": "torch.autograd.grad(x.relu(), x, y, create_graph=True)[0]",
     "SigmoidBackward0": "x.sigmoid(), torch.sigmoid(x), z.sigmoid_()",
+    "TanhBackwardBackward0": "torch.autograd.grad(x.tanh(), x, y, create_graph=True)[0]",
     "TanhBackward0": "x.tanh(), torch.tanh(x), z.tanh_()",
     # reductions
     "SumBackward0": "x.sum(), torch.sum(x), s.sum()",
