@@ -114,3 +114,20 @@ def test_nothing_leaves_the_frame_or_overlaps(page: Page, tmp_path: Path, width:
     for html in (Inspector(program(False), lens="checkpoint", step=20).to_html(),
                  compare({"plain": program(None), "reentrant": program(True)}, 9).to_html()):
         assert opened(page, tmp_path, html).evaluate(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_memory_pane(page: Page, tmp_path: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    trace = program(None)
+    root = opened(page, tmp_path, Inspector(trace, lens="all").to_html())
+    root.locator(".mg-toggle").press("Enter")
+    names = ("parameters", "activations", "saved", "gradients")
+    held = [0, 0, 0, 0]
+    root.focus()
+    for event in trace.events:
+        held = event.get("bytes", held)
+        told = root.locator("[data-kind]").evaluate_all("all => all.map(each => [each.dataset.kind, +each.dataset.bytes])")
+        assert told == [[name, count] for name, count in zip(names, held, strict=True) if count]
+        page.keyboard.press("ArrowRight")
+    assert root.evaluate(OUTSIDE) == []

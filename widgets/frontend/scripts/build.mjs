@@ -26,7 +26,7 @@ function licences(name, seen = new Set()) {
   seen.add(name);
   const { license, dependencies = {} } = JSON.parse(readFileSync(`${folder}package.json`, "utf8"));
   const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-  const text = file ? readFileSync(`${folder}${file}`, "utf8").trim() : `licence: ${license}`;
+  const text = file ? readFileSync(`${folder}${file}`, "utf8").replaceAll("\r\n", "\n").trim() : `licence: ${license}`;
   return [`${name}\n\n${text}\n`, ...Object.keys(dependencies).sort().flatMap((each) => licences(each, seen))];
 }
 

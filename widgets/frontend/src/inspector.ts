@@ -21,6 +21,7 @@ export class Inspector {
   readonly element: HTMLElement;
   private readonly lenses: Record<string, Lens>;
   private lens: Lens;
+  private readonly replay: Replay;
   private selected: Maybe;
   private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
   private readonly graph: GraphPane;
@@ -36,8 +37,8 @@ export class Inspector {
     private readonly trace: Trace,
     private readonly link: Link,
   ) {
-    const replay = new Replay(trace);
-    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, replay)] as const);
+    this.replay = new Replay(trace);
+    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.replay)] as const);
     this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
     this.lens = this.lenses[link.lens] ?? (this.lenses["backward"] as Lens);
     this.selected = link.selected;
@@ -51,7 +52,7 @@ export class Inspector {
     this.source = new SourcePane(trace);
     this.details = new DetailsPane(trace, pick);
     this.queue = new QueueStrip(trace, pick);
-    this.memory = new Memory(trace, (step) => this.goToStep(step));
+    this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.transport = new Transport({ go: (position) => this.go(position) });
     this.element = this.assemble();
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
@@ -186,7 +187,7 @@ export class Inspector {
     this.showSource(shown);
     write(this.text, lens.text);
     this.transport.show(lens.position, lens.last, lens.text, lens.counter);
-    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
+    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint", this.replay);
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.mark();
     if (lens.lit !== null) this.graph.reveal(lens.lit);
