@@ -1,0 +1,16 @@
+"""The same trace from PyTorch: `record()` reads PyTorch's own graph while a program runs, and changes nothing.
+
+It mirrors `minigrad.recorder`: what it gives is told by the same code, has the same schema (docs/trace.md), and is
+shown by the same inspectors. PyTorch is imported here and nowhere else in the kit.
+"""
+
+from typing import TYPE_CHECKING
+
+from minigrad._optional import optional
+
+if TYPE_CHECKING:
+    from minigrad_widgets.torch_reader.reader import record
+else:
+    record = optional("minigrad_widgets.torch_reader.reader", "torch").record
+
+__all__ = ["record"]

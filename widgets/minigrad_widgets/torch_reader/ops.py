@@ -1,0 +1,226 @@
+"""What PyTorch's operators do, seen from below autograd: a dispatch mode that looks and changes nothing.
+
+The mode sees an op's operands and results before autograd has given the results their node. So an op waits, with copies
+of what it made, until the next thing happens: then its results have their node, or never will.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from minigrad_widgets.torch_reader.seen import Seen, name_of
+
+__all__ = ["Ops", "Watching"]
+
+Tensor = torch.Tensor
+# What PyTorch does in the course of other things, and what makes a tensor out of none; minigrad has no op for it.
+UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_", "empty_like", "ones_like",
+                    "zeros_like", "resize_", "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
+
+
+class Watching(TorchDispatchMode):
+    """Hands each op to the reader."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else the first op loads PyTorch's compiler
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        super().__init__()
+        self.run = run
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.run(func, args, kwargs or {})
+
+
+class Op:
+    """An op that has run, and waits for its node.
+
+    `given`: numbers of tensors, or a weak reference to the one operand of a `detach` that was set aside; `written`: for
+    each tensor that was written to, its number, a weak reference to it and to its base, and what is in it now.
+    """
+
+    __slots__ = ("at", "copies", "depth", "given", "name", "outputs", "written")
+
+    def __init__(self, at: Any, depth: int, name: str, given: Any, written: list[tuple[int, Any, Any, Any]],
+                 outputs: list[Any], copies: list[Any]) -> None:
+        self.at, self.depth, self.name, self.given = at, depth, name, given
+        self.written, self.copies = written, copies
+        self.outputs = [weakref.ref(t) for t in outputs]
+
+
+class Ops:
+    """Takes down ops.
+
+    `waiting`: the one that ran last; `detached`: what may be autograd's own `detach` of its results, which it does to
+    save them; `returned`: tensors that a Function of the user's has given back; `fills`: what a checkpoint's run has
+    found again, and which op has saved it is not known yet.
+    """
+
+    def __init__(self, seen: Seen, log: list[tuple[Any, ...]]) -> None:
+        self.seen, self.log = seen, log
+        self.waiting: Op | None = None
+        self.detached: list[Op] = []
+        self.returned: list[Any] = []
+        self.applied: dict[type, Any] = {}
+        self.fills: list[tuple[Any, int, int, Any]] = []
+
+    def run(self, func: Any, args: Any, kwargs: Any, at: Any, depth: int) -> Any:
+        """Run an op that is to be told, and take down what is known of it now."""
+        written = list(written_by(func, args, kwargs))
+        operands = list(tensors_in((*args, *kwargs.values())))
+        name = func.overloadpacket.__name__
+        own = self.waiting is not None and name == "detach" and any(r() is operands[0] for r in self.waiting.outputs)
+        if not own:
+            self.settle()
+        self.seen.at = at
+        if not operands or name in UNTOLD:
+            return func(*args, **kwargs)
+        if torch.is_grad_enabled():
+            self.find_functions(operands, at, depth)
+        if own:
+            return self.set_aside(func, args, kwargs, operands[0], at, depth)
+        fresh = [t for t in written if id(t) not in self.seen.tensors]
+        given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
+        result = func(*args, **kwargs)
+        for i, t in enumerate(operands):
+            given[i] = self.seen.tensor(t) if given[i] is None else given[i]
+        outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
+        same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
+        self.waiting = Op(at, depth, name, given, [
+            (self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)])
+            for t in written], outputs, [same[id(t)] for t in outputs])
+        return result
+
+    def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
+        """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
+        result = func(*args, **kwargs)
+        self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)]))
+        return result
+
+    def drop(self) -> None:
+        """Forget the op that ran last: it did not come to its end."""
+        self.waiting = None
+        self.detached.clear()
+
+    def settle(self) -> None:
+        """Tell the op that waits: its results have their node by now."""
+        op, self.waiting = self.waiting, None
+        if op is None:
+            return
+        outputs = [reference() for reference in op.outputs]
+        if op.written and op.written[0][2]() is not None:  # a view that was written to has given its base a new node
+            outputs[:1] = [op.written[0][2]()]
+        self.seen.at = op.at
+        node = next((t.grad_fn for t in outputs if t is not None and t.grad_fn is not None), None)
+        foreign = isinstance(node, BackwardCFunction) and self.seen.number_of(node) is None
+        own = 0
+        if node is None or foreign or self.seen.number_of(node) is not None:
+            made = [self.output(t, copy, foreign) for t, copy in zip(outputs, op.copies)]
+            self.log.append(("forward", op.at, op.depth, op.name.lstrip("_"), op.given, made))
+            self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
+        else:
+            own = self.record(op, node, outputs)
+        detached, self.detached = self.detached, []
+        for number, reference, base, copy in op.written:
+            self.version(op, number, reference(), base(), copy)
+        for each in detached[own:]:
+            operand, self.waiting = each.given(), each
+            each.given = [None if operand is None else self.seen.tensor(operand)]
+            self.settle()
+
+    def record(self, op: Op, node: Any, outputs: list[Any]) -> int:
+        """Tell an op that made a node; gives how many of its results the node has saved."""
+        seen = self.seen
+        name, targets, output_nrs, number = self.enter(node)
+        made = [self.output(t, copy) for t, copy in zip(outputs, op.copies)]
+        saved = seen.saved(node, [t for t in outputs if t is not None])
+        if saved is not None:
+            self.tell_fills(op.depth, len(saved[0]))
+        told = op.name if op.written else word(name)
+        self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
+                         op.given, made, saved))
+        if name == "CopySlices":  # what is saved is hidden in it
+            return len(self.detached)
+        if saved is None:
+            return 0
+        packed = any(copy is None for _, _, copy in saved[0])
+        return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0])
+
+    def tell_functions(self, depth: int) -> None:
+        """Tell of the user's Functions that have come to their end."""
+        tensors, self.returned = [reference() for reference in self.returned], []
+        self.find_functions([t for t in tensors if t is not None], self.seen.at, depth)
+
+    def find_functions(self, tensors: Iterable[Tensor], at: Any, depth: int) -> None:
+        """Tell of the user's Functions that have made these tensors: no op comes by at the end of one."""
+        for t in tensors:
+            node = t.grad_fn if t.requires_grad else None
+            if isinstance(node, BackwardCFunction) and self.seen.number_of(node) is None:
+                at = self.seen.at = self.applied.get(type(node)._forward_cls, at)
+                name, targets, output_nrs, number = self.enter(node)
+                given = [self.seen.output_of(*edge) for edge in self.seen.next[number] if edge is not None]
+                saved = self.seen.saved(node, ())
+                self.seen.join(t, number)
+                self.log.append(("record", at, depth, word(name), number, name, node._sequence_nr(), targets,
+                                 output_nrs, given, [self.seen.tensor(t)], saved))
+
+    def enter(self, node: Any) -> tuple[str, list[int | None], list[int], int]:
+        """Number a node that an op has made, behind those that its edges lead to."""
+        seen = self.seen
+        edges = [None if fn is None else (seen.node(fn), int(nr)) for fn, nr in node.next_functions]
+        number = seen.number(node)
+        seen.next[number] = edges
+        return (name_of(node), [None if e is None else e[0] for e in edges],
+                [0 if e is None else e[1] for e in edges], number)
+
+    def tell_fills(self, depth: int, count: int | None = None) -> None:
+        """Tell what a checkpoint's run has found again: what one op has saved, or all."""
+        self.log.extend([("holder_filled", at, depth, *fill) for at, *fill in self.fills[:count]])
+        del self.fills[:count]
+
+    def output(self, t: Any, copy: Any, before: bool = False) -> int:
+        """The number of a result; one that nobody kept is told all the same."""
+        if t is not None:
+            return self.seen.tensor(t, copy, before)
+        number = self.seen.tensors_made
+        self.seen.tensors_made += 1
+        self.log.append(("tensor", False, None, 0, False, 0, 0, copy.dtype.itemsize, copy))
+        self.log.append(("gone", number))
+        return number
+
+    def version(self, op: Op, number: int, t: Any, base: Any, copy: Any) -> None:
+        """An op in place has changed a tensor; a view has its base's version."""
+        if t is not None:
+            self.seen.changed(t)
+        if base is not None and not base.is_inference():
+            self.log.append(("version", op.at, op.depth, number, base._version, copy))
+
+
+def word(name: str) -> str:
+    """The name of the class of a node's op: `Mul` for MulBackward0."""
+    return name.rpartition("Backward")[0] or name
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among an op's operands, and in lists of them."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in value if isinstance(v, Tensor))
+
+
+def written_by(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
+    """The operands that an op writes to."""
+    if not func._schema.is_mutable:
+        return
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            yield from tensors_in((args[i] if i < len(args) else kwargs.get(argument.name),))

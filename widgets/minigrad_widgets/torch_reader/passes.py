@@ -1,0 +1,260 @@
+"""What happens in PyTorch's backward passes, told by hooks on its nodes.
+
+Observed: which node runs, what hooks leave, what goes along an edge, what a leaf's `.grad` becomes. When a node has
+become ready, and when it lets go of what it saved, is derived by the rule of minigrad's engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+
+from minigrad.recorder import NOWHERE, SAME
+from minigrad_widgets.torch_reader.count import Plan
+from minigrad_widgets.torch_reader.probes import put_among, take_out
+from minigrad_widgets.torch_reader.seen import Seen, memory, without_dispatch
+from minigrad_widgets.torch_reader.stack import ENGINE, frame_of
+
+__all__ = ["Pass", "Passes"]
+
+ENDED = ("Exception", "this backward pass did not come to its end")
+Log = list[tuple[Any, ...]]
+queue_callback = torch.autograd.Variable._execution_engine.queue_callback
+
+
+class Pass:
+    """One pass that is running.
+
+    `pending`: by node and output_nr, the gradient that lies there (only while more are to come) and its copy; `begun`:
+    the nodes that have run; `idle`: nodes of which only the gradients are wanted, when those are there; `received`: by
+    node, copies of what hooks have left; `touched`: the dicts of hooks among which the reader has put its own.
+    """
+
+    def __init__(self, identity: int, at: Any, depth: int, plan: Plan, keep: bool, create: bool) -> None:
+        self.identity, self.at, self.depth, self.plan, self.keep, self.create = identity, at, depth, plan, keep, create
+        self.pending: dict[int, dict[int, tuple[Any, Any]]] = {}
+        self.begun: set[int] = set()
+        self.idle: list[int] = []
+        self.received: dict[int, list[Any]] = {}
+        self.accumulated: set[int] = set()
+        self.touched: list[Callable[[], Any]] = []
+
+
+class Passes:
+    """Takes down passes. `catch_up` tells what has happened before; `level.depth` says how deep the program is."""
+
+    def __init__(self, log: Log, level: Any) -> None:
+        self.log, self.level = log, level
+        self.seen = Seen(log, self.before, self.after)
+        self.running: list[Pass] = []
+
+    # begin and end
+    def now(self) -> Pass:
+        """The pass that is running, which may have begun just now."""
+        self.level.catch_up()
+        identity = torch._C._current_graph_task_id()
+        self.leave_broken(identity)
+        if not self.running or self.running[-1].identity != identity:
+            self.begin(identity)
+        return self.running[-1]
+
+    def leave_broken(self, identity: int, error: tuple[str, str] = ENDED) -> None:
+        """Passes that are not running any more, and have not come to their end, were ended by an error."""
+        if identity == -1 or any(p.identity == identity for p in self.running):
+            while self.running and self.running[-1].identity != identity:
+                task = self.running[-1]
+                self.log.append(("error", task.at, task.depth, *error))
+                self.finish(task)
+
+    def begin(self, identity: int) -> None:
+        """A pass begins: what it was asked for is read off the stack."""
+        frame = frame_of(ENGINE)
+        if frame is None:
+            raise RuntimeError("the reader can only follow a backward pass in the thread that asked for it")
+        names, seen = frame.f_locals, self.seen
+        seen.at = at = self.level.look().at
+        self.level.meet([t for t in names["t_outputs"] if isinstance(t, torch.Tensor)])
+        roots, (grads, keep, create, inputs, *_) = names["t_outputs"], names["args"]
+        starts = [self.place(root) for root in roots]
+        wanted = [(*self.place(t), seen.tensor(t) if isinstance(t, torch.Tensor) else None) for t in inputs or ()]
+        plan = Plan(seen.next, starts, wanted, names["kwargs"].get("accumulate_grad", True))
+        self.level.depth += 1
+        task = Pass(identity, at, self.level.depth, plan, bool(keep), bool(create))
+        self.running.append(task)
+        copies = [seen.copied(g) for g in grads]
+        holds = [None if g is None else memory(g) for g in grads]
+        self.log.append(("backward_start", at, task.depth,
+                         [(*start, copy, hold) for start, copy, hold in zip(starts, copies, holds)],
+                         [[n, count] for n, count in plan.needs.items()], task.create, task.keep,
+                         [t for *_, t in wanted if t is not None] if wanted else None))
+        queue_callback(partial(self.end, task))
+        for (node, output_nr), grad, copy in zip(starts, grads, copies):
+            self.arrive(task, node, output_nr, grad, copy)
+            self.settle_ready(task, node)
+
+    def place(self, t: Any) -> tuple[int, int]:
+        """Where the gradient of a tensor or a GradientEdge is found."""
+        if isinstance(t, torch.Tensor):
+            self.seen.tensor(t)
+        edge: GradientEdge = get_gradient_edge(t) if isinstance(t, torch.Tensor) else t
+        return self.seen.node(edge.node), edge.output_nr
+
+    def end(self, task: Pass) -> None:
+        """The pass is over."""
+        if task in self.running:
+            self.level.catch_up()
+            self.leave_broken(task.identity)
+            self.tell_idle(task, None)
+            self.log.append(("backward_end", task.at, task.depth))
+            self.finish(task)
+
+    def finish(self, task: Pass) -> None:
+        """Leave a pass, and take the reader's hooks from among the user's."""
+        self.running.pop()
+        self.level.depth = task.depth - 1
+        self.seen.at = self.running[-1].at if self.running else NOWHERE
+        for reference in task.touched:
+            take_out(reference())
+
+    # gradients on their way
+    def arrive(self, task: Pass, node: int, output_nr: int, gradient: Any, copy: Any) -> tuple[Any, Any]:
+        """A gradient arrives at a node: a copy of what lies there now for that output, and its memory."""
+        piled = task.pending.setdefault(node, {})
+        total, shown = piled.get(output_nr, (None, None))
+        if total is None:
+            total, shown = gradient, copy
+        elif gradient is not None:
+            with torch.no_grad():
+                total = total + gradient
+            shown = self.seen.copied(total)
+        hold = None if total is None else memory(total)
+        if not task.plan.take(node):
+            piled[output_nr] = (None if total is None else total.detach()), shown
+            return shown, hold
+        for nr, (_, each) in piled.items():
+            piled[nr] = None, each
+        piled[output_nr] = None, shown
+        return shown, hold
+
+    def settle_ready(self, task: Pass, node: int) -> None:
+        """If its last gradient has arrived, a node is ready: its hooks are looked at before the engine does."""
+        if task.plan.needs[node] == 0:
+            self.log.append(("ready", task.at, task.depth, node))
+            if not task.plan.runs(node):
+                task.idle.append(node)
+            self.watch_hooks(task.touched, node)
+
+    def flow(self, task: Pass, node: int, index: int, edge: tuple[int, int], gradient: Any) -> None:
+        """A gradient goes along an edge."""
+        to, output_nr = edge
+        if to not in task.plan.needs:
+            return
+        with without_dispatch():
+            given = self.seen.copied(gradient)
+            total, hold = self.arrive(task, to, output_nr, gradient, given)
+        self.log.append(("flow", task.at, task.depth, node, index, to, output_nr, given,
+                         SAME if total is given else total, hold))
+        self.settle_ready(task, to)
+
+    # a node runs
+    def run(self, task: Pass, node: int, outputs: int) -> None:
+        """The engine took a node from the queue, with one gradient per output."""
+        if node not in task.begun:
+            if task.plan.runs(node):
+                self.tell_idle(task, node)
+            task.begun.add(node)
+            piled = task.pending.pop(node, {})
+            copies = [piled[nr][1] if nr in piled else None for nr in range(outputs)]
+            task.received[node] = copies
+            self.log.append(("run", task.at, task.depth, node, copies))
+            if task.plan.runs(node):
+                self.capture(task, node, copies)
+
+    def capture(self, task: Pass, node: int, copies: Sequence[Any]) -> None:
+        """`autograd.grad` keeps the gradients of those inputs that are found here."""
+        for output_nr, tensor in task.plan.captures.get(node, ()):
+            if tensor is not None:
+                self.log.append(("capture", task.at, task.depth, tensor, copies[output_nr]))
+
+    def tell_idle(self, task: Pass, node: int | None) -> None:
+        """Tell of nodes of which only the gradients are wanted: those that the engine takes before this node."""
+        order = self.seen.order
+        for each in [n for n in task.idle if node is None or order[n] > order[node]]:
+            task.idle.remove(each)
+            self.run(task, each, self.seen.outputs(each))
+            self.capture(task, each, task.received[each])
+
+    def before(self, node: int, grads: tuple[Any, ...]) -> None:
+        """The reader's pre-hook, the first one: the hooks of the tensors have run."""
+        task, seen = self.now(), self.seen
+        self.run(task, node, len(grads))
+        for output_nr, watch in seen.made.get(node, ()):
+            tensor = watch()
+            if tensor is not None and tensor.retains_grad and tensor.grad_fn is not None and tensor.grad is not None:
+                seen.meet_grad(tensor.grad)
+                self.log.append(("hook", task.at, task.depth, node, "retain_grad", "", [seen.copied(grads[output_nr])],
+                                 watch.number, seen.copied(tensor.grad)))
+        hooked, leaf = seen.hooked[node], seen.leaves.get(node)
+        put_among(task.touched, hooked.post, partial(self.hook, node, "post"), last=hooked.post_id)
+        if leaf is not None:
+            task.received[node] = [seen.copied(g) for g in grads]
+            hooks = getattr(leaf(), "_post_accumulate_grad_hooks", None)
+            if hooks:
+                put_among(task.touched, partial(itself, hooks), partial(self.hook, node, "post_accumulate"),
+                          front=lambda _: self.accumulate(node))
+
+    def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
+        """The reader's hook behind a node, the last one."""
+        task = self.now()
+        if node in self.seen.leaves:
+            self.accumulate(node)
+            return
+        if not task.keep:
+            self.log.append(("release", task.at, task.depth, node))
+        for index, (edge, gradient) in enumerate(zip(self.seen.next[node], made)):
+            if edge is not None:
+                self.flow(task, node, index, edge, gradient)
+
+    def accumulate(self, node: int) -> None:
+        """A leaf's `.grad` has been added to."""
+        task, seen = self.now(), self.seen
+        leaf = seen.leaves[node]()
+        gradient = task.received[node][0]
+        if node in task.accumulated or leaf is None or leaf.grad is None or gradient is None:
+            return
+        task.accumulated.add(node)
+        seen.meet_grad(leaf.grad)
+        self.log.append(("accumulate", task.at, task.depth, node, seen.tensor(leaf), gradient, seen.copied(leaf.grad)))
+
+    # the user's hooks
+    def watch_hooks(self, touched: list[Callable[[], Any]], node: int) -> None:
+        """Be told after each of the user's hooks that run before a node."""
+        hooked = self.seen.hooked[node]
+        put_among(touched, hooked.pre, partial(self.hook, node, "pre"), first=hooked.pre_id)
+        leaf = self.seen.leaves.get(node)
+        for watch in (leaf,) if leaf is not None else [w for _, w in self.seen.made.get(node, ())]:
+            tensor = watch()
+            hooks = None if tensor is None else tensor._backward_hooks
+            if hooks:
+                put_among(touched, partial(itself, hooks), partial(self.hook, node, "tensor"),
+                          front=lambda _: self.run(self.now(), node, self.seen.outputs(node)))
+
+    def hook(self, node: int, kind: str, name: str, found: Any, received: Any = None) -> None:
+        """One of the user's hooks has run, and left this."""
+        task, seen = self.now(), self.seen
+        if kind == "post_accumulate":
+            copies, tensor = task.received[node], seen.tensor(found)
+        else:
+            copies, tensor = [seen.copied(g) for g in (found if isinstance(found, tuple) else (found,))], None
+            if kind != "post":
+                task.received[node] = copies
+        self.log.append(("hook", task.at, task.depth, node, kind, name, copies, tensor, None))
+
+
+def itself(hooks: Any) -> Any:
+    """A dict, where what gives one is asked for."""
+    return hooks

@@ -1,0 +1,215 @@
+"""The reader: an observer of PyTorch. It puts together what the stack, the ops and the passes tell.
+
+Nothing of the program is replaced: a dispatch mode sees the ops, hooks on the nodes see the passes, PyTorch's own
+functions on the stack say which checkpoint is running. All of them only look.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any
+
+import torch
+
+from minigrad import recorder
+from minigrad.recorder import NOWHERE, RARER, Builder, Teller, Trace, register_library
+from minigrad_widgets.torch_reader.ops import Ops, Watching
+from minigrad_widgets.torch_reader.passes import Passes
+from minigrad_widgets.torch_reader.probes import take_out
+from minigrad_widgets.torch_reader.stack import ENGINE, PACK, Call, Look, Stack
+
+__all__ = ["record"]
+
+register_library(os.path.dirname(torch.__file__))
+register_library(os.path.dirname(os.path.abspath(__file__)))
+READING = threading.local()  # its `reader`: the one that is on in this thread
+
+
+class Reader:
+    """Takes down what a program does with PyTorch, in the words of minigrad's observer."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[Any, ...]] = []
+        self.builder = Builder()
+        self.trace = Trace(f"torch {torch.__version__}", Teller(self.builder, self.log))
+        self.depth = -1  # of the innermost pass or recomputation
+        self.passes = Passes(self.log, self)
+        self.seen = self.passes.seen
+        self.ops = Ops(self.seen, self.log)
+        self.mode = Watching(self.dispatched)
+        self.open: list[Call] = []
+        self.touched: list[Any] = []  # see Pass
+        self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
+
+    def start(self) -> Trace:
+        """Begin to look; gives the trace, which grows from now on.
+
+        Raises:
+            RuntimeError: if a reader does already.
+        """
+        if getattr(READING, "reader", None) is not None:
+            raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
+        READING.reader = self
+        self.stack = Stack(self.builder, sys._getframe(2))
+        RARER.start()
+        self.ops.applied = self.stack.applied
+        self.mode.__enter__()
+        if sys.getprofile() is None:
+            sys.setprofile(self.entering)
+        return self.trace
+
+    def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
+        """Look no more; name the tensors that these variables hold; note an error that ended the block."""
+        READING.reader = None
+        if sys.getprofile() == self.entering:
+            sys.setprofile(None)
+        self.mode.__exit__(None, None, None)
+        RARER.stop()
+        self.caught_up(Look(NOWHERE, None, []))
+        told = None if error is None else (type(error).__name__, str(error))
+        if told is not None and not self.passes.running:
+            self.log.append(("error", NOWHERE, -1, *told))
+        self.passes.leave_broken(-1, *(() if told is None else (told,)))
+        self.seen.name_tensors(names)
+        self.log.extend([("formula", name, cls) for name, cls in self.seen.classes.items()])
+        for reference in self.touched:
+            take_out(reference())
+        self.seen.forget()
+        del self.stack
+
+    def look(self) -> Look:
+        """Where the program is, seen from one who was called by PyTorch."""
+        return self.stack.look(2)
+
+    def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An op comes by: run it, and take it down if it is the user's."""
+        create = bool(self.passes.running) and self.passes.running[-1].create
+        if not create and sys._getframe(2).f_code is ENGINE:
+            return func(*args, **kwargs)
+        look = self.stack.look(2)
+        code = None if look.inside is None else look.inside.f_code
+        if code is None or code is ENGINE and create:
+            self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
+            return self.ops.run(func, args, kwargs, look.at, self.depth + 1)
+        if code is PACK:
+            self.refill(look.calls[-1], args[0])
+        return func(*args, **kwargs)
+
+    def meet(self, roots: list[Any]) -> None:
+        """A pass begins at these tensors: see what no op has told of them."""
+        self.ops.find_functions(roots, self.look().at, self.depth + 1)
+
+    def entering(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Python calls a function: if it is the one that starts a pass, see its graph, and the hooks of its roots."""
+        if frame.f_code is not ENGINE or event != "call":
+            return
+        self.catch_up()
+        roots = frame.f_locals["t_outputs"]
+        self.meet([t for t in roots if isinstance(t, torch.Tensor)])
+        for root in roots:
+            self.passes.watch_hooks(self.touched, self.passes.place(root)[0])
+
+    # checkpoints
+    def catch_up(self) -> None:
+        """Tell what has happened before a hook in a pass."""
+        self.caught_up(self.stack.look(3) if self.open else None)
+
+    def caught_up(self, look: Look | None, settle: bool = True) -> None:
+        """Tell the op that waits, and which checkpointed calls have ended or begun since."""
+        if self.open and self.open[-1].again and not self.open[-1].reentrant:
+            self.refill(self.open[-1])
+            if stopped(self.open[-1].frame):
+                self.ops.drop()
+        if settle:
+            self.ops.settle()
+        new = [] if look is None or not (self.open or look.calls) else self.leave(look.calls)
+        if self.ops.returned:
+            self.ops.tell_functions(self.depth + 1)
+        for call in new:
+            self.enter(call)
+
+    def leave(self, calls: list[Call]) -> list[Call]:
+        """Close the calls that are not running any more; gives those that are new."""
+        same = 0
+        for old, new in zip(self.open, calls):
+            if old.frame is not new.frame or old.again != new.again:
+                break
+            same += 1
+        if len(self.open) > same or len(calls) > same:
+            self.ops.settle()
+        while len(self.open) > same:
+            self.close(self.open.pop())
+        return calls[same:]
+
+    def enter(self, call: Call) -> None:
+        """A run of a checkpointed function has begun."""
+        number = self.seen.call(call.frame)
+        self.open.append(call)
+        if call.again:
+            self.depth += 1
+            self.log.append(("recompute_begin", self.pass_at(), self.depth, number))
+        else:
+            self.log.append(("checkpoint_begin", call.at, self.depth + 1, number, call.name, call.reentrant))
+
+    def close(self, call: Call) -> None:
+        """A run of a checkpointed function is over."""
+        number = self.seen.call(call.frame)
+        if not call.again:
+            self.log.append(("checkpoint_end", call.at, self.depth + 1, number))
+            return
+        at = self.pass_at()
+        self.filled.pop(number, None)
+        self.ops.tell_fills(self.depth + 1)
+        if not call.reentrant and stopped(call.frame):
+            self.log.append(("early_stop", at, self.depth + 1, number))
+        self.log.append(("recompute_end", at, self.depth, number))
+        self.depth -= 1
+
+    def refill(self, call: Call, found: Any = None) -> None:
+        """Tell of the saved tensors that a run has found again; `found`: the next one, which PyTorch puts away now."""
+        frame, number = call.frame, self.seen.call(call.frame)
+        identity = torch._C._current_graph_task_id()
+        done = frame.recomp_counter.get(identity, 0)
+        for index in range(self.filled.get(number, 0), done + (found is not None)):
+            self.filled[number] = index + 1
+            holder = frame.weak_holders[index]() if index < len(frame.weak_holders) else None
+            if holder is None:
+                continue
+            tensor = found
+            if index < done:
+                tensor = frame.recomputed[identity].get(holder.handles.get(identity))
+            if tensor is not None:
+                self.seen.keep(tensor, [(tensor.untyped_storage()._cdata, tensor.untyped_storage().nbytes())])
+            self.ops.fills.append((self.pass_at(), number, index, self.seen.copied(tensor)))
+
+    def pass_at(self) -> Any:
+        """The user's line that has asked for the pass that is running."""
+        return self.passes.running[-1].at if self.passes.running else NOWHERE
+
+
+def stopped(frame: Any) -> bool:
+    """Whether a function that runs again has found all that it saved, and is left at once."""
+    count = frame.recomp_counter.get(torch._C._current_graph_task_id(), 0)
+    return bool(frame.early_stop and count and count == len(frame.weak_holders))
+
+
+class record(recorder.record):
+    """Record what a program does with PyTorch in this thread: minigrad's `record`, for real tensors.
+
+    with record() as trace:
+        loss = model(x).sum()
+        loss.backward()
+
+    Raises:
+        RuntimeError: if a recorder is on already in this thread.
+    """
+
+    def __enter__(self) -> Trace:
+        observer = Reader()
+        trace = observer.start()
+        self._observer, self._frame = observer, sys._getframe(1)
+        return trace

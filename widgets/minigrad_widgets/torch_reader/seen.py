@@ -1,0 +1,280 @@
+"""What the reader has seen: PyTorch's tensors and nodes, by the numbers that they have in the trace.
+
+A node of PyTorch has no lasting Python object: its number hangs on its sequence number, that of an AccumulateGrad on
+its leaf. The dict of the hooks that the reader puts on a node lives as long as the node: a weak reference to it tells
+when the node has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from minigrad.recorder import NOWHERE, SAME, Watch, Watched
+
+__all__ = ["Hooked", "Seen", "leaf_of", "without_dispatch"]
+
+without_dispatch = torch._C._DisableTorchDispatch  # a block in which the reader does not see its own copies
+ONE: Any = torch.ones(1, requires_grad=True)
+ACCUMULATE_GRAD = type(ONE.view(1).grad_fn.next_functions[0][0])
+WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # for the previews: NumPy has no such dtype
+NodeHook = Callable[..., None]
+
+
+def leaf_of(node: Any) -> Any:
+    """The leaf of an AccumulateGrad, or None for every other node."""
+    return node.variable if type(node) is ACCUMULATE_GRAD else None
+
+
+def key_of(node: Any) -> int:
+    """What a node is known by; below zero, so that it is no `id()`."""
+    return -1 - int(node._sequence_nr())
+
+
+class Hooked:
+    """The reader's two hooks on a node, and by their dicts those of the user's."""
+
+    __slots__ = ("post", "post_id", "pre", "pre_id")
+
+    def __init__(self, node: Any, pre: NodeHook, post: NodeHook) -> None:
+        before, after = node.register_prehook(pre), node.register_hook(post)
+        self.pre, self.pre_id = before.hooks_dict_ref, before.id
+        self.post, self.post_id = after.hooks_dict_ref, after.id
+
+    def remove(self) -> None:
+        """Leave no hook behind."""
+        for reference, key in ((self.pre, self.pre_id), (self.post, self.post_id)):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(key, None)
+
+
+class Seen(Watched):
+    """The tensors and nodes that were seen and are alive. What is new of them goes into `log`.
+
+    `next`: by node, its edges as (node, output_nr) or None; `made`: by node, the tensors that are its outputs;
+    `leaves`: by node, for an AccumulateGrad, its leaf; `order`: by node, its sequence number; `hooked`: by node, the
+    reader's hooks.
+    """
+
+    def __init__(self, log: list[tuple[Any, ...]], pre: NodeHook, post: NodeHook) -> None:
+        super().__init__(log)
+        self.pre, self.post = pre, post
+        self.next: dict[int, list[tuple[int, int] | None]] = {}
+        self.made: dict[int, list[tuple[int, Watch]]] = {}
+        self.leaves: dict[int, Watch] = {}
+        self.order: dict[int, int] = {}
+        self.hooked: dict[int, Hooked] = {}
+        self.saving: dict[type, list[tuple[str, str]]] = {}  # by class of nodes, the names of what they save
+        self.classes: dict[str, type] = {}
+        self.unlinked: list[tuple[Any, int]] = []
+        self.linking = False
+        self.at: Any = NOWHERE
+
+    def copied(self, t: Any) -> Any:
+        """What is kept of a tensor's values; None for no tensor."""
+        if t is None:
+            return None
+        with without_dispatch(), torch.no_grad():
+            t = t.detach()
+            if t.dtype in WIDER:
+                t = t.to(WIDER[t.dtype])
+            elif t.dtype.itemsize == 1 and t.dtype.is_floating_point:
+                t = t.float()
+            return self.copy(t.numpy(force=True))
+
+    # tensors
+    def tensor(self, t: Any, copy: Any = None, before: bool = False) -> int:
+        """The number of a tensor, noted now if it is new; `copy`: its values, if they were copied already; `before`:
+        it is told as it was before its node was made."""
+        watch = self.tensors.get(id(t))
+        if watch is not None:
+            number: int = watch.number
+            return number
+        above = None if before or t.grad_fn is None else self.node(t.grad_fn)
+        key = id(t)
+        watch = self.tensors[key] = Watch(t, self.on_tensor_gone)
+        watch.key, watch.number, watch.fresh = key, self.tensors_made, True
+        self.tensors_made += 1
+        if above is not None:
+            self.made.setdefault(above, []).append((t.output_nr, watch))
+        self.log.append(("tensor", t.requires_grad and not before, above, t.output_nr,
+                         isinstance(t, torch.nn.Parameter), *memory(t), t.nbytes,
+                         self.copied(t) if copy is None else copy))
+        if t.is_leaf and t.grad is not None:
+            self.meet_grad(t.grad)
+        return int(watch.number)
+
+    def changed(self, t: Any) -> None:
+        """The values of a tensor were changed in place; its node may be another one."""
+        self.tensor(t)
+        self.tensors[id(t)].fresh = False
+        if t.grad_fn is not None:
+            self.join(t, self.node(t.grad_fn))
+
+    def join(self, t: Any, node: int) -> None:
+        """A tensor is an output of a node now."""
+        self.tensor(t)
+        watch, outputs = self.tensors[id(t)], self.made.setdefault(node, [])
+        if all(each is not watch for _, each in outputs):
+            outputs.append((t.output_nr, watch))
+
+    def output_of(self, node: int, output_nr: int) -> int | None:
+        """The number of the tensor that is this output of a node, if it was seen."""
+        leaf = self.leaves.get(node)
+        found = [watch.number for nr, watch in self.made.get(node, ()) if nr == output_nr]
+        return int(leaf.number) if leaf is not None else found[-1] if found else None
+
+    def meet_grad(self, grad: Any) -> None:
+        """The memory of a `.grad` counts as gradient for as long as the tensor lives."""
+        if id(grad) not in self.grads:
+            watch = self.grads[id(grad)] = Watch(grad, self.grad_gone)
+            watch.key, watch.number = id(grad), self.grads_made
+            self.grads_made += 1
+            self.log.append(("grad", watch.number, *memory(grad)))
+
+    # nodes
+    def number_of(self, node: Any) -> int | None:
+        """The number of a node, None if it is new."""
+        leaf = leaf_of(node)
+        return self.numbers.get(key_of(node) if leaf is None else id(leaf))
+
+    def node(self, node: Any) -> int:
+        """The number of a node; it and all above it are noted now if new."""
+        found = self.place(node)
+        if not self.linking:
+            self.link_all()
+        return found
+
+    def link_all(self) -> None:
+        """Link what was placed and is not linked yet; this places more. A loop, so that no graph is too deep."""
+        self.linking = True
+        while self.unlinked:
+            node, number = self.unlinked.pop()
+            targets, output_nrs = self.linked(node, number)
+            self.log.append(("link", number, targets, output_nrs))
+            saved = self.saved(node, ())
+            if saved is not None:
+                self.log.append(("saved", number, *saved))
+        self.linking = False
+
+    def linked(self, node: Any, number: int) -> tuple[list[int | None], list[int]]:
+        """The edges of a node."""
+        edges = node.next_functions
+        self.next[number] = places = [None if fn is None else (self.place(fn), int(nr)) for fn, nr in edges]
+        return [None if p is None else p[0] for p in places], [0 if p is None else p[1] for p in places]
+
+    def place(self, node: Any) -> int:
+        """The number of a node; the edges of a new one follow in `link_all`."""
+        leaf = leaf_of(node)
+        if leaf is not None:
+            return self.place_leaf(node, leaf)
+        found = self.numbers.get(key_of(node))
+        if found is None:
+            self.log.append(("node", name_of(node), node._sequence_nr(), self.at))
+            found = self.number(node)
+            self.unlinked.append((node, found))
+        return found
+
+    def place_leaf(self, node: Any, leaf: Any) -> int:
+        """The number of an AccumulateGrad; PyTorch makes a new one when the last graph has gone."""
+        found = self.numbers.get(id(leaf))
+        if found is None:
+            tensor = self.tensor(leaf)
+            found = self.numbers[id(leaf)] = self.nodes_made
+            self.nodes_made += 1
+            self.leaves[found] = self.tensors[id(leaf)]
+            self.next[found] = []
+            self.log.append(("leaf", tensor, self.at))
+        if found not in self.nodes:
+            self.watch(node, found, found)
+        return found
+
+    def number(self, node: Any) -> int:
+        """The number of a new node, which is watched from now on."""
+        key, number = key_of(node), self.nodes_made
+        self.nodes_made = number + 1
+        self.numbers[key] = number
+        self.classes.setdefault(name_of(node), type(node))
+        self.watch(node, number, key)
+        return number
+
+    def watch(self, node: Any, number: int, key: int) -> None:
+        hooked = self.hooked[number] = Hooked(node, partial(self.pre, number), partial(self.post, number))
+        watch = self.nodes[number] = Watch(hooked.pre(), self.on_node_gone)
+        watch.key, watch.number = key, number
+        self.order[number] = node._sequence_nr()
+
+    def outputs(self, node: int) -> int:
+        """How many outputs a node has, of which it is known."""
+        return 1 + max([nr for nr, _ in self.made.get(node, ())], default=0)
+
+    def node_gone(self, watch: Watch) -> None:
+        number = watch.number
+        self.nodes.pop(number, None)
+        self.hooked.pop(number, None)
+        self.order.pop(number, None)
+        if watch.key < 0:  # no leaf: the number of a leaf stays
+            self.numbers.pop(watch.key, None)
+            self.next.pop(number, None)
+            self.made.pop(number, None)
+        self.log.append(("let_go", number))
+
+    def saved(self, node: Any, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
+        """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
+        rows: list[Any] = []
+        holds: list[tuple[int, int]] = []
+        for name, raw in self.raw_saved(node):
+            kept = raw.data
+            if not isinstance(kept, torch.Tensor) or raw.unpack_hook is not None:
+                if kept is not None:
+                    rows.append((name, None, None))
+                if isinstance(kept, torch.Tensor):
+                    holds.append(memory(kept))
+                continue
+            same = next((t for t in outputs if t.data_ptr() == kept.data_ptr() and t.shape == kept.shape), kept)
+            number = self.known(same)
+            fresh = number is not None and self.tensors[id(same)].fresh
+            rows.append((name, number, SAME if fresh else self.copied(kept)))
+            holds.append(memory(kept))
+        return (rows, holds) if rows else None
+
+    def raw_saved(self, node: Any) -> list[tuple[str, Any]]:
+        """The saved tensors of a node, as they lie there: nothing is unpacked."""
+        names = self.saving.get(type(node))
+        if names is None:
+            names = self.saving[type(node)] = [(n, n.removeprefix("_raw_saved_")) for n in dir(type(node))
+                                               if n.startswith("_raw_saved_")]
+        found: list[tuple[str, Any]] = []
+        for attribute, name in names:
+            raw = getattr(node, attribute, None)
+            if isinstance(raw, tuple):
+                found += [(f"{name}{i}" if name != "tensors" else f"saved{i}", r) for i, r in enumerate(raw)]
+            elif raw is not None:
+                found.append((name, raw))
+        return found
+
+    def forget(self) -> None:
+        """Watch no more, and take all hooks off."""
+        for hooked in self.hooked.values():
+            hooked.remove()
+        super().forget()
+        for table in (self.next, self.made, self.leaves, self.order, self.hooked):
+            table.clear()
+
+
+def name_of(node: Any) -> str:
+    """A node's name, without the C++ namespace."""
+    return str(node.name()).rpartition("::")[2]
+
+
+def memory(t: Any) -> tuple[int, int]:
+    """The storage of a tensor: its address, and its bytes; a tensor without one (a sparse one) stands for itself."""
+    try:
+        storage = t.untyped_storage()
+    except NotImplementedError:
+        return id(t), 0
+    return storage._cdata, storage.nbytes()

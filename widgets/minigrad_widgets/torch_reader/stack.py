@@ -1,0 +1,128 @@
+"""Where the program is, read off Python's stack: the user's line, and the checkpointed calls that are running.
+
+PyTorch tells nobody that a checkpoint begins, runs its function again or stops. But its own functions are on the stack
+then, and their variables say which call it is. Nothing of the user's is wrapped, nothing of PyTorch's is replaced.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import torch
+import torch.utils.checkpoint as checkpoints
+from torch.autograd import graph
+
+from minigrad.recorder import NOWHERE, Builder
+
+__all__ = ["ENGINE", "PACK", "Call", "Look", "Stack", "frame_of"]
+
+
+def inner(function: Any, name: str) -> CodeType:
+    """The code of a function that is defined inside of another one."""
+    return next(c for c in function.__code__.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+ENGINE = graph._engine_run_backward.__code__
+APPLY = torch.autograd.Function.apply.__code__
+FIRST_RUN = inspect.unwrap(checkpoints.checkpoint).__code__
+FIRST_RUN_REENTRANT = inspect.unwrap(checkpoints.CheckpointFunction.forward).__code__
+AGAIN = inner(checkpoints._checkpoint_hook.__init__, "unpack_hook")
+AGAIN_REENTRANT = inspect.unwrap(checkpoints.CheckpointFunction.backward).__code__
+PACK = inner(checkpoints._recomputation_hook.__init__, "pack_hook")
+SPECIAL = frozenset({APPLY, ENGINE, FIRST_RUN, FIRST_RUN_REENTRANT, AGAIN, AGAIN_REENTRANT, PACK})
+
+
+class Call(NamedTuple):
+    """A run of a checkpointed function: its first one, or in a pass another one (`again`)."""
+
+    frame: Any  # what PyTorch knows the call by
+    again: bool
+    name: str
+    reentrant: bool
+    at: Any
+
+
+class Look(NamedTuple):
+    """What one look at the stack found: the user's line, the first special frame above it, the calls from the
+    outermost on."""
+
+    at: Any
+    inside: FrameType | None
+    calls: list[Call]
+
+
+class Stack:
+    """Looks at the stack of one thread, down to the frame where the recording began."""
+
+    def __init__(self, builder: Builder, base: FrameType) -> None:
+        self.builder, self.base = builder, base
+        self.applied: dict[type, Any] = {}  # by Function: the line that has called it last
+
+    def look(self, depth: int) -> Look:
+        """Where the program is; `depth`: how many callers are the reader's."""
+        frame: FrameType | None = sys._getframe(depth + 1)
+        at: Any = NOWHERE
+        inside: FrameType | None = None
+        calls: list[Call] = []
+        unplaced, function = 0, None
+        while frame is not None:
+            code = frame.f_code
+            if code in SPECIAL:
+                if code is APPLY:
+                    function = frame.f_locals["cls"]
+                elif at is NOWHERE and inside is None:
+                    inside = frame
+                call = call_of(code, frame)
+                if call is not None:
+                    calls.append(call)
+                    unplaced += 1
+            elif at is NOWHERE or unplaced or function:
+                index = self.builder.file(code.co_filename)
+                if index >= 0:
+                    here = (index, frame.f_lineno)
+                    at = here if at is NOWHERE else at
+                    if function is not None:
+                        self.applied[function], function = here, None
+                    while unplaced:
+                        calls[-unplaced] = calls[-unplaced]._replace(at=here)
+                        unplaced -= 1
+            if frame is self.base:
+                break
+            frame = frame.f_back
+        return Look(at, inside, calls[::-1])
+
+
+def call_of(code: CodeType, frame: FrameType) -> Call | None:
+    """The run of a checkpointed function that a frame of PyTorch's stands for, if it does."""
+    if code is FIRST_RUN:
+        names = frame.f_locals
+        if names["use_reentrant"] or "gen" not in names or names["gen"].gi_frame is None:
+            return None
+        call = names["gen"].gi_frame.f_locals.get("new_frame")
+        return None if call is None else Call(call, False, title(names["function"]), False, NOWHERE)
+    if code is FIRST_RUN_REENTRANT:
+        names = frame.f_locals
+        return Call(names["ctx"], False, title(names["run_function"]), True, NOWHERE)
+    if code is AGAIN:
+        return Call(frame.f_locals["frame"], True, "", False, NOWHERE)
+    if code is AGAIN_REENTRANT:
+        names = frame.f_locals
+        running = "detached_inputs" in names and "outputs" not in names
+        return Call(names["ctx"], True, "", True, NOWHERE) if running else None
+    return None
+
+
+def title(function: Any) -> str:
+    """What a checkpointed function is called."""
+    return str(getattr(function, "__qualname__", type(function).__name__)).rpartition("<locals>.")[2]
+
+
+def frame_of(code: CodeType) -> FrameType | None:
+    """The innermost frame that runs this code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame
