@@ -47,7 +47,7 @@ class Inspector(anywidget.AnyWidget):
     selected = traitlets.Int(None, allow_none=True, help="the node that is selected").tag(sync=True)
     calls = traitlets.List(traitlets.Int(), help="the nodes called by hand, in order").tag(sync=True)
     collapsed = traitlets.List(traitlets.Int(), None, allow_none=True,
-                               help="the calls of modules that are folded; None: as the inspector sees fit").tag(sync=True)
+                               help="the calls of modules that are folded, or None for as many as fit").tag(sync=True)
 
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None) -> None:
         self._trace = trace

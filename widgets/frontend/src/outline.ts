@@ -52,7 +52,7 @@ export class Outline {
     button.append(...parts, html("span", { class: "mg-outline-count" }, String(this.counts[id])));
     button.setAttribute("aria-expanded", String(open));
     button.setAttribute("data-scope", String(id));
-    button.setAttribute("aria-label", `${title}, ${kind}, ${this.counts[id]} nodes`);
+    button.setAttribute("title", `${this.counts[id]} nodes`);
     button.style.paddingLeft = `${8 + 14 * (this.deep[id] ?? 0)}px`;
     return button;
   }
