@@ -17,7 +17,7 @@ from minigrad.recorder import NOWHERE, SAME
 from minigrad_widgets.torch_reader.count import Plan
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, memory, without_dispatch
-from minigrad_widgets.torch_reader.stack import ENGINE, frame_of
+from minigrad_widgets.torch_reader.stack import ENGINE, frame_of, unprofiled
 
 __all__ = ["Pass", "Passes"]
 
@@ -188,6 +188,7 @@ class Passes:
             self.run(task, each, self.seen.outputs(each))
             self.capture(task, each, task.received[each])
 
+    @unprofiled
     def before(self, node: int, grads: tuple[Any, ...]) -> None:
         """The reader's pre-hook, the first one: the hooks of the tensors have run."""
         task, seen = self.now(), self.seen
@@ -201,12 +202,12 @@ class Passes:
         hooked, leaf = seen.hooked[node], seen.leaves.get(node)
         put_among(task.touched, hooked.post, partial(self.hook, node, "post"), last=hooked.post_id)
         if leaf is not None:
-            task.received[node] = [seen.copied(g) for g in grads]
             hooks = getattr(leaf(), "_post_accumulate_grad_hooks", None)
             if hooks:
                 put_among(task.touched, partial(itself, hooks), partial(self.hook, node, "post_accumulate"),
                           front=lambda _: self.accumulate(node))
 
+    @unprofiled
     def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
         """The reader's hook behind a node, the last one."""
         task = self.now()
@@ -243,6 +244,7 @@ class Passes:
                 put_among(touched, partial(itself, hooks), partial(self.hook, node, "tensor"),
                           front=lambda _: self.run(self.now(), node, self.seen.outputs(node)))
 
+    @unprofiled
     def hook(self, node: int, kind: str, name: str, found: Any, received: Any = None) -> None:
         """One of the user's hooks has run, and left this."""
         task, seen = self.now(), self.seen

@@ -20,7 +20,7 @@ from minigrad.recorder import NOWHERE, RARER, Builder, Teller, Trace, register_l
 from minigrad_widgets.torch_reader.ops import Ops, Watching
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.probes import take_out
-from minigrad_widgets.torch_reader.stack import ENGINE, PACK, Call, Look, Stack
+from minigrad_widgets.torch_reader.stack import ENGINE, PACK, Call, Look, Stack, unprofiled
 
 __all__ = ["record"]
 
@@ -85,12 +85,13 @@ class Reader:
         """Where the program is, seen from one who was called by PyTorch."""
         return self.stack.look(2)
 
+    @unprofiled
     def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op comes by: run it, and take it down if it is the user's."""
         create = bool(self.passes.running) and self.passes.running[-1].create
-        if not create and sys._getframe(2).f_code is ENGINE:
+        if not create and sys._getframe(3).f_code is ENGINE:
             return func(*args, **kwargs)
-        look = self.stack.look(2)
+        look = self.stack.look(3)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is ENGINE and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
