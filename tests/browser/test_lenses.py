@@ -127,7 +127,47 @@ def test_the_memory_pane(page: Page, tmp_path: Path, width: int) -> None:
     root.focus()
     for event in trace.events:
         held = event.get("bytes", held)
-        told = root.locator("[data-kind]").evaluate_all("all => all.map(each => [each.dataset.kind, +each.dataset.bytes])")
+        tables = root.locator("[data-kind]")
+        told = tables.evaluate_all("all => all.map(({dataset}) => [dataset.kind, +dataset.bytes])")
         assert told == [[name, count] for name, count in zip(names, held, strict=True) if count]
         page.keyboard.press("ArrowRight")
     assert root.evaluate(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_ask_mode(page: Page, tmp_path: Path, width: int) -> None:
+    """By keyboard alone: the first question is answered wrong, all others right."""
+    page.set_viewport_size({"width": width, "height": 900})
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    w = torch.tensor([3.0, 4.0], requires_grad=True)
+    with record() as trace:
+        ((x * w) * x).sum().backward()
+    inspector = Inspector(trace, ask=True)
+    root = opened(page, tmp_path, inspector.to_html())
+    for at, question in enumerate(inspector.ask):
+        page.keyboard.press("End")
+        assert int(root.get_attribute("data-step") or 0) < question["step"]
+        assert root.locator(".mg-ask").get_attribute("data-asking") == question["kind"]
+        assert root.evaluate(OUTSIDE) == []
+        page.keyboard.press("ArrowRight")
+        event = trace.events[question["step"]]
+        answer(page, root, trace, event, right=at > 0)
+        assert root.get_attribute("data-score") == f"{at}/{at + 1}"
+        assert root.locator(".mg-verdict").inner_text().startswith("✓ Right" if at else "✗ Not so")
+        assert root.evaluate(OUTSIDE) == []
+    page.keyboard.press("End")
+    assert root.get_attribute("data-step") == str(len(trace.events) - 1)
+
+
+def answer(page: Page, root: Locator, trace: Trace, event: Any, right: bool) -> None:
+    """Answers the question that has the focus."""
+    if event["kind"] == "run":
+        wanted = root.locator(f".mg-ask input[value='{event['node']}']")
+        other = root.locator(f".mg-ask input:not([value='{event['node']}'])").first
+        (wanted if right else other).check()
+    elif not right:
+        page.keyboard.type("[7, 7, 7]")
+    else:
+        value = trace.values[event["gradient" if event["kind"] == "flow" else "grad"]]
+        page.keyboard.type(str(value["data"] if event["kind"] == "accumulate" else value["shape"]))
+    page.keyboard.press("Enter")

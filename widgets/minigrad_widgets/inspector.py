@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import anywidget
@@ -21,13 +21,14 @@ import traitlets
 
 from minigrad.recorder import Trace
 from minigrad_widgets import picture, timeline
+from minigrad_widgets.ask import choose
 from minigrad_widgets.canvas import to_png, to_svg
 from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.layout import place
 from minigrad_widgets.page import STATIC, write_page
 from minigrad_widgets.text import Words, traversal_text
 
-STATE = ("trace", "lens", "step", "selected", "calls", "collapsed")
+STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "ask", "answers", "score")
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
 
 
@@ -35,7 +36,9 @@ class Inspector(anywidget.AnyWidget):
     """Shows a trace.
 
     `lens` is "forward" (what the user's code ran), "backward", "traversal" (call nodes by hand), "checkpoint" (what is
-    held, and what runs again) or "all" (every recorded step).
+    held, and what runs again) or "all" (every recorded step). With `ask` it stops before chosen steps and asks:
+    True, a list of kinds out of "next" (which node runs next?), "shape" (what arrives?) and "grad" (what is `.grad`
+    then?), or of `{"kind": …, "step": the step that answers it}`; `score` and `answers` hold what a student made of it.
     """
 
     _esm = STATIC / "inspector.js"
@@ -49,7 +52,12 @@ class Inspector(anywidget.AnyWidget):
     collapsed = traitlets.List(traitlets.Int(), None, allow_none=True,
                                help="the calls of modules that are folded, or None for as many as fit").tag(sync=True)
 
-    def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None) -> None:
+    ask = traitlets.List(traitlets.Dict(), help="the questions: a kind, and the step that answers it").tag(sync=True)
+    answers = traitlets.List(traitlets.Dict(), help="what was answered, and whether it was right").tag(sync=True)
+    score = traitlets.Dict(help="how many answers are right, how many were given, of how many questions").tag(sync=True)
+
+    def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None,
+                 ask: bool | Iterable[str | Mapping[str, Any]] = ()) -> None:
         self._trace = trace
         self._data: dict[str, Any] = json.loads(trace.to_json())
         if not self._data["layout"]:
@@ -57,7 +65,9 @@ class Inspector(anywidget.AnyWidget):
         walks = lens in LENSES and lens != "traversal"
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         written = json.dumps(self._data, separators=(",", ":"))
-        super().__init__(trace=written, lens=lens, step=first if step is None else step)
+        questions = choose(trace, ask)
+        super().__init__(trace=written, lens=lens, step=first if step is None else step, ask=questions,
+                         score={"right": 0, "answered": 0, "of": len(questions)})
 
     @staticmethod
     def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:

@@ -91,6 +91,11 @@ export class BackwardLens implements Lens {
     return this.replay.take();
   }
 
+  /** The step of a position; null behind the last one. */
+  stepAt(position: number): Maybe {
+    return this.steps[position] ?? null;
+  }
+
   /** The position of the nearest step of this lens, at or before a step of the trace. */
   positionOf(step: number): number {
     let [low, high] = [0, this.last];

@@ -1,4 +1,6 @@
 /** The inspector: panes around one lens. Stepping happens here, in the browser; Python hears of it at rest. */
+import { Ask } from "./ask";
+import type { Answer, Score } from "./ask";
 import { BackwardLens } from "./backward";
 import { TraversalLens } from "./byhand";
 import { DetailsPane } from "./details";
@@ -29,6 +31,7 @@ export class Inspector {
   private readonly details: DetailsPane;
   private readonly queue: QueueStrip;
   private readonly memory: Memory;
+  private readonly ask: Ask;
   private readonly transport: Transport;
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
@@ -53,6 +56,8 @@ export class Inspector {
     this.details = new DetailsPane(trace, pick);
     this.queue = new QueueStrip(trace, pick);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
+    this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
+    this.ask.load(link.answers);
     this.transport = new Transport({ go: (position) => this.go(position) });
     this.element = this.assemble();
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
@@ -72,7 +77,7 @@ export class Inspector {
     const panes = html("div", { class: "mg-panes" }, this.source.element, this.graph.element, this.details.element);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
     const label = "minigrad inspector; left and right arrow step, space plays";
-    return html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label }, head, panes, foot);
+    return html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label }, head, this.ask.element, panes, foot);
   }
 
   private tabList(): HTMLElement {
@@ -113,6 +118,7 @@ export class Inspector {
     this.transport.pause();
     this.lens = this.lenses[this.link.lens] ?? this.lens;
     this.selected = this.link.selected;
+    this.ask.load(this.link.answers);
     if (this.link.collapsed) this.graph.setFolded(new Set(this.link.collapsed));
     this.open();
   }
@@ -128,11 +134,32 @@ export class Inspector {
     this.show(ALL);
   }
 
-  private go(position: number): void {
+  private go(wanted: number): void {
+    const position = this.allowed(wanted);
+    if (position < wanted) this.transport.pause();
+    if (position < wanted && position === this.lens.position) {
+      this.ask.focus();
+      this.showPosition();
+    }
     if (position === this.lens.position && this.lens.last > 0) return;
     const changed = this.lens.goTo(position);
     this.report();
     this.show(changed);
+  }
+
+  /** As far as the open questions let one go. */
+  private allowed(position: number): number {
+    const lens = this.lens;
+    if (!(lens instanceof BackwardLens)) return position;
+    const barrier = this.ask.barrier(lens.step, lens.stepAt(position) ?? lens.step);
+    return barrier === null ? position : lens.positionOf(barrier - 1);
+  }
+
+  private answered(answers: Answer[], score: Score): void {
+    this.link.say("answers", answers);
+    this.link.say("score", score);
+    this.show({ nodes: [], edges: [] });
+    this.element.focus();
   }
 
   private goToStep(step: number): void {
@@ -178,19 +205,27 @@ export class Inspector {
     const lens = this.lens;
     const scene = lens.scene(this.selected);
     this.graph.update(scene, changed.nodes, changed.edges);
-    const shown = this.selected ?? lens.lit ?? lens.ready[0] ?? null;
+    if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
+    const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
+    const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
     const byHand = lens instanceof TraversalLens;
     const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
     this.details.show(shown, lens.moment, note);
-    this.queue.element.hidden = lens.name === "forward";
+    this.queue.element.hidden = lens.name === "forward" || secret;
+    if (!(lens instanceof BackwardLens)) this.ask.element.hidden = true;
+    else this.ask.element.hidden = this.link.questions.length === 0;
     this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.showSource(shown);
     write(this.text, lens.text);
-    this.transport.show(lens.position, lens.last, lens.text, lens.counter);
+    this.showPosition();
     this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint", this.replay);
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.mark();
     if (lens.lit !== null) this.graph.reveal(lens.lit);
+  }
+
+  private showPosition(): void {
+    this.transport.show(this.lens.position, this.lens.last, this.lens.text, this.lens.counter);
   }
 
   private showSource(shown: Maybe): void {
@@ -210,6 +245,7 @@ export class Inspector {
     mark(this.element, "data-position", lens.position);
     mark(this.element, "data-lit", lens.lit ?? "");
     mark(this.element, "data-ready", lens.ready.join(" "));
+    mark(this.element, "data-score", this.link.questions.length > 0 ? `${this.ask.score.right}/${this.ask.score.answered}` : null);
     mark(this.element, "data-gradient", lens.gradient ?? "");
   }
 }

@@ -20,7 +20,7 @@ function leavesUs(event: KeyboardEvent): boolean {
 /** A focused button, link or list has its own use of Space, Enter and the up and down arrows. */
 function ownKey(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
-  if (target?.matches("select, input[type=search]")) return true;
+  if (target?.matches("select, input[type=search], input[type=text], input[type=radio]")) return true;
   if (target?.matches("button, summary")) return event.key === " " || event.key === "Enter";
   return (target?.matches(".mg-code, .mg-details-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
 }

@@ -1,4 +1,5 @@
 /** The link to Python: what the browser changes is sent once it rests; what Python sets is shown at once. */
+import type { Answer, Question } from "./ask";
 import type { Maybe } from "./types";
 
 /** The part of a widget's model that is used here. */
@@ -11,7 +12,7 @@ export interface Model {
 }
 
 const REST = 200;
-const SHARED = ["step", "lens", "selected", "calls", "collapsed"] as const;
+const SHARED = ["step", "lens", "selected", "calls", "collapsed", "answers", "score"] as const;
 type Shared = (typeof SHARED)[number];
 
 export class Link {
@@ -23,6 +24,14 @@ export class Link {
 
   get step(): number {
     return Number(this.model.get("step"));
+  }
+
+  get questions(): Question[] {
+    return (this.model.get("ask") ?? []) as Question[];
+  }
+
+  get answers(): Answer[] {
+    return (this.model.get("answers") ?? []) as Answer[];
   }
 
   get lens(): string {
