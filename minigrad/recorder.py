@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import Any, Protocol
 
-from minigrad._trace.build import LIBRARIES, Builder
+from minigrad._trace.build import LIBRARIES, Builder, Large
 from minigrad._trace.data import Event, NodeRecord, TensorRecord, Trace, Value
 from minigrad._trace.frame import Frame
 from minigrad._trace.tell import SAME, Teller
 from minigrad._trace.traverse import Traversal
 from minigrad._trace.watch import NOWHERE, RARER, Watch, Watched
 
-__all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Event", "Frame", "NodeRecord", "Teller", "TensorRecord", "Trace",
+__all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Event", "Frame", "Large", "NodeRecord", "Teller", "TensorRecord", "Trace",
            "Traversal", "Value", "Watch", "Watched", "record", "register_library", "register_observer"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's

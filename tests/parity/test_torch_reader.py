@@ -273,6 +273,37 @@ def test_errors_are_told(torch, reader):
     assert theirs.events[-1]["type"] == ours.events[-1]["type"] == "ValueError"
 
 
+def test_a_pass_that_the_program_saved_itself_from(torch, reader):
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    handle = y.register_hook(lambda g: 1 / 0)
+    with reader.record() as trace:
+        with pytest.raises(ZeroDivisionError):
+            y.sum().backward()
+        handle.remove()
+        (x * 3).sum().backward()
+    kinds = [e["kind"] for e in trace.events if e["kind"] in ("backward_start", "error", "backward_end")]
+    assert kinds == ["backward_start", "error", "backward_start", "backward_end"]
+    assert not any(e.get("depth") for e in trace.events)
+    assert x.grad.tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize("make", [
+    lambda torch: (torch.ones(3, dtype=torch.bfloat16), lambda x: x * x),
+    lambda torch: (torch.ones(3, dtype=torch.complex64), lambda x: (x * x.conj()).real),
+    lambda torch: (torch.ones(5, 3), lambda x: torch.nn.functional.embedding(torch.tensor([1, 2]), x, sparse=True)),
+    lambda torch: (torch.ones(3, device="meta"), lambda x: x * 2),
+], ids=["bfloat16", "complex", "sparse", "meta"])
+def test_values_that_numpy_has_not(torch, reader, make):
+    start, f = make(torch)
+    x = start.requires_grad_()
+    with reader.record() as trace:
+        f(x).sum().backward()
+    assert trace.events[-1]["kind"] == "backward_end"
+    assert recorder.Trace.from_json(trace.to_json()) == trace
+    assert x.grad is not None
+
+
 def test_one_at_a_time(reader):
     with reader.record(), pytest.raises(RuntimeError, match="a recorder is on already"), reader.record():
         pass

@@ -95,6 +95,8 @@ class Reader:
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is ENGINE and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
+            if self.passes.running:
+                self.passes.leave_broken(torch._C._current_graph_task_id())
             return self.ops.run(func, args, kwargs, look.at, self.depth + 1)
         if code is PACK:
             self.refill(look.calls[-1], args[0])
@@ -109,6 +111,7 @@ class Reader:
         if frame.f_code is not ENGINE or event != "call":
             return
         self.catch_up()
+        self.passes.leave_broken(torch._C._current_graph_task_id())
         roots = frame.f_locals["t_outputs"]
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
         for root in roots:

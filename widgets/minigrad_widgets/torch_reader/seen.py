@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minigrad.recorder import NOWHERE, SAME, Watch, Watched
+from minigrad.recorder import NOWHERE, SAME, Large, Watch, Watched
 
 __all__ = ["Hooked", "Seen", "leaf_of", "without_dispatch"]
 
@@ -79,12 +79,11 @@ class Seen(Watched):
         if t is None:
             return None
         with without_dispatch(), torch.no_grad():
-            t = t.detach()
-            if t.dtype in WIDER:
-                t = t.to(WIDER[t.dtype])
-            elif t.dtype.itemsize == 1 and t.dtype.is_floating_point:
-                t = t.float()
-            return self.copy(t.numpy(force=True))
+            try:
+                array = plain(t).numpy(force=True)
+            except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, and what else has no memory
+                return Unreadable(t)
+        return self.copy(array)
 
     # tensors
     def tensor(self, t: Any, copy: Any = None, before: bool = False) -> int:
@@ -266,6 +265,23 @@ class Seen(Watched):
             table.clear()
 
 
+class Unreadable(Large):
+    """What is kept of a tensor whose values nobody can look at."""
+
+    def __init__(self, t: Any) -> None:
+        self.dtype, self.shape = t.dtype, tuple(t.shape)
+        self.stats = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
+
+
+def plain(t: Any) -> Any:
+    """A tensor as NumPy can have it: dense, of a dtype that it knows, without the wrappers of `torch.func`."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
+    t = t.detach() if t.layout is torch.strided else t.detach().to_dense()
+    narrow = t.dtype.itemsize == 1 and t.dtype.is_floating_point
+    return t.float() if narrow else t.to(WIDER[t.dtype]) if t.dtype in WIDER else t
+
+
 def name_of(node: Any) -> str:
     """A node's name, without the C++ namespace."""
     return str(node.name()).rpartition("::")[2]
@@ -275,6 +291,6 @@ def memory(t: Any) -> tuple[int, int]:
     """The storage of a tensor: its address, and its bytes; a tensor without one (a sparse one) stands for itself."""
     try:
         storage = t.untyped_storage()
-    except NotImplementedError:
+    except (NotImplementedError, RuntimeError):
         return id(t), 0
     return storage._cdata, storage.nbytes()
