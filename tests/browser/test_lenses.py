@@ -21,6 +21,7 @@ from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets import Inspector, compare
 from tests.browser.jupyter import chrome
 
+AXE = Path(__file__).parents[2] / "widgets" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = [480, 768, 1200, 1600]
 OUTSIDE = """root => {
   const frame = root.getBoundingClientRect(), wrong = [];
@@ -171,3 +172,20 @@ def answer(page: Page, root: Locator, trace: Trace, event: Any, right: bool) -> 
         value = trace.values[event["gradient" if event["kind"] == "flow" else "grad"]]
         page.keyboard.type(str(value["data"] if event["kind"] == "accumulate" else value["shape"]))
     page.keyboard.press("Enter")
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci in widgets/frontend")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page: Page, tmp_path: Path, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme)
+    traces = {"plain": program(None), "non-reentrant": program(False)}
+    pages = [compare(traces, 9).to_html(), Inspector(traces["non-reentrant"], lens="forward", step=2).to_html()]
+    asking = [Inspector(traces["plain"], ask=[kind]).to_html() for kind in ("next", "shape")]
+    for html in [*pages, Inspector(traces["non-reentrant"], lens="checkpoint", step=28).to_html(), *asking]:
+        root = opened(page, tmp_path, html)
+        page.keyboard.press("End")
+        if root.locator(".mg-toggle").count():
+            root.locator(".mg-toggle").click()
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run('.mg-root', {resultTypes: ['violations']})")["violations"]
+        assert [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found] == []

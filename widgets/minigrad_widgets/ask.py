@@ -1,6 +1,7 @@
 """Ask mode: which questions an inspector asks of a trace, and where.
 
-The answers are judged in the browser, by the trace. A question names a kind and the step that answers it; the inspector stops before that step until it is answered.
+A question names a kind and the step that answers it; the inspector stops before that step until it is answered. The
+answers are judged in the browser, by the trace.
 """
 
 from __future__ import annotations

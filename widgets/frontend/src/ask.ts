@@ -134,7 +134,8 @@ export class Ask {
     this.verdict.dataset["right"] = last ? String(last.right) : "";
     const { right, answered, of } = this.score;
     const way = question === null && !last ? (answered < of ? "Step on until the next question. " : "No more questions. ") : "";
-    write(this.points, `${way}${right} of ${answered} right, ${of - answered} to come`);
+    const so = answered === 0 ? "" : `${right} of ${answered} right, `;
+    write(this.points, `${way}${so}${of - answered} to come`);
   }
 
   /** Leads the keyboard into the question. */

@@ -72,7 +72,7 @@ export class Comparison {
 
   /** The figures, for those who do not read charts. */
   private table(): HTMLElement {
-    const heads = ["", "most bytes", "held when backward begins", "ops", "of these again", "steps"];
+    const heads = ["trace", "most bytes", "held when backward begins", "ops", "of these again", "steps"];
     const head = html("tr", {}, ...heads.map((each) => html("th", { scope: "col" }, each)));
     const lines = this.rows.map(({ name, trace }) => {
       const { peak, atBackward, ops, again, steps } = summary(trace);
