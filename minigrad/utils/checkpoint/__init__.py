@@ -16,6 +16,7 @@ from typing import Any
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.nn.modules.container import Sequential
+from minigrad.utils.checkpoint._debug import Logs
 from minigrad.utils.checkpoint._errors import CheckpointError
 from minigrad.utils.checkpoint._group import GraphExecGroup
 from minigrad.utils.checkpoint._non_reentrant import Frame
@@ -30,10 +31,11 @@ from minigrad.utils.checkpoint._told import Run
 
 __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "GraphExecGroup", "SelectiveCheckpointContext",
            "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
-           "detach_variable", "noop_context_fn", "set_checkpoint_early_stop"]
+           "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 EARLY_STOP: list[bool] = []  # what set_checkpoint_early_stop says, the innermost block last
+DEBUG: list[bool | None] = []  # the same of set_checkpoint_debug_enabled
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "default": lambda tensor: {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device},
     "none": lambda tensor: None,
@@ -71,6 +73,16 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         EARLY_STOP.pop()
 
 
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """A block whose checkpoints go by this, whatever their `debug` says; None: each goes by its own."""
+    DEBUG.append(enabled)
+    try:
+        yield
+    finally:
+        DEBUG.pop()
+
+
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
                context_fn: Callable[[], Contexts] = noop_context_fn, determinism_check: str = "default",
                debug: bool = False, early_stop: bool = True, **kwargs: Any) -> Any:
@@ -80,7 +92,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     `preserve_rng_state=True`: the second run draws the random numbers of the first. The others are for
     `use_reentrant=False` alone: `context_fn` makes the contexts of the first and the second run;
     `determinism_check="none"` compares nothing, "default" shapes, dtypes and devices of what is saved; `early_stop`:
-    the second run ends at the last tensor that is needed.
+    the second run ends at the last tensor that is needed; `debug`: an error lists the ops of both runs.
 
     Raises:
         ValueError: for arguments that the chosen way does not know.
@@ -93,15 +105,22 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     if kwargs and use_reentrant:
         raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
     if not use_reentrant:
-        return non_reentrant(function, args, kwargs, preserve, context_fn, determinism_check, early_stop)
+        if DEBUG and DEBUG[-1] is not None:
+            debug = DEBUG[-1]
+        return non_reentrant(function, args, kwargs, preserve, context_fn, determinism_check, early_stop, debug)
     if context_fn is not noop_context_fn or debug is not False:
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     return CheckpointFunction.apply(function, preserve, *args)
 
 
 def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
-                  context_fn: Callable[[], Contexts], determinism_check: str, early_stop: bool) -> Any:
+                  context_fn: Callable[[], Contexts], determinism_check: str, early_stop: bool, debug: bool) -> Any:
     """The first run, under hooks that keep nothing; without grad mode there is nothing to keep."""
+    logs = Logs() if debug else None
+    if logs is not None:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        context_fn = logs.contexts
     if determinism_check not in CHECKS:
         raise ValueError(f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
@@ -115,7 +134,8 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         return function(*args, **kwargs)
     frame = Frame(run, args, EARLY_STOP[-1] if EARLY_STOP else early_stop, CHECKS[determinism_check])
     told = Run("checkpoint", frame, function, False, frame.arguments)
-    with saved_tensors_hooks(frame.pack, frame.unpack), first, told:
+    unpack = frame.unpack if logs is None else logs.explaining(frame.unpack)
+    with saved_tensors_hooks(frame.pack, unpack), first, told:
         result = function(*args, **kwargs)
         frame.complete = True
     if not frame.complete:
