@@ -1,7 +1,8 @@
 """Cells of recurrent networks: one step in time, put together of other ops as in PyTorch's `RNN.cpp`.
 
 A cell is a function of the input's part of the gates (`x @ w_ih.T + b_ih`), of the state and of the weights; it gives
-the next state, of which the hidden one comes first. `layer` runs one over a whole sequence.
+the next state, of which the hidden one comes first. `layer` runs one over a whole sequence, with those parts of all
+steps computed at once; a single step computes its own (`part=gates_of`) where PyTorch does, after the hidden state's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from minigrad.ops.split import Unbind, UnsafeSplit
 __all__ = ["gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"]
 
 State = tuple[Tensor, ...]  # the hidden state, and in an LSTM the cell's; each of shape (batch, size)
-Cell = Callable[[Tensor, State, "Weights"], State]
+Part = Callable[[Tensor, "Weights"], Tensor]  # from what a cell is given to the input's part of its gates
+Cell = Callable[..., State]  # (input, state, weights, part) -> state
 
 
 class Weights(NamedTuple):
@@ -39,34 +41,39 @@ def gates_of(x: Tensor, w: Weights) -> Tensor:
     return linear(x, w.ih, w.b_ih)
 
 
+def as_given(gates: Tensor, w: Weights) -> Tensor:
+    """The same where it is the gates that a cell is given."""
+    return gates
+
+
 def chunks(gates: Tensor, count: int) -> tuple[Tensor, ...]:
     """The gates apart."""
     return UnsafeSplit.forward(gates, gates.array.shape[-1] // count, gates.array.ndim - 1)
 
 
-def tanh_step(gates: Tensor, state: State, w: Weights) -> State:
+def tanh_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
     """h' = tanh(gates + w_hh @ h)."""
-    return (Tanh.forward(Add.forward(linear(state[0], w.hh, w.b_hh), gates)),)
+    return (Tanh.forward(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
 
 
-def relu_step(gates: Tensor, state: State, w: Weights) -> State:
+def relu_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
     """h' = relu(gates + w_hh @ h)."""
-    return (Relu.forward(Add.forward(linear(state[0], w.hh, w.b_hh), gates)),)
+    return (Relu.forward(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
 
 
-def lstm_step(gates: Tensor, state: State, w: Weights) -> State:
+def lstm_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
     """c' = f * c + i * g and h' = o * tanh(c'), where i, f, o are sigmoids and g is a tanh of their gates."""
-    i, f, g, o = chunks(Add.forward(linear(state[0], w.hh, w.b_hh), gates), 4)
+    i, f, g, o = chunks(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w)), 4)
     i, f, g, o = Sigmoid.forward(i), Sigmoid.forward(f), Tanh.forward(g), Sigmoid.forward(o)
     c = Add.forward(Mul.forward(f, state[1]), Mul.forward(i, g))
     h = Mul.forward(o, Tanh.forward(c))
     return (h if w.hr is None else linear(h, w.hr)), c
 
 
-def gru_step(gates: Tensor, state: State, w: Weights) -> State:
+def gru_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
     """h' = (1 - z) * n + z * h, where r and z are sigmoids of their gates and n a tanh, in which r weighs h's part."""
     (h,) = state
-    r, z, n = chunks(gates, 3)
+    r, z, n = chunks(part(x, w), 3)
     hr, hz, hn = chunks(linear(h, w.hh, w.b_hh), 3)
     r, z = Sigmoid.forward(Add.forward(hr, r)), Sigmoid.forward(Add.forward(hz, z))
     n = Tanh.forward(Add.forward(n, Mul.forward(hn, r)))
@@ -148,7 +155,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
         raise RuntimeError("lstm_cell expects two hidden states")
     w = Weights(w_ih, w_hh, b_ih, b_hh)
     check_cell(input, hx[0], w, 4)
-    h, c = lstm_step(gates_of(input, w), tuple(hx), w)
+    h, c = lstm_step(input, tuple(hx), w, gates_of)
     return h, c
 
 
@@ -156,7 +163,7 @@ def one_step(step: Cell, count: int, input: Tensor, hx: Tensor, *weights: Any) -
     """One step of a cell whose state is the hidden one alone."""
     w = Weights(*weights)
     check_cell(input, hx, w, count)
-    return step(gates_of(input, w), (hx,), w)[0]
+    return step(input, (hx,), w, gates_of)[0]
 
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,

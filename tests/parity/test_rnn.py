@@ -145,6 +145,25 @@ def test_cell(torch, name, dtype):
     compare(torch, CELLS[name], lambda lib, m: (data(lib, 3, dtype=dtype), states(lib, m, None, dtype)), dtype)
 
 
+def by_age(lib, name):
+    """The nodes of a cell, oldest first, with those that they lead to: the order in which a pass takes them."""
+    lib.manual_seed(0)
+    out = CELLS[name](lib.nn)(lib.ones(1, 3, requires_grad=True))
+    nodes, queue = {}, [(out[0] if isinstance(out, tuple) else out).grad_fn]
+    while queue:
+        node = queue.pop()
+        if node is not None and "Accumulate" not in node.name():
+            nodes[node._sequence_nr()] = node
+            queue += [other for other, _ in node.next_functions]
+    return [(nodes[key].name(), [other and other.name() for other, _ in nodes[key].next_functions])
+            for key in sorted(nodes)]
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_makes_its_nodes_in_order(torch, name):
+    assert by_age(minigrad, name) == by_age(torch, name)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_second_derivatives_of_the_layer_that_is_one_op(torch, reverse):
     ends = []
