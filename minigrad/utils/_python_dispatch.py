@@ -107,7 +107,7 @@ class Detour:
         """Make the function what it was."""
         self.function.__code__ = self.own.__code__
         self.function.__kwdefaults__ = self.own.__kwdefaults__
-        del self.function.__wrapped__  # type: ignore[attr-defined]
+        del self.function.__wrapped__  # type: ignore[attr-defined]  # set in `take`
 
 
 class Detours:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 
 import pytest
 
-import minigrad
-from tests.parity.alike import alike, ending
+from tests.parity.alike import alike
 from tests.parity.outcome import Programs
 
 pytestmark = pytest.mark.torch
-programs, debugging = Programs(), Programs()
+programs = Programs()
 
 
 def tools(m):
@@ -84,6 +82,8 @@ programs["keyword arguments"] = lambda m: tools(m)[0](lambda x, y: x * y, tools(
 programs["contexts, reentrant"] = lambda m: tools(m)[0](m.sin, tools(m)[1], use_reentrant=True,
                                                         context_fn=lambda: (m.no_grad(), m.no_grad()))
 programs["debug, reentrant"] = lambda m: tools(m)[0](m.sin, tools(m)[1], use_reentrant=True, debug=True)
+programs["debug, contexts"] = lambda m: tools(m)[0](m.sin, tools(m)[1], use_reentrant=False, debug=True,
+                                                   context_fn=lambda: (m.no_grad(), m.no_grad()))
 programs["another check"] = lambda m: tools(m)[0](m.sin, tools(m)[1], use_reentrant=False, determinism_check="some")
 programs["detach_variable"] = lambda m: m.utils.checkpoint.detach_variable((tools(m)[1] * 2, 3, m.ones(1)))
 programs["detach_variable of a list"] = lambda m: m.utils.checkpoint.detach_variable([m.ones(1)])
@@ -312,39 +312,6 @@ def saved_values_by_hand(m):
     return y.grad_fn._saved_self, y.grad_fn._saved_self, log
 
 
-def explained(m, then, **options):
-    """The long error of a function that does something else: its ops without those that only PyTorch has."""
-    x, runs = tools(m)[1], []
-
-    def function(t):
-        runs.append(t)
-        return (t.sin() * t).cos() if len(runs) == 1 else then(t)
-
-    try:
-        m.utils.checkpoint.checkpoint(function, x, use_reentrant=False, **options).sum().backward()
-    except RuntimeError as error:
-        lines = [line.partition("   (")[0].strip() for line in str(error).splitlines() if ".detach." not in line]
-        return type(error).__name__, [re.sub(r"\$\d+", "$", line) for line in lines
-                                      if line and not re.match(r".*:\d+:", line)]
-    return x.grad
-
-
-debugging["debug"] = lambda m: explained(m, lambda t: t.exp().exp().exp().sum().exp(), debug=True, early_stop=False)
-debugging["debug, the same again"] = lambda m: explained(m, lambda t: (t.sin() * t).cos(), debug=True)
-debugging["debug, too few"] = lambda m: explained(m, lambda t: (t * 2).sin(), debug=True)
-programs["debug, contexts"] = lambda m: tools(m)[0](m.sin, tools(m)[1], use_reentrant=False, debug=True,
-                                                   context_fn=lambda: (m.no_grad(), m.no_grad()))
-
-
-@debugging
-def debug_by_a_block(m):
-    found = []
-    for enabled in (True, False, None):
-        with m.utils.checkpoint.set_checkpoint_debug_enabled(enabled):
-            found += [explained(m, lambda t: (t * 2).sin(), debug=debug) for debug in (True, False)]
-    return found
-
-
 def unstable(m, then, **options):
     """A function that does something else when it is run again."""
     checkpoint, x, _ = tools(m)
@@ -372,17 +339,6 @@ programs["an error when it is run again"] = lambda m: unstable(m, lambda t: t.re
 @pytest.mark.parametrize("name", programs)
 def test_a_program_ends_alike(torch, every_warning, name):
     alike(torch, programs[name])
-
-
-def test_the_long_error():
-    """What minigrad says. PyTorch says the same in a process of its own; under pytest its log raises a TypeError."""
-    kind, lines = ending(debugging["debug, too few"], minigrad)[0]
-    ops = [line for line in lines if "torch._ops." in line]
-    sin, mul, cos, twice = (f"$: f64[3] = torch._ops.aten.{op}" for op in (
-        "sin.default($)", "mul.Tensor($, $)", "cos.default($)", "mul.Tensor($, 2)"))
-    assert kind == "CheckpointError" and ops == [sin, mul, cos, twice, sin] * 2
-    assert ending(debugging["debug, the same again"], minigrad)[0][0] == "tensor"
-    assert [each[0] for each in ending(debugging["debug by a block"], minigrad)[0]] == ["CheckpointError"] * 6
 
 
 def test_an_error_leaves_the_random_state(torch):
