@@ -55,16 +55,17 @@ def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
             kind = (PARAMETER if type(x).__name__ == "Parameter" else GRADIENT if id(x) in gradients else ACTIVATION)
             yield x.array, kind, x.array.shape
         else:
-            for value in (*(x.saved or ()), *flat(x.const)):
-                kept = value.value if isinstance(value, Packed) else value
+            for kept in flat((x.saved, x.const)):
                 array = kept.array if isinstance(kept, Tensor) else kept
                 if isinstance(array, np.ndarray):
                     yield array, SAVED, x.name()
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """What is in tuples in tuples."""
-    if isinstance(value, tuple):
+    """What is in tuples in tuples, and in what pack hooks made of saved tensors."""
+    if isinstance(value, Packed):
+        yield from flat(value.value)
+    elif isinstance(value, tuple):
         for each in value:
             yield from flat(each)
     else:

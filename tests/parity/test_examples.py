@@ -11,9 +11,9 @@ pytestmark = pytest.mark.torch
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def printed(script, lib, *options):
+def printed(script, *options):
     """What an example prints; warnings are errors there too."""
-    command = [sys.executable, "-W", "error", EXAMPLES / script, "--lib", lib, *map(str, options)]
+    command = [sys.executable, "-W", "error", EXAMPLES / script, *map(str, options)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -30,12 +30,22 @@ def losses(text):
     ("characters.py", ("--steps", 50, "--write", 0)),
 ])
 def test_both_libraries_print_the_same_losses(torch, script, options):
-    mine, reference = (losses(printed(script, lib, *options)) for lib in ("minigrad", "torch"))
+    mine, reference = (losses(printed(script, "--lib", lib, *options)) for lib in ("minigrad", "torch"))
     assert len(mine) == 50
     assert mine == reference
 
 
 @pytest.mark.parametrize("model", ["mlp", "cnn"])
 def test_digits_are_learned(model):
-    text = printed("digits.py", "minigrad", "--model", model)
+    text = printed("digits.py", "--lib", "minigrad", "--model", model)
     assert float(re.search(r"^test accuracy (\S+)$", text, re.MULTILINE)[1]) >= 0.97
+
+
+def test_saved_tensors_are_elsewhere():
+    rows = re.findall(r"^(in the graph|save_on_cpu|on disk) +(\S+) +(\S+) +(\S+)  (\S+)$", printed("offload.py"),
+                      re.MULTILINE)
+    held = {name: tuple(int(number.replace(",", "")) for number in numbers) for name, *numbers, _ in rows}
+    least = 9 * 512 * 256 * 4  # the input and eight results
+    assert held["in the graph"] == held["save_on_cpu"] == (least, 0, 0)
+    assert held["on disk"][0] == held["on disk"][2] == 0 and held["on disk"][1] > least
+    assert [same for *_, same in rows] == ["True"] * 3
