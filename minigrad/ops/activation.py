@@ -110,15 +110,14 @@ class TanhBackward(Node):
     def values(g: Any, y: Any) -> Any:
         """On arrays: all in one new array, where there would be two at once."""
         out = y * y
-        if not out.ndim:
+        if not out.ndim or out.shape != g.shape:
             return g * (1 - out)
         return np.multiply(g, np.subtract(1, out, out), out)
 
     @staticmethod
     def forward(g: Tensor, y: Tensor) -> Tensor:
-        z, x, fit = meet(y.array, g.array)
-        return record2(TanhBackward, TanhBackward.values(x, z), g, y, (g if y._requires_grad else None, y), (),
-                       fit[::-1])
+        x, z, fit = meet(g.array, y.array)
+        return record2(TanhBackward, TanhBackward.values(x, z), g, y, (g if y._requires_grad else None, y), (), fit)
 
     def backward(self, xp: Any, h: Any, g: Any, y: Any) -> tuple[Any, Any]:
         return xp.apply(TanhBackward, h, y), None if g is None else h * (-2 * y * g)

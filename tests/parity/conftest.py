@@ -21,6 +21,12 @@ def every_warning(torch):
         lib.set_warn_always(False)
 
 
+@pytest.fixture
+def global_flags(torch, monkeypatch):
+    """PyTorch's switches can be set; its own samples of ops (test_opinfo.py) forbid it for the whole process."""
+    monkeypatch.setitem(torch.backends.flags_frozen.__globals__, "__allow_nonbracketed_mutation_flag", True)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Per line of the tables of ops: the samples that were tried, and the worst error."""
     if seen.NOTES:

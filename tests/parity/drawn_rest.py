@@ -24,6 +24,7 @@ def texts(draw):
 
 
 DRAWN = {
+    "fill_diagonal_": (lambda m, a: (a * 1).fill_diagonal_(2.5), matrices("ij")),
     "lstsq": (lambda m, a, b: m.linalg.lstsq(a + 3 * eye_of(m, a), b).solution, matrices("bij", "bik")),
     "adaptive_max_pool1d": (lambda m, a, k: m.nn.functional.adaptive_max_pool1d(a, k).square(), windows(1)),
     "adaptive_max_pool1d_with_indices": (

@@ -29,7 +29,8 @@ REASONS: dict[str, str] = {
         jiterator_binary jiterator_binary_return_by_ref jiterator_unary max_pool2d_with_indices_backward
         native_batch_norm native_dropout_backward native_group_norm native_layer_norm nonzero_static
         torch._scaled_mm torch._scaled_mm_v2 torch.ops.aten._efficient_attention_forward
-        torch.ops.aten._flash_attention_forward torch.ops.aten._safe_softmax.default unsafe_chunk unsafe_split""",
+        torch.ops.aten._flash_attention_forward unsafe_chunk unsafe_split""",
+    "not compared: a name by which policies choose ops, not a function": "torch.ops.aten._safe_softmax.default",
     "copies of views, made for compilers": """
         alias_copy diagonal_copy expand_copy narrow_copy permute_copy split_with_sizes_copy squeeze_copy t_copy
         transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy""",

@@ -61,7 +61,7 @@ def precision_of_products(m):
 
 
 @pytest.mark.parametrize("name", programs)
-def test_answers(torch, every_warning, name):
+def test_answers(torch, every_warning, global_flags, name):
     assert outcome(programs[name], minigrad) == outcome(programs[name], torch)
 
 

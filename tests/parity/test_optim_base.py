@@ -284,7 +284,7 @@ CAPTURED = [name for name in NAMES if name not in ("SGD", "Adagrad", "LBFGS")]
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.filterwarnings("ignore")
-def test_programs(torch, name):
+def test_programs(torch, every_warning, name):
     alike(torch, PROGRAMS[name])
 
 

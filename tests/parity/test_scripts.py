@@ -27,7 +27,7 @@ def default_dtypes(torch):
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_a_script_prints_the_same(torch, path):
+def test_a_script_prints_the_same(torch, global_flags, path):
     source = path.read_text()
     mine, reference = run(with_minigrad(source)), run(source)
     assert reference[2] == "", "the script ends as it should"
