@@ -220,3 +220,24 @@ def _names(code: CodeType, around: dict[str, Any], seen: set[CodeType]) -> list[
         elif name not in ("torch", "Tensor"):
             found.append(name)
     return found + [name for part in inner if part not in seen for name in _names(part, around, seen)]
+
+
+HINTS = {
+    "twelve": (
+        "A leaf has no grad_fn. So ask of each line: was an operation recorded here?",
+        "It was recorded if an input requires grad and nothing switched recording off. data and x do not require grad; "
+        "w does, and so do a layer's weights.",
+        "detach() records nothing, ones_like makes new data. clone(), [0], sum() and layer(x) are operations on "
+        "something that requires grad. For the last one ask what detach() leaves behind.",
+    ),
+    "non_leaf": (
+        "Which operations do you know that only move numbers, or only look at them in another way?",
+        "Change the shape, take a part, swap the axes, or copy: each of these is an operation with a node of its own.",
+        "The name of the node tells: w.view(...) leaves ViewBackward0. Write one such call after return.",
+    ),
+    "two_ways": (
+        "A leaf has no history. One way cuts the history off; another begins anew from the bare numbers.",
+        "The first: a method from the twelve tensors that gave a leaf. The second: new data from a list of numbers.",
+        "y.detach() is one. For the other look at y.tolist(), and at how w was written down at the top of this lesson.",
+    ),
+}

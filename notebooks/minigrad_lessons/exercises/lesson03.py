@@ -212,3 +212,22 @@ def _judge_diamond(name: str, result: torch.Tensor, most_nodes: int, calls: int)
     else:
         report.misconception(name, "ways meet, but too few times. What happens to the number of ways when one "
                                    "diamond stands on another?", counts)
+
+
+HINTS = {
+    "walk": (
+        "Two questions: which pairs have nothing to visit, and what is called with the result?",
+        "A pair (None, 0) has no node. In every other pair, the node is the first of the two.",
+        "The first blank compares with None. In the second stands the node that walk is to go on with.",
+    ),
+    "integers": (
+        "The integer belongs to the input, not to its place: it says which output of unbind this input is.",
+        "Call unbind once and keep its three rows. The result needs four inputs, so use one row twice.",
+        "With p, q, r = m.unbind(), the integers of p, q, r are 0, 1, 2. Put them into torch.stack in the order asked.",
+    ),
+    "diamond": (
+        "A walk calls a node once for each way that leads to it. How does the number of ways grow?",
+        "Use a result twice in the next operation: each such step doubles the ways to everything below it.",
+        "In a loop, let a be computed from a and a. After n steps there are 2 ** n ways down; 10 steps are enough.",
+    ),
+}
