@@ -10,7 +10,7 @@ import pytest
 
 from minigrad_widgets.geometry import HEIGHT, width_of, wires
 from minigrad_widgets.layout import place
-from tests.widgets import synthetic
+from tests.widgets import layout_graphs, synthetic
 
 
 def boxes(data: dict[str, Any]) -> list[tuple[float, float, float]]:
@@ -66,13 +66,42 @@ def test_the_same_graph_gives_the_same_positions() -> None:
     assert place(synthetic.layers(150)) == place(synthetic.layers(150))
 
 
-@pytest.mark.parametrize("make", [lambda: synthetic.chain(10_000), lambda: synthetic.fan(2_000)])
-def test_deep_and_wide_graphs_survive(make: Any) -> None:
-    data = make()
-    start = time.perf_counter()
-    layout = place(data)
+# What is the best that was measured of eight libraries: crossings.
+BEST = {"transformer_46": 2, "transformer_222": 10, "transformer_2000": 92, "mlp_2000": 0, "chain_2000": 0,
+        "fanout_2000": 0}
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_2000_nodes_take_less_than_a_second_and_few_edges_cross(name: str) -> None:
+    shape, size = name.split("_")
+    data = getattr(layout_graphs, shape)(int(size))
+    layout, seconds = timed(data, limit=1)
+    assert seconds < 1
+    assert layout_graphs.crossings(layout["nodes"], layout_graphs.edges(data)) <= 1.5 * BEST[name]
+
+
+@pytest.mark.parametrize(("data", "limit"), [
+    (layout_graphs.chain(10_000), 3), (layout_graphs.fanout(4_000), 2), (layout_graphs.recurrent(200), 1),
+    (layout_graphs.transformer(10_000), 3),
+], ids=["chain", "fan-out", "loop", "transformer"])
+def test_deep_and_wide_graphs_are_laid_out_like_any_other(data: dict[str, Any], limit: float) -> None:
+    layout, seconds = timed(data, limit)
     assert len(layout["nodes"]) == len(data["nodes"])
-    assert time.perf_counter() - start < 60
+    assert seconds < limit
+    for node, to in layout_graphs.edges(data):
+        assert layout["nodes"][str(to)][1] > layout["nodes"][str(node)][1]
+
+
+def timed(data: dict[str, Any], limit: float) -> tuple[Any, float]:
+    """A layout and the processor's time for it: other programs' turns do not count; the best of up to three."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        layout = place(data)
+        best = min(best, time.process_time() - start)
+        if best < limit:
+            break
+    return layout, best
 
 
 def test_a_graph_without_nodes_or_edges() -> None:

@@ -3,12 +3,18 @@
 fast-sugiyama places the nodes in layers. The roots (nothing leads to them) are at the top and every edge points down
 along `next_functions`, so that a backward pass runs down the page. Nothing here recurses: a chain of 10,000 nodes and
 a fan-out of 2,000 are laid out like any other graph.
+
+What would take long is avoided. The total length of all edges is not minimised where longest paths already do it,
+nor in the largest graphs; and where long edges are many (each step of a loop uses the same weight), the longest get no
+room of their own: they are drawn straight, behind the boxes.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict
+from itertools import chain
+from typing import Any, Literal, TypedDict
 
 from fast_sugiyama import from_edges
 
@@ -19,9 +25,13 @@ GAP = 44
 MARGIN = 24
 UNIT = 100.0
 DUMMY = 0.25
+TIGHT = 1.02  # so much longer than one layer may edges be on average, and their length is not worth minimising
+ROOM = 12_000  # so many layers in all may edges pass: each takes a place in one
+MANY = 4_000  # so many edges are too many to minimise their length
 
 Point = list[float]
 Edges = list[tuple[int, int]]
+Layers = Literal["leaves", "roots", "shortest"]  # counted from one end, or so that edges are short
 
 
 class Layout(TypedDict):
@@ -46,8 +56,8 @@ def place(trace: dict[str, Any]) -> Layout:
     widths = [width_of(trace, node) for node in range(len(trace["nodes"]))]
     parts = _components(sorted({(node, to) for node, _, to in edges}))
     placed, bends, right, bottom = {}, {}, float(MARGIN), 0.0
-    for part in parts:
-        spots, between = _spread(part, widths)
+    for piece, layers in chain.from_iterable(map(_plans, parts)):
+        spots, between = _spread(piece, widths, layers)
         left = min(x - widths[node] / 2 for node, (x, _) in spots.items())
         shift = right - left
         placed.update({node: [x + shift, y] for node, (x, y) in spots.items()})
@@ -88,20 +98,63 @@ def _components(edges: Edges) -> list[Edges]:
     return list(parts.values())
 
 
-def _spread(edges: Edges, widths: Sequence[int]) -> tuple[dict[int, Point], dict[tuple[int, int], list[Point]]]:
-    """One connected part: positions of its nodes, and the points that its long edges pass."""
+def _depths(edges: Edges) -> dict[int, int]:
+    """The longest path to each node, from nodes to which nothing leads."""
+    onward: dict[int, list[int]] = {}
+    waits: dict[int, int] = {}
+    for a, b in edges:
+        onward.setdefault(a, []).append(b)
+        waits[b] = waits.get(b, 0) + 1
+    depths = {a: 0 for a in onward if a not in waits}
+    queue = deque(depths)
+    while queue:
+        node = queue.popleft()
+        for to in onward.get(node, ()):
+            depths[to] = depths[node] + 1
+            waits[to] -= 1
+            if waits[to] == 0:
+                queue.append(to)
+    return depths
+
+
+def _plans(edges: Edges) -> list[tuple[Edges, Layers]]:
+    """How a connected part is laid out: in how many pieces, and from which end its layers are counted."""
+    high, deep = _depths([(b, a) for a, b in edges]), _depths(edges)
+    passed = {(a, b): deep[b] - deep[a] - 1 for a, b in edges}
+    if sum(high[a] - high[b] for a, b in edges) <= TIGHT * len(edges):
+        return [(edges, "leaves")]
+    long = sum(passed.values())
+    if long <= ROOM:
+        return [(edges, "roots" if long <= (TIGHT - 1) * len(edges) or len(edges) > MANY else "shortest")]
+    # The edges that make a node as deep as it is pass no layer: they stay, and so all others still point down.
+    kept, room = [], ROOM
+    for edge in sorted(edges, key=lambda edge: (passed[edge], edge)):
+        room -= passed[edge]
+        if room < 0:
+            break
+        kept.append(edge)
+    return [(piece, "roots") for piece in _components(sorted(kept))]
+
+
+def _spread(edges: Edges, widths: Sequence[int],
+            layers: Layers) -> tuple[dict[int, Point], dict[tuple[int, int], list[Point]]]:
+    """One connected piece: positions of its nodes, and the points that its long edges pass."""
     nodes = sorted({node for edge in edges for node in edge})
     number = {node: at for at, node in enumerate(nodes)}  # the library numbers its dummies from len(nodes) on
     # From the leaves up: with the edges turned round the library finds half the crossings.
-    (positions, _, _, drawn), = from_edges(
-        [(number[b], number[a]) for a, b in edges], vertex_spacing=UNIT, dummy_vertices=True, dummy_size=DUMMY,
-        ranking_type="minimize", crossing_minimization="barycenter", transpose=len(edges) < 500,
+    turned = layers != "roots"
+    (positions, _, tall, drawn), = from_edges(
+        [(number[b], number[a]) if turned else (number[a], number[b]) for a, b in edges], vertex_spacing=UNIT,
+        dummy_vertices=True, dummy_size=DUMMY, ranking_type="minimize" if layers == "shortest" else "up",
+        crossing_minimization="barycenter", transpose=len(edges) < 500,
     )
     wide = max(widths[node] for node in nodes) + GAP
-    spots = {int(at): [x / UNIT * wide, y / UNIT * LAYER + MARGIN + HEIGHT / 2] for at, (x, y) in positions}
+    spots = {int(at): [x / UNIT * wide, (y if turned else tall - y) / UNIT * LAYER + MARGIN + HEIGHT / 2]
+             for at, (x, y) in positions}
     bends = _bends(drawn or [], spots, len(nodes))
     return ({node: spots[at] for node, at in number.items()},
-            {(nodes[a], nodes[b]): points[::-1] for (b, a), points in bends.items()})
+            {(nodes[b], nodes[a]) if turned else (nodes[a], nodes[b]): points[::-1] if turned else points
+             for (a, b), points in bends.items()})
 
 
 def _bends(drawn: Iterable[tuple[Any, Any]], spots: dict[int, Point], count: int) -> dict[tuple[int, int], list[Point]]:
