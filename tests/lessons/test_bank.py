@@ -8,8 +8,9 @@ import pytest
 
 import minigrad as torch
 from minigrad_lessons import check
-from minigrad_lessons.bank import PREDICTIONS, QUESTIONS
+from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 from minigrad_lessons.bank.kinds import recognise
+from minigrad_lessons.lint import GAPS
 from minigrad_lessons.values import same
 from tests.lessons.answers import KEYS
 from tests.lessons.answers.lesson01 import TWELVE
@@ -20,7 +21,11 @@ WHY = {id: letter for key in KEYS.values() for id, letter in key.why.items()}
 
 
 def test_every_entry_of_the_bank_is_asked_and_has_a_key() -> None:
-    assert RECALL.keys() == QUESTIONS.keys()
+    """A recall question may wait only for a lesson that is not written yet."""
+    written = {int(name[:2]) for name in KEYS}
+    for id in QUESTIONS.keys() - RECALL.keys():
+        assert {lesson_of(id) + gap for gap in GAPS} - written, f"{id} is never asked"
+    assert RECALL.keys() <= QUESTIONS.keys()
     assert PREDICT.keys() == PREDICTIONS.keys() == WHY.keys()
 
 
@@ -29,7 +34,7 @@ def test_a_question_tells_its_misconceptions_from_the_answer(id: str) -> None:
     question = QUESTIONS[id]
     began = time.perf_counter()
     found = question.run()
-    assert same(eval(RECALL[id]), found)
+    assert id not in RECALL or same(eval(RECALL[id]), found)
     assert question.beliefs
     for belief in question.beliefs:
         assert not same(belief.answer(), found), belief.text

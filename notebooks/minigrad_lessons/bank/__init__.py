@@ -4,11 +4,12 @@
 along). `1.3` is the third prediction of lesson 1.
 """
 
-from minigrad_lessons.bank import lesson00, lesson01, lesson03
+from minigrad_lessons.bank import lesson00, lesson01, lesson03, lesson04, lesson05, lesson06
 from minigrad_lessons.bank.kinds import Prediction, Question
 
-QUESTIONS: dict[str, Question] = {q.id: q for module in (lesson00, lesson01) for q in module.QUESTIONS}
-PREDICTIONS: dict[str, Prediction] = {p.id: p for module in (lesson01, lesson03) for p in module.PREDICTIONS}
+LESSONS = (lesson00, lesson01, lesson03, lesson04, lesson05, lesson06)
+QUESTIONS: dict[str, Question] = {q.id: q for module in LESSONS for q in module.QUESTIONS}
+PREDICTIONS: dict[str, Prediction] = {p.id: p for module in LESSONS for p in getattr(module, "PREDICTIONS", ())}
 
 
 def lesson_of(question_id: str) -> int:

@@ -1,10 +1,12 @@
-"""Lesson 3: its predictions."""
+"""Lesson 3: recall questions about it (asked later) and its predictions."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Reason, Why
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
+from minigrad_lessons.exercises.graph import nodes_of, paths_to
 
 
 def _x() -> torch.Tensor:
@@ -78,6 +80,62 @@ def _by_hand(grad_of: Callable[[torch.Tensor], Any]) -> object:
     (x * torch.tensor([3.0, 4.0])).sum().backward()
     return grad_of(x)
 
+
+def _pair(tensor: torch.Tensor, place: int) -> list[object]:
+    node, integer = tensor.grad_fn.next_functions[place]
+    return [None if node is None else type(node).__name__, integer]
+
+
+def _square() -> torch.Tensor:
+    x = _x()
+    return x * x
+
+
+def _without_the_product(look: Callable[[torch.Tensor, object], bool]) -> bool:
+    x = _x()
+    z = x * 2
+    total, spy = z.sum(), weakref.ref(z)
+    del z
+    total.backward()
+    return look(x, spy())
+
+
+def _visits(count: Callable[[torch.Tensor, torch.Tensor], int]) -> int:
+    b = _x() * 3
+    return count(b, (b * b).sum())
+
+
+QUESTIONS = (
+    Question(
+        "q3.1", "x requires grad, data does not. The first pair of (data * x).grad_fn, as [a name or None, integer]?",
+        lambda: _pair(torch.ones(2) * _x(), 0),
+        (Belief("only inputs that need a gradient get a pair", lambda: _pair(torch.ones(2) * _x(), 1)),),
+        "print (data * x).grad_fn.next_functions; each input keeps its place"),
+    Question(
+        "q3.2", "a, b, c = m.unbind(). Which integer stands in the first pair of (c * 5).grad_fn.next_functions?",
+        lambda: _integers(_names()["c"] * 5)[0],
+        (Belief("the integer is always 0", lambda: _integers(_x() * 5)[0]),
+         Belief("it counts the inputs: c is the first", lambda: len(_integers(_x() * 5)[:1]))),
+        "print the pair, then c.output_nr"),
+    Question(
+        "q3.3", "x requires grad. How many different nodes are in the pairs of (x * x).grad_fn?",
+        lambda: len(set(_nodes_below(_square()))),
+        (Belief("each input has a node of its own", lambda: len(_nodes_below(_square()))),
+         Belief("x is a leaf and has no node", lambda: _empty_edges(_square()))),
+        "print both pairs, and compare the nodes with `is`"),
+    Question(
+        "q3.4", "z = x * 2; total = z.sum(); del z. Does total.backward() still fill x.grad? True or False",
+        lambda: _without_the_product(lambda x, z: x.grad is not None),
+        (Belief("the graph holds my tensors, and one of them is gone",
+                lambda: _without_the_product(lambda x, z: z is not None)),),
+        "try it; the graph is made of nodes, not of tensors"),
+    Question(
+        "q3.5", "b = x * 3. How often does the plain walk down from (b * b).sum() call the node of b?",
+        lambda: _visits(lambda b, total: paths_to(total.grad_fn)[id(b.grad_fn)]),
+        (Belief("a walk calls each node once",
+                lambda: _visits(lambda b, total: nodes_of(total.grad_fn).count(b.grad_fn))),),
+        "count the ways that lead down to this node"),
+)
 
 PREDICTIONS = (
     Prediction(

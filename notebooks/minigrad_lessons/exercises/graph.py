@@ -38,3 +38,10 @@ def without_recording(make: Callable[[], Any]) -> Any:
     """What `make` gives while nothing is recorded."""
     with torch.no_grad():
         return make()
+
+
+def grad_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The `.grad` of a tensor that a backward pass has reached."""
+    if tensor.grad is None:
+        raise ValueError("this tensor has no .grad")
+    return tensor.grad
