@@ -1,0 +1,58 @@
+"""What all widgets have in common: beside the view in the browser each has a picture and a text.
+
+A notebook gets all three: the widget, a PNG where none can run, and a text that is the same on every machine. SVG is a
+method only, since in the bundle it breaks the export to PDF.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from typing import Any, ClassVar
+
+import anywidget
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from minigrad_widgets.canvas import FONT, to_png, to_svg
+from minigrad_widgets.page import STATIC, write_page
+
+
+class Widget(anywidget.AnyWidget):
+    """A widget; `frontend/src/index.ts` knows by its traits which view it is. A subclass says its text and figure."""
+
+    _esm = STATIC / "inspector.js"
+    _css = STATIC / "inspector.css"
+
+    STATE: ClassVar[tuple[str, ...]] = ()
+    """The traits that make the view: a page of its own gets these."""
+
+    @property
+    def text(self) -> str:
+        """The widget in words, the same on every machine."""
+        raise NotImplementedError
+
+    def figure(self) -> Figure:
+        """The widget as a still picture."""
+        raise NotImplementedError
+
+    def to_png(self) -> bytes:
+        """The picture as PNG."""
+        with rc_context(FONT):
+            return to_png(self.figure())
+
+    def to_svg(self) -> str:
+        """The picture as SVG text, the same for the same state."""
+        with rc_context({**FONT, "svg.hashsalt": "minigrad", "svg.fonttype": "none"}):
+            return to_svg(self.figure())
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page that shows this widget on its own, with nothing asked from the network; also written to `path`."""
+        return write_page({name: getattr(self, name) for name in self.STATE}, path)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        return {**data, "text/plain": self.text, "image/png": b64encode(self.to_png()).decode()}, metadata
