@@ -8,7 +8,7 @@ from typing import Any
 import minigrad as torch
 from minigrad_lessons.exercises import report
 from minigrad_lessons.exercises.graph import nodes_of
-from minigrad_lessons.values import unsure
+from minigrad_lessons.exercises.truths import Rule, Truths
 
 TWELVE = ("torch.ones(2)", "torch.ones(2, requires_grad=True)", "w * 2", "data * 2", "w.clone()", "w.detach()", "w[0]",
           "w.sum()", "torch.ones_like(w)", "layer.weight", "layer(x)", "(w * 2).detach().requires_grad_()")
@@ -18,8 +18,6 @@ MOVES = {f"{operation}Backward0" for operation in (
     "Alias", "AsStrided", "Cat", "Clone", "Expand", "Index", "Permute", "Select", "Slice", "Split", "SplitWithSizes",
     "Squeeze", "Stack", "T", "ToCopy", "Transpose", "Unbind", "UnsafeView", "Unsqueeze", "View", "Where")}
 MOVES |= {"AccumulateGrad", "CopyBackwards", "CopySlices"}
-
-Rule = Callable[[str, torch.Tensor], bool]
 
 
 def _is_operation(code: str) -> bool:
@@ -39,63 +37,15 @@ LEAF_BELIEFS: tuple[tuple[str, Rule], ...] = (
 )
 
 
+_TWELVE = Truths(
+    name="check.twelve", codes=TWELVE, count="twelve", hand_over="w, data, layer and x", run=eval,
+    holds=lambda tensor: tensor.is_leaf, beliefs=LEAF_BELIEFS, look="Print its grad_fn: is there a node?",
+    told=("are leaves", "are not"))
+
+
 def twelve(answers: object, **names: Any) -> None:
     """Judge `{expression: is it a leaf?}` by running each expression with the given names."""
-    name = "check.twelve"
-    if not isinstance(answers, dict) or answers.keys() != set(TWELVE):
-        report.not_yet(name, "It asks for the twelve expressions as they were handed out, each with an answer.")
-        return
-    said = {code: _yes_or_no(answer) for code, answer in answers.items()}
-    open_ones = [code for code, answer in said.items() if answer is ...]
-    if any(answer is ... for answer in answers.values()):
-        report.not_yet(name, f"{len(open_ones)} of {len(answers)} are open. The next: {open_ones[0]}")
-        return
-    if strange := [code for code, answer in said.items() if answer is None]:
-        report.not_yet(name, f"Write True or False for: {'; '.join(strange)}")
-        return
-    tensors = {}
-    for code in TWELVE:
-        try:
-            tensors[code] = eval(code, {"torch": torch, **names})
-        except Exception as error:  # noqa: BLE001 (whatever it raises is told)
-            report.misconception(name, f"{code} raised {report.first_line(error)}. Hand over w, data, layer and x too.")
-            return
-    wrong = [code for code, answer in said.items() if answer not in (..., tensors[code].is_leaf)]
-    if wrong:
-        _explain(name, wrong, said, tensors)
-    elif open_ones:
-        report.not_yet(name, f"You left {len(open_ones)} of {len(answers)} open; the others agree with the run. "
-                             f"The next: {open_ones[0]}. Print its grad_fn: is there a node?")
-    else:
-        leaves = sum(t.is_leaf for t in tensors.values())
-        report.passed(name, f"All {len(answers)} were run: {leaves} are leaves, {len(answers) - leaves} are not.")
-
-
-def _yes_or_no(answer: object) -> object:
-    """True or False, also in quotes; dots for an answer that is open; None for what is no answer at all."""
-    if answer is ... or unsure(answer):
-        return ...
-    if isinstance(answer, str):
-        return {"true": True, "false": False}.get(answer.strip().lower())
-    return answer if isinstance(answer, bool) else None
-
-
-def _explain(name: str, wrong: list[str], said: dict[str, object], tensors: dict[str, torch.Tensor]) -> None:
-    """Name the thought that fits most of the wrong answers, and of such thoughts the one that fits most answers."""
-    def agreement(rule: Rule) -> tuple[int, int]:
-        agrees = [code for code in said if said[code] is rule(code, tensors[code])]
-        return sum(code in agrees for code in wrong), len(agrees)
-
-    thought, rule = max(LEAF_BELIEFS, key=lambda belief: agreement(belief[1]))
-    explained = agreement(rule)[0]
-    if len(wrong) == 1:
-        text = f'1 differs; one thought that fits: "{thought}".' if explained else "1 differs."
-    elif explained:
-        text = f'{explained} of the {len(wrong)} that differ fit the thought "{thought}".'
-    else:
-        text = f"{len(wrong)} differ, and no one thought explains them."
-    lines = f"What differs from the run: {'; '.join(wrong)}", "For each, print grad_fn: is there a node?"
-    report.misconception(name, text, *lines)
+    _TWELVE.judge(answers, names)
 
 
 def _fresh_leaf() -> torch.Tensor:
