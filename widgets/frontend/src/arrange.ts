@@ -1,18 +1,22 @@
 /** Positions for what is visible after folding, made in the browser by d3-dag; Python's are for the whole graph. */
-import { coordGreedy, coordSimplex, decrossTwoLayer, graph, layeringLongestPath, layeringSimplex, sugiyama } from "d3-dag";
-import type { MutGraphNode } from "d3-dag";
+import { coordSimplex, graph, layeringLongestPath, layeringSimplex, sugiyama } from "d3-dag";
+import type { Coord, Layering, MutGraphNode } from "d3-dag";
 import { HEIGHT, LAYER, widthOf } from "./geometry";
 import type { BoxId, Groups } from "./groups";
+import { plan } from "./layers";
+import type { Pair } from "./layers";
+import { straighten } from "./straighten";
 import type { Layout } from "./types";
+import { untangle } from "./untangle";
 
 const GAP = 44;
 const MARGIN = 24;
-/** Above this many boxes the quick methods are used: a little less straight, but at once. */
+/** Above this many boxes quick methods are used: a little less straight, but at once. */
 const MANY = 120;
 
 /** The edges between boxes, each pair once, those that lead back left out. */
-function pairs(groups: Groups): [BoxId, BoxId][] {
-  const found = new Map<string, [BoxId, BoxId]>();
+function pairs(groups: Groups): Pair[] {
+  const found = new Map<string, Pair>();
   groups.trace.nodes.forEach((node, id) => {
     for (const edge of node.next) {
       const [from, to] = [groups.owner[id], edge && groups.owner[edge[0]]];
@@ -27,16 +31,16 @@ export function arrange(groups: Groups): Layout {
   const drawn = graph<BoxId, undefined>();
   const boxes = new Map<BoxId, MutGraphNode<BoxId, undefined>>();
   for (const id of groups.members.keys()) boxes.set(id, drawn.node(id));
-  for (const [from, to] of pairs(groups)) {
+  const { pairs: kept, topDown, tight } = plan(pairs(groups));
+  for (const [from, to] of kept) {
     const [a, b] = [boxes.get(from), boxes.get(to)];
     if (a && b) drawn.link(a, b, undefined);
   }
   const many = groups.members.size > MANY;
+  const layering: Layering<unknown, unknown> = many || tight ? layeringLongestPath().topDown(topDown) : layeringSimplex();
+  const coord: Coord<unknown, unknown> = many ? straighten : coordSimplex();
   const sizes = sugiyama().nodeSize((node: { data: BoxId }) => [widthOf(groups, node.data), HEIGHT] as const);
-  const layout = sizes.gap([GAP, LAYER - HEIGHT]).decross(decrossTwoLayer().passes(many ? 4 : 24));
-  const size = many
-    ? layout.layering(layeringLongestPath()).coord(coordGreedy())(drawn)
-    : layout.layering(layeringSimplex()).coord(coordSimplex())(drawn);
+  const size = sizes.gap([GAP, LAYER - HEIGHT]).layering(layering).decross(untangle).coord(coord)(drawn);
   const nodes: Layout["nodes"] = {};
   const edges: NonNullable<Layout["edges"]> = {};
   for (const node of drawn.nodes()) nodes[node.data] = [node.x + MARGIN, node.y + MARGIN];

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/arrange";
-import { draw, HEIGHT, widthOf } from "../src/geometry";
+import { draw } from "../src/geometry";
 import { boxOf, foldedAtFirst, Groups } from "../src/groups";
 import { render } from "../src/index";
 import type { NodeRecord, Trace } from "../src/types";
@@ -59,24 +59,6 @@ describe("folding", () => {
 });
 
 describe("the layout in the browser", () => {
-  it.each([2, 30, 125])("lets no two boxes touch and every edge point down: %i blocks", (count) => {
-    const groups = new Groups(blocks(count));
-    const start = performance.now();
-    const layout = arrange(groups);
-    const took = performance.now() - start;
-    expect(took).toBeLessThan(3000);
-    const places = [...groups.members.keys()].map((id) => {
-      const [x, y] = layout.nodes[id] as [number, number];
-      return { id, x, y, wide: widthOf(groups, id) };
-    });
-    for (const a of places) {
-      for (const b of places) {
-        if (a.id < b.id) expect(Math.abs(a.x - b.x) >= (a.wide + b.wide) / 2 || Math.abs(a.y - b.y) >= HEIGHT).toBe(true);
-      }
-      for (const edge of groups.trace.nodes[a.id]?.next ?? []) expect((layout.nodes[edge?.[0] ?? -1] as number[])[1]).toBeGreaterThan(a.y);
-    }
-  });
-
   it("lays out what is not connected, and nothing at all", () => {
     const trace = blocks(1);
     trace.nodes.push({ name: "AddBackward0", sequence_nr: 9, next: [null], inputs: [], outputs: [], saved: [] });
