@@ -52,3 +52,27 @@ def test_the_traits(trace: Trace) -> None:
     assert inspector.answers == []
     assert '"ask"' in inspector.to_html()
     assert Inspector(trace).score["of"] == 0
+
+
+def test_the_questions_as_text() -> None:
+    """The questions and the score; neither what is right nor, where it would tell, the ready queue."""
+    x, w = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True)
+    with record() as trace:
+        ((x * w) * x).sum().backward()
+    asked = Inspector(trace, ask=True)
+    assert asked.text.splitlines()[-5:] == [
+        "it asks: 0 of 0 right, 4 to come",
+        "before step 8: What shape has the gradient that SumBackward0 sends to MulBackward0?",
+        "before step 21: Which node runs next? AccumulateGrad of x, AccumulateGrad of w",
+        "before step 22: What will x.grad be after the next step?",
+        "before step 24: What will w.grad be after the next step?"]
+    assert asked.text == repr(asked) == asked._repr_mimebundle_()[0]["text/plain"]
+    assert "ready: " in Inspector(trace, step=20).text
+    asked.step = 20
+    assert "ready: " not in asked.text
+    asked.answers = [{"kind": "shape", "step": 8, "given": "[2]", "right": True},
+                     {"kind": "next", "step": 21, "given": "1", "right": False}]
+    assert "it asks: 1 of 2 right, 2 to come" in asked.text
+    assert "SumBackward0 sends to MulBackward0? answered, right" in asked.text
+    assert "AccumulateGrad of w answered, not so" in asked.text
+    assert "ready: " in asked.text

@@ -1,20 +1,23 @@
 """Ask mode: which questions an inspector asks of a trace, and where.
 
 A question names a kind and the step that answers it; the inspector stops before that step until it is answered. The
-answers are judged in the browser, by the trace.
+answers are judged in the browser, by the trace. `told` has the questions as text, with what was answered and whether it
+was right, never with what is right; its words are those of frontend/src/ask.ts: a golden test holds the two equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad.recorder import Trace
+from minigrad_widgets.text import Words
 
 Question = dict[str, Any]
 ANSWERS = {"next": "run", "shape": "flow", "grad": "accumulate"}  # which kind of event answers a kind of question
 OF_EACH = 3
 LARGEST = 6  # a student types at most so many numbers
+CHOICES = 5
 
 
 def choose(trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> list[Question]:
@@ -73,3 +76,48 @@ def hard(trace: Trace, kind: str, step: int) -> bool:
         came = [trace.values[value]["shape"] for value in runs[-1]["gradient"] if value is not None] if runs else []
         return trace.values[event["gradient"]]["shape"] not in came
     return True
+
+
+def choices(trace: Trace, step: int) -> list[int]:
+    """The nodes to choose from: those that are ready, then those that wait; in the order of the trace."""
+    frame, node = trace.frame(step - 1), trace.events[step]["node"]
+    waiting = [each for each in frame["needs"] if frame["status"].get(each) == "waiting"]
+    first = [] if node is None else [node]
+    return sorted(list(dict.fromkeys([*first, *frame["ready"], *waiting]))[:CHOICES])
+
+
+def wording(trace: Trace, words: Words, question: Question) -> str:
+    """A question in words."""
+    event: Mapping[str, Any] = trace.events[question["step"]]
+    if question["kind"] == "shape":
+        return f"What shape has the gradient that {words.node(event['node'])} sends to {words.node(event['to'])}?"
+    if question["kind"] == "grad":
+        return f"What will {words.tensor(event['tensor'])}.grad be after the next step?"
+    return "Which node runs next?"
+
+
+def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping[str, Any]]) -> str:
+    """All questions as text, with what was answered to them, and the score."""
+    words, given = Words(trace.to_dict()), {answer["step"]: answer for answer in answered}
+    right = sum(answer["right"] for answer in given.values())
+    lines = [f"it asks: {right} of {len(given)} right, {len(questions) - len(given)} to come"]
+    for question in questions:
+        line = f"before step {question['step']}: {wording(trace, words, question)}"
+        if question["kind"] == "next":
+            line += f" {', '.join(option(trace, words, node) for node in choices(trace, question['step']))}"
+        answer = given.get(question["step"])
+        lines.append(line if answer is None else f"{line} answered, {'right' if answer['right'] else 'not so'}")
+    return "\n".join(lines)
+
+
+def option(trace: Trace, words: Words, node: int) -> str:
+    """A node to choose, told apart from others of its name."""
+    number = trace.nodes[node]["sequence_nr"]
+    return words.node(node) if number is None else f"{words.node(node)} nr {number}"
+
+
+def is_secret(trace: Trace, questions: Iterable[Question], answered: Iterable[Mapping[str, Any]], step: int) -> bool:
+    """Whether the next step answers an open question which node runs next: the ready queue would tell it."""
+    known = {answer["step"] for answer in answered}
+    return any(question["kind"] == "next" and question["step"] == step + 1 and step + 1 not in known
+               for question in questions)

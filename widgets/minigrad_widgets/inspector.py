@@ -21,7 +21,7 @@ import traitlets
 
 from minigrad.recorder import Trace
 from minigrad_widgets import picture, timeline
-from minigrad_widgets.ask import choose
+from minigrad_widgets.ask import choose, is_secret, told
 from minigrad_widgets.canvas import to_png, to_svg
 from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.layout import place
@@ -106,6 +106,8 @@ class Inspector(anywidget.AnyWidget):
             return f"Inspector, calling nodes by hand\n{self._told_by_hand()}"
         if self.lens == "checkpoint":
             return f"Inspector, checkpoints\n{timeline.lens_text(self._data, self.step)}"
+        if self.ask:
+            return f"Inspector, {self._told_of_asking()}"
         return f"Inspector, {self._trace.text(self.step)}"
 
     def to_png(self, step: int | None = None) -> bytes:
@@ -150,6 +152,13 @@ class Inspector(anywidget.AnyWidget):
         if not self._has_pass():
             return "no backward pass was recorded: there is nothing to call"
         return traversal_text(self._data, dict(self._trace.traverse(self.calls)))
+
+    def _told_of_asking(self) -> str:
+        """The frame and the questions; without the ready queue where it would answer one."""
+        lines = self._trace.text(self.step).splitlines()
+        if is_secret(self._trace, self.ask, self.answers, self.step):
+            lines = [line for line in lines if not line.startswith("ready: ")]
+        return "\n".join([*lines, told(self._trace, self.ask, self.answers)])
 
     def _title(self) -> str:
         if not self._data["events"]:

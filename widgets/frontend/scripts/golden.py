@@ -17,6 +17,7 @@ from typing import Any
 import minigrad as torch
 from minigrad.recorder import Trace, record
 from minigrad.utils.checkpoint import checkpoint
+from minigrad_widgets.ask import choices, choose, wording
 from minigrad_widgets.geometry import wires
 from minigrad_widgets.layout import place
 from minigrad_widgets.text import Words
@@ -194,6 +195,9 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "summary": summary(data),
         "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},
         "wires": {wire.key: wire.points for wire in wires(data) if wire.to is not None},
+        "asked": [{**question, "wording": wording(trace, words, question),
+                   "choices": choices(trace, question["step"]) if question["kind"] == "next" else []}
+                  for question in choose(trace, True)],
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
     }
 

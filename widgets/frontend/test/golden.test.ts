@@ -5,6 +5,8 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe as group, expect, it } from "vitest";
+import { choices, wording } from "../src/ask";
+import type { Question } from "../src/ask";
 import { describe } from "../src/describe";
 import { lensSteps, Replay } from "../src/frame";
 import type { Frame } from "../src/frame";
@@ -25,6 +27,7 @@ interface Fixture {
   spans: Record<string, unknown>[];
   summary: Summary;
   wires: Record<string, [number, number][]>;
+  asked: (Question & { wording: string; choices: number[] })[];
   walks: { calls: number[]; gives: Traversal }[];
 }
 
@@ -69,6 +72,12 @@ group.each(names)("%s", (name) => {
     const found = spans(trace).map(({ from, to, ...span }) => ({ ...span, start: from, end: to, told: told({ ...span, from, to }) }));
     expect(found).toEqual(fixture.spans);
     expect(summary(trace)).toEqual(fixture.summary);
+  });
+
+  it("asks what Python asks", () => {
+    for (const { kind, step, ...asked } of fixture.asked) {
+      expect({ wording: wording(trace, { kind, step }), choices: kind === "next" ? choices(trace, step) : [] }).toEqual(asked);
+    }
   });
 
   it("walks as Python walks", () => {
