@@ -1,4 +1,4 @@
-"""Plays a student: takes a lesson as it is handed out, writes answers into it, and runs it in a fresh kernel."""
+"""Plays a student: takes a lesson as it is handed out, and writes answers into it."""
 
 import copy
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 Notebook = Any
@@ -34,13 +33,6 @@ def write(notebook: Notebook, values: dict[str, str], whys: dict[str, str], cell
             cell.source = re.sub(rf'^(reveal\("{re.escape(id)}", .*)\)$', rf'\1, why="{letter}")', cell.source,
                                  flags=re.MULTILINE)
     return written
-
-
-def run(notebook: Notebook) -> dict[str, str]:
-    """What each code cell prints, by cell id; a traceback that the lesson does not want is an error of the test."""
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    return {cell.id: "".join(output.get("text", "") or output.get("evalue", "") for output in cell.outputs)
-            for cell in notebook.cells if cell.cell_type == "code"}
 
 
 def cell_with(notebook: Notebook, call: str, id: str) -> str:

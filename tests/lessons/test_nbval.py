@@ -4,50 +4,87 @@ By hand:  python -m pytest --nbval notebooks/
 Without PyTorch the same, with a folder on PYTHONPATH in which `torch.py` raises ImportError.
 """
 
+from __future__ import annotations
+
+import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from tests.groups import has_torch, require
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CELL = re.compile(r"^(?:.*/)?([\w-]+)::ipynb::Cell \d+ (PASSED|FAILED|ERROR)", re.MULTILINE)
 
 
-def nbval(*paths: Path, without: str = "", folder: Path) -> tuple[int, str]:
-    """Exit status and output of pytest with nbval on these notebooks; `without` hides a package."""
-    environment = dict(os.environ)
-    if without:
-        (folder / f"{without}.py").write_text(f"raise ImportError('{without} is hidden by a test')\n", encoding="utf-8")
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), environment.get("PYTHONPATH")]))
-    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}",
-               "-c", os.devnull, *map(str, paths)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8")
-    return done.returncode, done.stdout + done.stderr
+class Strict:
+    """A run of pytest with nbval, which goes on while the tests do something else; `hidden` is a missing package."""
+
+    def __init__(self, folder: Path, notebooks: list[Path], hidden: str = "") -> None:
+        environment = dict(os.environ)
+        environment.pop("MPLBACKEND", None)  # a kernel has its own
+        if hidden:
+            (folder / f"{hidden}.py").write_text(f"raise ImportError('{hidden} is hidden')\n", encoding="utf-8")
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), environment.get("PYTHONPATH")]))
+        command = [sys.executable, "-m", "pytest", "--nbval", "-v", "-p", "no:cacheprovider", "-c", os.devnull,
+                   f"--rootdir={notebooks[0].parent}", *map(str, notebooks)]
+        self.printed = folder / "printed.txt"
+        with self.printed.open("w", encoding="utf-8") as out:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+
+    def said(self) -> str:
+        """What it printed, when it is done."""
+        self.process.wait()
+        return self.printed.read_text(encoding="utf-8")
+
+    def verdicts(self, notebook: Path) -> list[str]:
+        """PASSED or FAILED, for each code cell of a notebook."""
+        return [found for name, found in CELL.findall(self.said()) if name == notebook.stem]
 
 
-def test_what_is_stored_is_what_runs_print_with_pytorch(tmp_path: Path) -> None:
-    require("torch", has_torch(), "PyTorch 2.13 is not installed")
-    assert NOTEBOOKS
-    status, said = nbval(*NOTEBOOKS, folder=tmp_path)
-    assert status == 0, said
+@pytest.fixture(scope="module")
+def strict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Strict]]:
+    """The runs with and without PyTorch, side by side, of the notebooks that were selected."""
+    selected = [getattr(item, "callspec", None) for item in request.session.items]
+    asked = {spec.params["notebook"] for spec in selected if spec is not None and "notebook" in spec.params}
+    hidden = {"with": "", "without": "torch"} if has_torch() else {"without": "torch"}
+    runs = {key: Strict(tmp_path_factory.mktemp(key), sorted(asked), name) for key, name in hidden.items()}
+    yield runs
+    for run in runs.values():
+        run.process.kill()
+        run.process.wait()
 
 
-def test_what_is_stored_is_what_runs_print_without_pytorch(tmp_path: Path) -> None:
-    status, said = nbval(*NOTEBOOKS, without="torch", folder=tmp_path)
-    assert status == 0, said
+@pytest.mark.parametrize("torch", ["with", "without"])
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_is_stored_is_what_a_kernel_prints(notebook: Path, torch: str, strict: dict[str, Strict]) -> None:
+    require("torch", torch in strict, "PyTorch 2.13 is not installed")
+    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
+    assert strict[torch].verdicts(notebook) == ["PASSED"] * len(cells), strict[torch].said()
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("is_leaf: True ", "is_leaf: False"), ("element 0 of tensors", "element 1 of tensors"), ("AddBackward0", "Add"),
-])
-def test_a_changed_output_is_found(tmp_path: Path, old: str, new: str) -> None:
-    changed = tmp_path / "changed.ipynb"
-    text = NOTEBOOKS[0].read_text(encoding="utf-8")
-    assert old in text
-    changed.write_text(text.replace(old, new), encoding="utf-8")
-    status, said = nbval(changed, folder=tmp_path)
-    assert status == 1 and "Cell outputs differ" in said, said
+CHANGES = (("is_leaf: True ", "is_leaf: False"), ("element 0 of tensors", "element 1 of tensors"),
+           ("AddBackward0", "Add"))
+
+
+def test_a_changed_output_is_found(tmp_path: Path) -> None:
+    """A printed text, the words of an error, a name in a picture's text: the cells that hold them fail, no others."""
+    notebook, expected = nbformat.read(NOTEBOOKS[0], as_version=4), []
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        stored = changed = json.dumps(cell.outputs)
+        for old, new in CHANGES:
+            changed = changed.replace(old, new)
+        cell.outputs = [nbformat.from_dict(output) for output in json.loads(changed)]
+        expected.append("PASSED" if changed == stored else "FAILED")
+    assert expected.count("FAILED") >= len(CHANGES)
+    path = tmp_path / "changed.ipynb"
+    nbformat.write(notebook, path)
+    run = Strict(tmp_path, [path])
+    assert run.verdicts(path) == expected and "Cell outputs differ" in run.said(), run.said()

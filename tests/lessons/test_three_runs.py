@@ -1,6 +1,7 @@
 """The three runs of each lesson: unsolved, solved, and wrong, with every wrong answer that the key knows."""
 
 import copy
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from tests.lessons.answers import KEYS
 from tests.lessons.answers.kinds import Key, Wrong
-from tests.lessons.play import Notebook, cell_with, lesson, run, write
+from tests.lessons.play import Notebook, cell_with, lesson, write
+
+Run = Callable[[Notebook], dict[str, str]]
 
 LESSONS = sorted(KEYS)
 ROUNDS = max(len(wrong) for key in KEYS.values()
@@ -17,7 +20,7 @@ ROUNDS = max(len(wrong) for key in KEYS.values()
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_unsolved_it_runs_to_the_end_and_says_not_yet(name: str) -> None:
+def test_unsolved_it_runs_to_the_end_and_says_not_yet(name: str, run: Run) -> None:
     notebook, key = lesson(name), KEYS[name]
     printed = run(notebook)
     asked = [*key.exercises, *(cell_with(notebook, "predict", id) for id in key.predict),
@@ -29,7 +32,7 @@ def test_unsolved_it_runs_to_the_end_and_says_not_yet(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_solved_everything_passes_and_every_reveal_agrees(name: str) -> None:
+def test_solved_everything_passes_and_every_reveal_agrees(name: str, run: Run) -> None:
     key = KEYS[name]
     notebook = write(lesson(name), key.recall | key.predict, key.why, key.exercises)
     printed = run(notebook)
@@ -42,14 +45,14 @@ def test_solved_everything_passes_and_every_reveal_agrees(name: str) -> None:
     assert not [cell for cell, text in printed.items() if "not yet" in text]
 
 
-def test_the_walk_on_a_diamond_is_right_and_calls_too_often() -> None:
+def test_the_walk_on_a_diamond_is_right_and_calls_too_often(run: Run) -> None:
     key = KEYS["03_next_functions"]
     printed = run(write(lesson("03_next_functions"), {}, {}, key.exercises))
     assert "no tree: .grad is equal too, after 6 calls for 4 nodes" in printed["faded"], printed["faded"]
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_wrong_every_answer_is_rejected_by_its_name(name: str) -> None:
+def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None:
     """All wrong answers in one run: where a cell holds an answer, there is one copy of it for each round."""
     key, given = KEYS[name], lesson(name)
     rounds = [write(given, values(key, round), wrong_reasons(key, round), sources(key, round))
