@@ -1,0 +1,10 @@
+"""The fixtures of the browser tests, where there is a browser; elsewhere each file of tests says so and skips."""
+
+from __future__ import annotations
+
+from tests.groups import has_browser, installed
+
+if has_browser() and installed("jupyterlab"):
+    from tests.browser.fixtures import axe, book, browser, opened, page, read_book, server, tab
+
+    __all__ = ["axe", "book", "browser", "opened", "page", "read_book", "server", "tab"]

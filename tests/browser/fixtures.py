@@ -1,0 +1,126 @@
+"""One Chromium and one JupyterLab for all tests of a run, and one notebook in it that holds every inspector.
+
+    MINIGRAD_SHOTS=folder python -m pytest tests/browser
+
+keeps a picture of what each test saw last, `<test>.png`, in that folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page
+
+from tests.browser.book import Book, make
+from tests.browser.jupyter import Lab, chrome, lab
+from tests.groups import chromium, require
+
+READ = Path(__file__).with_name("read.js")
+SHOTS = os.environ.get("MINIGRAD_SHOTS")
+AXE = Path(__file__).parents[2] / "widgets" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+Axe = Callable[[Page], list[Any]]
+Opened = Callable[[Any], Locator]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    with chrome(str(chromium())) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A JupyterLab, which is also the server of Notebook 7."""
+    with lab(tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+def context(browser: Browser, **options: Any) -> BrowserContext:
+    """A window of its own, in which `read` tells what is shown."""
+    made = browser.new_context(**options)
+    made.add_init_script(path=READ)
+    return made
+
+
+@pytest.fixture(scope="session")
+def read_book(browser: Browser, server: Lab) -> Iterator[Book]:
+    window = context(browser, viewport={"width": 1500, "height": 1000})
+    yield make(window.new_page(), server)
+    window.close()
+
+
+@pytest.fixture
+def book(read_book: Book, request: pytest.FixtureRequest) -> Iterator[Book]:
+    """The notebook with every inspector, run once; a test leaves its cells and its theme as they were."""
+    yield read_book
+    keep(read_book.page, request.node.name)
+
+
+@pytest.fixture
+def tab(browser: Browser, server: Lab, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """An empty page that reaches the server, for a notebook of a test's own."""
+    window = context(browser, viewport={"width": 1500, "height": 1000})
+    page = window.new_page()
+    yield page
+    keep(page, request.node.name)
+    window.close()
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """An empty page with the network cut: an error in it fails the test."""
+    window = context(browser, viewport={"width": 1200, "height": 1000}, offline=True)
+    made = window.new_page()
+    errors: list[str] = []
+    made.on("pageerror", lambda error: errors.append(str(error)))
+    yield made
+    keep(made, request.node.name)
+    window.close()
+    assert errors == []
+
+
+@pytest.fixture
+def opened(page: Page, tmp_path: Path) -> Opened:
+    """Opens what an inspector's `to_html` writes, focused; the page asks for nothing but itself."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    def open_page(shown: Any) -> Locator:
+        (tmp_path / "page.html").write_text(shown if isinstance(shown, str) else shown.to_html(), encoding="utf-8")
+        asked.clear()
+        page.goto((tmp_path / "page.html").as_uri())
+        assert asked == [(tmp_path / "page.html").as_uri()]
+        root = page.locator(".mg-root")
+        root.focus()
+        return root
+
+    return open_page
+
+
+@pytest.fixture(scope="session")
+def axe() -> Axe:
+    """What axe-core finds wrong inside the widgets of a page."""
+    require("browser", AXE.exists(), "axe-core is not installed: npm ci in widgets/frontend")
+    library = AXE.read_text(encoding="utf-8")
+
+    def find(page: Page) -> list[Any]:
+        page.evaluate(library)
+        found = page.evaluate("axe.run('.mg-root', {resultTypes: ['violations']})")["violations"]
+        return [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found]
+
+    return find
+
+
+def keep(page: Page, name: str) -> None:
+    """Keeps a picture of a page where `MINIGRAD_SHOTS` says so."""
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        file = re.sub(r"[^\w.-]+", "_", name).strip("_")
+        page.screenshot(path=Path(SHOTS) / f"{file}.png")
