@@ -9,6 +9,6 @@ from minigrad_lessons.hint import hint
 from minigrad_lessons.predict import predict, reveal
 from minigrad_lessons.recall import recall
 from minigrad_lessons.same_in_torch import same_in_torch
-from minigrad_lessons.summary import edge_table, state_table
+from minigrad_lessons.summary import edge_table, state_table, table
 
-__all__ = ["check", "edge_table", "hint", "predict", "recall", "reveal", "same_in_torch", "state_table"]
+__all__ = ["check", "edge_table", "hint", "predict", "recall", "reveal", "same_in_torch", "state_table", "table"]

@@ -6,5 +6,9 @@ misconception that it recognises.
 
 from minigrad_lessons.exercises.lesson01 import non_leaf, twelve, two_ways
 from minigrad_lessons.exercises.lesson03 import diamond, integers, walk
+from minigrad_lessons.exercises.lesson07 import decorator, modes, repaired, set_mode
 
-__all__ = ["diamond", "integers", "non_leaf", "twelve", "two_ways", "walk"]
+__all__ = [
+    "decorator", "diamond", "integers", "modes", "non_leaf", "repaired", "set_mode",
+    "twelve", "two_ways", "walk",
+]

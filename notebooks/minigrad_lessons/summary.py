@@ -6,7 +6,8 @@ from typing import Any
 import minigrad as torch
 
 
-def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of words under a head, in columns."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, ["-" * width for width in widths], *rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
@@ -27,7 +28,7 @@ def _called(node: Any, names: Mapping[str, torch.Tensor]) -> str:
 def state_table(tensors: Mapping[str, torch.Tensor]) -> None:
     """Print what each tensor says of itself: is_leaf, requires_grad, grad_fn."""
     head = ["made by", "is_leaf", "requires_grad", "grad_fn"]
-    _print_table(head, [[made, str(t.is_leaf), str(t.requires_grad), node_name(t.grad_fn)]
+    table(head, [[made, str(t.is_leaf), str(t.requires_grad), node_name(t.grad_fn)]
                         for made, t in tensors.items()])
 
 
@@ -38,4 +39,4 @@ def edge_table(tensors: Mapping[str, torch.Tensor]) -> None:
         edges = [] if tensor.grad_fn is None else tensor.grad_fn.next_functions
         pairs = "  ".join(f"({_called(node, tensors)}, {integer})" for node, integer in edges)
         rows.append([made, node_name(tensor.grad_fn), pairs])
-    _print_table(["expression", "its node", "next_functions"], rows)
+    table(["expression", "its node", "next_functions"], rows)

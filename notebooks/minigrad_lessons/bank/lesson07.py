@@ -1,10 +1,12 @@
-"""Lesson 7: recall questions about it (asked later)."""
+"""Lesson 7: recall questions about it (asked later) and its predictions."""
 
+import ast
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Question
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
 
 
 def _w() -> torch.Tensor:
@@ -14,11 +16,6 @@ def _w() -> torch.Tensor:
 def _without_recording(make: Callable[[], torch.Tensor]) -> torch.Tensor:
     with torch.no_grad():
         return make()
-
-
-def _nested(outer: type, inner: type) -> bool:
-    with outer(), inner():
-        return bool((_w() * 2).requires_grad)
 
 
 def _out_of_eval() -> Any:
@@ -32,12 +29,63 @@ def _grad_of_product(doubled: Callable[[torch.Tensor], torch.Tensor]) -> object:
     return None if w.grad is None else w.grad.item()
 
 
-def _filled(under: type) -> bool:
+def nested(*blocks: str) -> bool:
+    """Whether w * 2 is recorded inside of these blocks, the outermost first: "no" for no_grad, "enable"."""
+    with contextlib.ExitStack() as stack:
+        for block in blocks:
+            stack.enter_context({"no": torch.no_grad, "enable": torch.enable_grad}[block]())
+        return bool((_w() * 2).requires_grad)
+
+
+def filled(forward: bool, backward: bool) -> bool:
+    """Whether w.grad is filled, with grad mode on or off while the loss is computed, and while backward runs."""
     w = _w()
-    loss = (w * w).sum()
-    with under():
+    with torch.set_grad_enabled(forward):
+        loss = (w * w).sum()
+    with contextlib.suppress(RuntimeError), torch.set_grad_enabled(backward):
         loss.backward()
     return w.grad is not None
+
+
+def arrives(between: str) -> tuple[bool, bool]:
+    """For v made from w: does a gradient of v land in v.grad, and does one land in w.grad?"""
+    w = _w()
+    ways: dict[str, Callable[[], torch.Tensor]] = {
+        "view": lambda: w.view(-1), "view under no_grad": lambda: _without_recording(lambda: w.view(-1)),
+        "leaf of its own": lambda: w.detach().clone().requires_grad_(), "product": lambda: w * 2}
+    v = ways[between]()
+    (v * 2).sum().backward()
+    return v.is_leaf and v.grad is not None, w.grad is not None
+
+
+def _leaf_made_of_w(between: str) -> bool:
+    return between in ("view under no_grad", "leaf of its own")
+
+
+def first_gets(second: str) -> bool:
+    """Whether the first of two layers gets a gradient, if this is done with the second."""
+    net, cut = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)), "detach()" in second
+    if second == "requires_grad_(False)":
+        net[1].requires_grad_(False)
+    if second == "eval()":
+        net[1].eval()
+    hidden = net[0](torch.ones(1, 2))
+    with torch.set_grad_enabled("no_grad" not in second):
+        out = net[1](hidden.detach() if cut else hidden)
+    if out.requires_grad:
+        out.sum().backward()
+    return net[0].weight.grad is not None
+
+
+def _names() -> Names:
+    w = _w()
+    return {"w": w, "y": _without_recording(lambda: w * 2), "nested": nested, "filled": filled, "arrives": arrives,
+            "first_gets": first_gets, "detached": (w * 2).detach(), "recorded": w * 2}
+
+
+def _arguments(case: Case) -> list[object]:
+    """What stands in the brackets of a call."""
+    return [ast.literal_eval(part) for part in ast.parse(case.code, mode="eval").body.args]  # type: ignore[attr-defined]
 
 
 QUESTIONS = (
@@ -60,12 +108,74 @@ QUESTIONS = (
         "run it. y is a plain number to this product"),
     Question(
         "q7.4", "A block enable_grad stands inside a block no_grad. Is w * 2 recorded in there? True or False",
-        lambda: _nested(torch.no_grad, torch.enable_grad),
-        (Belief("the outer block wins", lambda: _nested(torch.enable_grad, torch.no_grad)),),
+        lambda: nested("no", "enable"),
+        (Belief("the outer block wins", lambda: nested("enable", "no")),),
         "print (w * 2).requires_grad in there"),
     Question(
         "q7.5", "loss was recorded; then loss.backward() is called under no_grad. Is w.grad filled? True or False",
-        lambda: _filled(torch.no_grad),
-        (Belief("under no_grad autograd is off altogether", lambda: not _filled(torch.enable_grad)),),
+        lambda: filled(True, False),
+        (Belief("under no_grad autograd is off altogether", lambda: filled(False, False)),),
         "call loss.backward() inside a block no_grad, and print w.grad"),
+)
+
+PREDICTIONS = (
+    Prediction(
+        "7.1",
+        (Belief("the gradient goes back through y too", lambda: _grad_of_product(lambda w: w * 2)),
+         Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None)),
+        Why("What is y to the product?", _names, ("w * y", "y * w", "w * detached", "w * recorded"),
+            lambda product: [None if node is None else node.name()
+                             for node, _ in product.grad_fn.next_functions].count(None), {
+                "a": Reason("a result like any other: its pair leads to the node that made it", lambda case: 0),
+                "b": Reason("a plain number: no node made it, so its pair is (None, 0)",
+                            lambda case: sum(t.grad_fn is None and not t.requires_grad for t in case.tensors())),
+                "c": Reason("the end of the graph: no pair of this product leads anywhere",
+                            lambda case: 2 * any(t.grad_fn is None and not t.requires_grad for t in case.tensors()))})),
+    Prediction(
+        "7.2",
+        (Belief("v requires grad, so the gradient goes on through it to w", lambda: not arrives("view")[1]),),
+        Why("Where did it go? In brackets: does one land in v.grad, in w.grad?", _names,
+            ('arrives("view under no_grad")', 'arrives("leaf of its own")', 'arrives("view")', 'arrives("product")'),
+            lambda value: value, {
+                "a": Reason("into v.grad: v is a leaf that requires grad",
+                            lambda case: (_leaf_made_of_w(*map(str, _arguments(case))),
+                                          not _leaf_made_of_w(*map(str, _arguments(case))))),
+                "b": Reason("to w as always, since v shares the memory of w",
+                            lambda case: ("leaf" in case.code, "leaf" not in case.code)),
+                "c": Reason("nowhere: the view was not recorded, and it is no leaf of its own that would collect",
+                            lambda case: (_arguments(case) == ["leaf of its own"],
+                                          not _leaf_made_of_w(*map(str, _arguments(case)))))})),
+    Prediction(
+        "7.3",
+        (Belief("the outer block wins", lambda: nested("enable", "no")),),
+        Why("Which block decides?", _names,
+            ('nested("no", "enable")', 'nested("enable", "no")', 'nested("no", "enable", "no")', 'nested()'),
+            lambda value: value, {
+                "a": Reason("the innermost; without any block, recording is on",
+                            lambda case: (["enable", *_arguments(case)])[-1] == "enable"),
+                "b": Reason("enable_grad, wherever it stands",
+                            lambda case: not _arguments(case) or "enable" in _arguments(case)),
+                "c": Reason("no_grad, wherever it stands", lambda case: "no" not in _arguments(case))})),
+    Prediction(
+        "7.4",
+        (Belief("under no_grad autograd is off altogether", lambda: filled(False, False)),),
+        Why("When is grad mode asked? In brackets: on while the loss is computed, on while backward runs", _names,
+            ("filled(True, False)", "filled(False, True)", "filled(True, True)", "filled(False, False)"),
+            lambda value: value, {
+                "a": Reason("when backward runs", lambda case: _arguments(case)[1]),
+                "b": Reason("both times", lambda case: all(_arguments(case))),
+                "c": Reason("when an operation is recorded, and never again", lambda case: _arguments(case)[0])})),
+    Prediction(
+        "7.5",
+        (Belief("a frozen layer lets no gradient through", lambda: first_gets("under no_grad")),),
+        Why("What does the flag of a parameter say?", _names,
+            ('first_gets("requires_grad_(False)")', 'first_gets("under no_grad")', 'first_gets("behind detach()")',
+             'first_gets("eval()")'),
+            lambda value: value, {
+                "a": Reason("whether its layer is recorded: set to False, it does what no_grad does",
+                            lambda case: _arguments(case) == ["eval()"]),
+                "b": Reason("whether this parameter wants a gradient, and nothing about the way through the layer",
+                            lambda case: _arguments(case)[0] in ("requires_grad_(False)", "eval()")),
+                "c": Reason("whether the layer is in training: one that is not, lets no gradient through",
+                            lambda case: _arguments(case)[0] not in ("requires_grad_(False)", "eval()"))})),
 )

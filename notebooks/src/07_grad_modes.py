@@ -1,0 +1,387 @@
+"""The source of lesson 7. `python -m minigrad_lessons.build 07` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 7: Grad modes
+#
+# Four things are told to "switch gradients off": `eval()`, `no_grad()`, `detach()`, `requires_grad=False`. They switch
+# off four different things. One of them switches off nothing at all.
+#
+# About 40 minutes. Predict first, then run.
+
+# %% id=setup
+import matplotlib.pyplot as plt
+
+import minigrad as torch
+from minigrad.memory import Account
+from minigrad.recorder import record
+from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_widgets import Inspector
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lessons 6, 5 and 3, from memory. Write `"?"` where you do not know.
+
+# %% id=recall tags=recall,answer
+recall("q6.1", ...)
+recall("q6.4", ...)
+recall("q5.2", ...)
+recall("q5.5", ...)
+recall("q3.1", ...)
+
+# %% [markdown] id=belief-eval tags=belief
+# ## A belief: `eval()` stops gradients
+#
+# > "For prediction I call `model.eval()`. Then nothing is recorded, and memory is saved."
+#
+# Put a model into eval mode, and ask for gradients all the same.
+
+# %% id=belief-eval-run tags=refutation,answers:row7
+torch.manual_seed(0)
+nn = torch.nn
+net = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Dropout(0.5), nn.Linear(64, 1))
+x = torch.ones(32, 64)
+net.eval()
+out = net(x)
+out.sum().backward()
+print("recorded:", out.requires_grad)
+print("the first layer has a gradient:", net[0].weight.grad is not None)
+net.train()
+print("in train() two calls differ:", not torch.equal(net(x), net(x)))
+net.eval()
+print("in eval() two calls differ:", not torch.equal(net(x), net(x)))
+
+# %% [markdown] id=memory-intro
+# `eval()` tells each **layer** to behave as in use: dropout drops nothing, batch norm uses its stored statistics.
+# Autograd does not look at it. **Grad mode** is the other switch: it tells **autograd** whether to record. Which of the
+# two saves memory? Count the bytes that wait for a backward pass, in all four cases:
+
+# %% id=memory tags=answers:s2.9
+def waiting(training, grad):
+    net.train(training)
+    with record() as trace, torch.set_grad_enabled(grad):
+        net(x)
+    return Account(trace).peak.saved
+
+cases = {"eval(), no_grad": (False, False), "train(), no_grad": (True, False),
+         "eval(), grad on": (False, True), "train(), grad on": (True, True)}
+kept = {name: waiting(*case) for name, case in cases.items()}
+print("\n".join(f"{name:17} {size:6} bytes" for name, size in kept.items()))
+plt.figure(figsize=(6.4, 2))
+plt.bar_label(plt.barh(list(kept), list(kept.values()), color="#0072b2"), padding=4)
+plt.xlim(0, 40000)
+plt.xlabel("bytes saved for backward")
+plt.show()
+
+# %% [markdown] id=belief-all tags=belief
+# In `eval()` less waits, since dropout has no mask to keep; the rest waits all the same. Under `no_grad` nothing does.
+# To predict with a model you want **both** switches.
+#
+# ## A second belief: inside `no_grad`, nothing requires grad
+#
+# > "`no_grad` behaves as if nothing required grad. Whatever I make in there says False."
+
+# %% id=belief-all-run tags=refutation,contradicts:c4.6,contradicts:c3.6
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+with torch.no_grad():
+    made = {
+        "w * 2": w * 2,
+        "torch.ones(2, requires_grad=True)": torch.ones(2, requires_grad=True),
+        "torch.nn.Linear(2, 1).weight": torch.nn.Linear(2, 1).weight,
+        "w.view(2), a view": w.view(2),
+    }
+for code, tensor in made.items():
+    print(f"{code:34} requires_grad {tensor.requires_grad!s:6} is_leaf {tensor.is_leaf}")
+
+# %% [markdown] id=predict-intro tags=section:predict
+# `no_grad` stops **recording**, and nothing else. A result has no record, so it says False. A factory or a layer that
+# *you* ask to require grad still does. And a view takes over the flag of its base: it says True, though nobody set it.
+#
+# ## Predict, then run
+#
+# Predict in the first cell, run the second, then give a reason with `why=`.
+
+# %% id=p1 tags=predict,answer
+# w is [3] and requires grad. y was made under no_grad, the product outside of it.
+#     with torch.no_grad():
+#         y = w * 2
+#     (y * w).sum().backward()
+# Which number is in w.grad?  A number, or "None"
+predict("7.1", ...)
+
+# %% id=r1 tags=reveal,answer
+w = torch.tensor([3.0], requires_grad=True)
+with torch.no_grad():
+    y = w * 2
+(y * w).sum().backward()
+reveal("7.1", w.grad.item())
+
+# %% id=p2 tags=predict,answer
+# The view v was made under no_grad. v.requires_grad is True, and so is that of v * 2.
+#     with torch.no_grad():
+#         v = w.view(-1)
+#     (v * 2).sum().backward()
+# Is w.grad still None?  True or False
+predict("7.2", ...)
+
+# %% id=r2 tags=reveal,answer
+w = torch.tensor([3.0], requires_grad=True)
+with torch.no_grad():
+    v = w.view(-1)
+(v * 2).sum().backward()
+reveal("7.2", w.grad is None)
+
+# %% id=p3 tags=predict,answer
+# Two blocks, one in the other.
+#     with torch.no_grad():
+#         with torch.enable_grad():
+#             z = w * 2
+# Does z require grad?  True or False
+predict("7.3", ...)
+
+# %% id=r3 tags=reveal,answer,answers:s4.4
+with torch.no_grad():
+    with torch.enable_grad():
+        z = w * 2
+reveal("7.3", z.requires_grad)
+
+# %% id=p4 tags=predict,answer
+# The loss was recorded. Only the backward pass stands in the block.
+#     loss = (w * w).sum()
+#     with torch.no_grad():
+#         loss.backward()
+# Is w.grad filled?  True or False
+predict("7.4", ...)
+
+# %% id=r4 tags=reveal,answer,contradicts:c4.7
+w.grad = None
+loss = (w * w).sum()
+with torch.no_grad():
+    loss.backward()
+reveal("7.4", w.grad is not None)
+
+# %% id=p5 tags=predict,answer
+# Two layers; the parameters of the second are frozen.
+#     two = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+#     two[1].requires_grad_(False)
+#     two(torch.ones(1, 2)).sum().backward()
+# Does the first layer get a gradient?  True or False
+predict("7.5", ...)
+
+# %% id=r5 tags=reveal,answer
+two = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+two[1].requires_grad_(False)
+two(torch.ones(1, 2)).sum().backward()
+reveal("7.5", two[0].weight.grad is not None)
+
+# %% [markdown] id=cut-intro
+# ## Where was the graph cut?
+#
+# Each line here computes a loss from `w`, and each leads to the same error in the end:
+
+# %% id=cut tags=raises-exception,answers:row6
+w = torch.tensor([3.0, 4.0], requires_grad=True)
+with torch.no_grad():
+    unrecorded = w * 2
+cut = {
+    "made under no_grad": unrecorded.sum(),
+    "w.detach()": (w.detach() * 2).sum(),
+    "w.tolist()": torch.tensor(w.tolist()).sum(),
+    "w.argmax()": w.argmax() * 2.0,
+    "w > 3": (w > 3).float().sum(),
+}
+for code, loss in cut.items():
+    print(f"{code:19} requires_grad {loss.requires_grad}  grad_fn {loss.grad_fn}")
+cut["w.detach()"].backward()
+
+# %% id=brackets tags=contradicts:c0.2
+# One more error that people meet. Only with brackets, no_grad() is a block.
+try:
+    with torch.no_grad:
+        y = w * 2
+except TypeError as error:
+    print(type(error).__name__)
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## See the mode
+#
+# Above the inspector's slider runs a ribbon: grad mode on, off, on again. Step through with the arrow keys. Which
+# operations leave a node behind? And where would a gradient have to jump to reach `w`?
+
+# %% id=inspector tags=inspector
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+with record() as trace:
+    with torch.no_grad():
+        v = w.view(2)
+        scale = w.abs().max()
+    loss = (v / scale + w).sum()
+    loss.backward()
+Inspector(trace, lens="forward", step=trace.steps("forward")[-1])
+
+# %% [markdown] id=inspector-note
+# Nothing that ran in the block has a node. The division has two inputs, and both are `(None, 0)`, though `v` says that
+# it requires grad. So `w` gets its gradient by one way only: the addition.
+#
+# ## Worked example: `no_grad` by hand
+#
+# A block is an object with two methods. As raw switch we take `torch.set_grad_enabled(...)`, used as a plain statement.
+
+# %% id=worked tags=worked,section:exercises
+def switch(on):
+    torch.set_grad_enabled(on)
+
+
+class my_no_grad:
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        switch(False)
+
+    def __exit__(self, *error):
+        switch(self.before)
+
+with my_no_grad():
+    print("inside:", (w * 2).requires_grad)
+print("after: ", (w * 2).requires_grad)
+
+# %% [markdown] id=faded-intro
+# ## Faded example: `set_mode(on)`
+#
+# `set_grad_enabled` can do more: `set_mode(False)` as a statement switches at once and stays; as a block it puts back
+# what was there **before**. Two blanks.
+
+# %% id=faded tags=faded,answer,check
+class set_mode:
+    def __init__(self, on):
+        self.before = ...
+        switch(on)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        switch(...)
+
+
+check.set_mode(set_mode)
+
+# %% [markdown] id=open1-intro tags=answers:s4.4
+# ## Open exercise: a decorator
+#
+# `@torch.no_grad()` above a function runs the whole function with grad mode off, at every call. Write one: a function
+# goes in, a function comes out. It must take whatever arguments the old one takes.
+
+# %% id=open1 tags=open,answer,check
+def without_grad(function):
+    return ...
+
+
+check.decorator(without_grad)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: the table of four
+#
+# Dropout, in training or not, with grad mode on or off. Is the result recorded? Do two calls differ? The first pair is
+# given; the check runs each quarter.
+
+# %% id=open2 tags=open,answer,check,answers:row7
+answers = {
+    # (training, grad mode): (is the result recorded?, do two calls differ?)
+    (True, True): (True, True),
+    (False, True): (..., ...),
+    (True, False): (..., ...),
+    (False, False): (..., ...),
+}
+check.modes(answers)
+
+# %% [markdown] id=open3-intro
+# ## Open exercise: the silent bug
+#
+# This model trains. The loss falls, nothing complains. But half of it never learns:
+
+# %% id=bug
+def forward(encoder, head, x):
+    h = encoder(x)
+    with torch.no_grad():
+        scale = h.abs().max()      # a plain number: no gradient is wanted through it
+        h = h / scale
+    return head(h)
+
+
+torch.manual_seed(0)
+encoder, head, data = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1), torch.randn(20, 3)
+optimiser = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+
+# %% id=bug-run
+losses = []
+for _ in range(30):
+    optimiser.zero_grad()
+    loss = ((forward(encoder, head, data) - data[:, :1]) ** 2).mean()
+    loss.backward()
+    optimiser.step()
+    losses.append(loss.item())
+print("the loss has fallen:", losses[-1] < losses[0])
+print("head.weight.grad is None:   ", head.weight.grad is None)
+print("encoder.weight.grad is None:", encoder.weight.grad is None)
+
+# %% id=open3 tags=open,answer,check
+# Repair it: the same output, the scale still a plain number, and a gradient for everybody.
+def repaired(encoder, head, x):
+    h = encoder(x)
+    ...
+    return head(h)
+
+
+check.repaired(repaired)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    w = torch.tensor([3.0], requires_grad=True)
+    with torch.no_grad():
+        y, v, f = w * 2, w.view(-1), torch.ones(1, requires_grad=True)
+        with torch.enable_grad():
+            z = w * 2
+    print([t.requires_grad for t in (y, v, f, z)], v.is_leaf, v.grad_fn)
+    print((v * 2).grad_fn.next_functions)
+    layer = torch.nn.Dropout(0.5).eval()
+    print(layer(w).requires_grad, torch.no_grad()(layer)(y).requires_grad)
+    torch.set_grad_enabled(False)
+    print((w * 2).requires_grad, torch.is_grad_enabled())
+    torch.set_grad_enabled(True)
+
+# %% id=inference tags=raises-exception
+# A stricter mode, for prediction only: what is made in it can never come near a graph again.
+with torch.inference_mode():
+    fixed = w * 2
+print(fixed.requires_grad, fixed.is_inference())
+(fixed * w).sum()
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Two layers; something is done to the second. Made by running each line, just now.
+
+# %% id=summary tags=summary
+def first_and_second(change):
+    one, two = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+    out = change(one(torch.ones(1, 2)), two)
+    if out.requires_grad:
+        out.sum().backward()
+    return [out.requires_grad] + [layer.weight.grad is not None for layer in (one, two)]
+
+
+changes = {"nothing": lambda h, two: two(h), "eval()": lambda h, two: two.eval()(h),
+           "requires_grad_(False)": lambda h, two: two.requires_grad_(False)(h),
+           "detach() before it": lambda h, two: two(h.detach()),
+           "no_grad around it": torch.no_grad()(lambda h, two: two(h))}
+table(["done to the second", "output recorded", "first gets a gradient", "second gets one"],
+      [[name, *map(str, first_and_second(change))] for name, change in changes.items()])
+
+# %% [markdown] id=next
+# **eval()** changes layers. **no_grad** stops recording while it lasts. **detach** cuts one tensor out of its graph.
+# **requires_grad=False** on a parameter says that it wants no gradient; gradients still pass by.
+#
+# Next: what shares memory with what, and what happens when you write into it (lesson 8).
