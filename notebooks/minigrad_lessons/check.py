@@ -6,9 +6,10 @@ misconception that it recognises.
 
 from minigrad_lessons.exercises.lesson01 import non_leaf, twelve, two_ways
 from minigrad_lessons.exercises.lesson03 import diamond, integers, walk
+from minigrad_lessons.exercises.lesson04 import jacobian, second_backward, waiting_walk
 from minigrad_lessons.exercises.lesson07 import decorator, modes, repaired, set_mode
 
 __all__ = [
-    "decorator", "diamond", "integers", "modes", "non_leaf", "repaired", "set_mode",
-    "twelve", "two_ways", "walk",
+    "decorator", "diamond", "integers", "jacobian", "modes", "non_leaf", "repaired", "second_backward", "set_mode",
+    "twelve", "two_ways", "waiting_walk", "walk",
 ]

@@ -1,10 +1,12 @@
-"""Lesson 4: recall questions about it (asked later)."""
+"""Lesson 4: recall questions about it (asked later) and its predictions."""
 
+import ast
 from collections.abc import Callable
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Question
-from minigrad_lessons.exercises.graph import grad_of, paths_to
+from minigrad.recorder import record
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
+from minigrad_lessons.exercises.graph import grad_of, nodes_of, paths_to
 
 
 def _x(*values: float) -> torch.Tensor:
@@ -84,3 +86,116 @@ QUESTIONS = (
         (Belief("retain_graph and create_graph are the same", lambda: _has_history(create_graph=True)),),
         "print g: does the text name a grad_fn?"),
 )
+
+
+def _ways(result: torch.Tensor) -> int:
+    return sum(paths_to(result.grad_fn).values())
+
+
+def _edges(result: torch.Tensor) -> int:
+    return 1 + sum(below is not None for node in nodes_of(result.grad_fn) for below, _ in node.next_functions)
+
+
+def _nodes_run(result: torch.Tensor) -> int:
+    with record() as trace:
+        result.backward()
+    return sum(event["kind"] == "run" for event in trace.events)
+
+
+def _pull(weighted: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], vector: list[float]) -> list[float]:
+    """The gradient of what `weighted` makes of y = x * x and a vector, at x = [1, 2]."""
+    x = _x(1.0, 2.0)
+    weighted(x * x, torch.tensor(vector)).backward()
+    return [float(value) for value in grad_of(x).tolist()]
+
+
+def _vector(case: Case) -> list[float]:
+    return [float(value) for value in ast.literal_eval(case.code.removeprefix("pull(").removesuffix(")"))]
+
+
+def _pulled(vector: list[float]) -> list[float]:
+    x = _x(1.0, 2.0)
+    (x * x).backward(torch.tensor(vector))
+    return [float(value) for value in grad_of(x).tolist()]
+
+
+def _saves(case: Case) -> bool:
+    with record() as trace:
+        assert case.value is not None
+    return any(node["saved"] for node in trace.nodes)
+
+
+def _square_matrix() -> torch.Tensor:
+    return torch.tensor([[2.0]], requires_grad=True) * 3
+
+
+def _names() -> Names:
+    x, y, one, two = _x(2.0), _x(3.0), torch.tensor([[2.0]], requires_grad=True), _x(1.0, 2.0)
+    b = x + x
+    cube = x**3
+
+    def filled(run: Callable[[], object]) -> bool:
+        run()
+        return x.grad is not None
+
+    return {"torch": torch, "x": x, "y": y, "a": x, "b": b, "one": one, "two": two, "pull": _pulled, "cube": cube,
+            "filled": filled}
+
+
+PREDICTIONS = (
+    Prediction(
+        "4.1",
+        (Belief("once for each way that leads to it", lambda: _ways(_names()["b"] + _names()["b"])),
+         Belief("only operations run; a leaf has no node",
+                lambda: len([n for n in nodes_of((_names()["b"] + _names()["b"]).grad_fn) if n.next_functions]) - 1)),
+        Why("How often does backward() run a node?", _names, ("a + a", "b + b", "(a + a) + a"), _nodes_run, {
+            "a": Reason("once for each edge that leads to it", lambda case: _edges(case.value)),
+            "b": Reason("once, when all its gradients have come", lambda case: len(nodes_of(case.value.grad_fn))),
+            "c": Reason("once for each way that leads to it", lambda case: _ways(case.value))})),
+    Prediction(
+        "4.2",
+        (Belief("backward() without an argument is for scalars, of shape [] only",
+                lambda: _square_matrix().shape == ()),),
+        Why("Which results may begin without an argument?", _names,
+            ("two * 3", "two.sum()", "one * 3", "(two * 3)[:1]"), lambda value: not _raises(value.backward), {
+                "a": Reason("those of shape []", lambda case: case.value.shape == ()),
+                "b": Reason("those that a sum or a mean has made", lambda case: "sum" in case.code),
+                "c": Reason("those that hold one number, in any shape",
+                            lambda case: len(case.value.reshape(-1)) == 1)})),
+    Prediction(
+        "4.3",
+        (Belief("gradient= only says where to begin; the numbers in it do not matter", lambda: _pulled([1.0, 1.0])),
+         Belief("y becomes one number first, by summing", lambda: _pulled([11.0, 11.0]))),
+        Why("What does gradient= mean?", _names,
+            ("pull([1, 1])", "pull([1, 0])", "pull([0, 1])", "pull([1, 10])"), lambda value: value, {
+                "a": Reason("each number weighs its entry of y: it is the gradient of (y * v).sum()",
+                            lambda case: _pull(lambda y, v: (y * v).sum(), _vector(case))),
+                "b": Reason("y is summed, and the numbers too: it is the gradient of y.sum() * v.sum()",
+                            lambda case: _pull(lambda y, v: y.sum() * v.sum(), _vector(case))),
+                "c": Reason("it chooses entries: it is the gradient of y[v != 0].sum()",
+                            lambda case: _pull(lambda y, v: y[v.ne(0)].sum(), _vector(case)))})),
+    Prediction(
+        "4.4",
+        (Belief("the first backward destroys the graph", lambda: _second_backward(_x(1.0) * _x(2.0))),),
+        Why("Which nodes complain when they are run again?", _names,
+            ("x + y", "x * y", "x.exp()", "-x", "x * 5"), _second_backward, {
+                "a": Reason("those that had saved a value: it was let go", _saves),
+                "b": Reason("all: a graph can be used once", lambda case: True),
+                "c": Reason("products: they need both factors", lambda case: "*" in case.code)})),
+    Prediction(
+        "4.5",
+        (Belief("grad is backward by another name", lambda: _after_backward()),),
+        Why("Who fills x.grad?", _names,
+            ("filled(lambda: cube.backward())", "filled(lambda: torch.autograd.grad(cube, x))",
+             "filled(lambda: cube.backward(inputs=[x]))",
+             "filled(lambda: torch.autograd.grad(cube, x, create_graph=True))"), lambda value: value, {
+                "a": Reason("whoever computes the gradient of x", lambda case: True),
+                "b": Reason("backward(); grad() hands the gradient out instead", lambda case: "backward" in case.code),
+                "c": Reason("every call that does not name x", lambda case: case.names_used().count("x") == 0)})),
+)
+
+
+def _after_backward() -> float:
+    x = _x(2.0)
+    (x**3).backward()
+    return float(grad_of(x))

@@ -3,11 +3,12 @@
 They are in the source distribution, for teachers, and never in the wheel.
 """
 
-from tests.lessons.answers import lesson01, lesson03, lesson07
+from tests.lessons.answers import lesson01, lesson03, lesson04, lesson07
 from tests.lessons.answers.kinds import Key
 
 KEYS: dict[str, Key] = {
     "01_tensors_and_leaves": lesson01.KEY,
     "03_next_functions": lesson03.KEY,
+    "04_engine": lesson04.KEY,
     "07_grad_modes": lesson07.KEY,
 }

@@ -1,0 +1,367 @@
+"""The source of lesson 4. `python -m minigrad_lessons.build 04` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 4: The engine
+#
+# In lesson 3 you walked the graph by hand. What does `backward()` do better? Why does it want a number to start from?
+# Why may you not call it twice, and when may you? And which of its four options do you need?
+#
+# About 40 minutes. Predict first, then run.
+
+# %% id=setup
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_widgets import Inspector
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From memory. Write `"?"` where you do not know.
+
+# %% id=recall tags=recall,answer
+recall("q0.5", ...)
+recall("q2.1", ...)
+recall("q2.4", ...)
+recall("q3.3", ...)
+recall("q3.5", ...)
+
+# %% [markdown] id=belief-recursion tags=belief
+# ## A belief: recursion is enough
+#
+# > "Each node hands its gradient down as soon as it has one. A walk of eight lines does that."
+#
+# Here is such a walk, the one of lesson 3. It counts its calls. In each doubling a result is added to itself, so two
+# ways lead down.
+
+# %% id=belief-recursion-run tags=refutation,answers:row20
+def walk(node, grad):
+    calls.append(node)
+    results = node(grad)
+    for (below, _), result in zip(node.next_functions, results if isinstance(results, tuple) else (results,)):
+        if below is not None:
+            walk(below, result)
+
+
+for doublings in (2, 4, 8, 12):
+    c = a = torch.tensor(1.0, requires_grad=True)
+    for _ in range(doublings):
+        c = c + c
+    calls = []
+    walk(c.grad_fn, torch.tensor(1.0))
+    print(f"{doublings} doublings: {len(set(calls))} nodes, {len(calls)} calls, a.grad {a.grad.item():.0f}")
+
+# %% [markdown] id=engine-intro
+# The gradient is right, but every doubling doubles the calls; a network has hundreds of such places. The walk goes on
+# too early: each time it carries only **a part** of the gradient.
+#
+# The engine does three things instead:
+#
+# 1. **Count.** Before anything runs, it counts for each node how many gradients will come: one for each edge.
+# 2. **Wait.** What comes is added up. A node is *ready* when its count has fallen to 0.
+# 3. **Run.** Of all nodes that are ready it takes the one that was recorded last; a leaf's own node goes
+#    before all.
+#
+# These are its counts. The root's one gradient comes from you: `backward()` puts in a 1, for "c grows by 1 when c grows
+# by 1".
+
+# %% id=needs
+with record() as trace:
+    a = torch.tensor(1.0, requires_grad=True)
+    b = a + a
+    c = b + b
+    c.backward()
+start = next(event for event in trace.events if event["kind"] == "backward_start")
+for node, count in start["needs"]:
+    print(trace.nodes[node]["name"], "waits for", count)
+
+# %% id=error-scalar tags=raises-exception,answers:row5
+# With two numbers, which of them grows? The engine does not guess.
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+(x * x).backward()
+
+# %% [markdown] id=error-second-note
+# You may answer with `y.backward(gradient=v)`, where `v` has one number for each number of `y`. Prediction 3 asks what
+# they do. The other famous error comes when you start twice:
+
+# %% id=error-second tags=raises-exception,answers:row2
+loss = (x * x).sum()
+loss.backward()
+loss.backward()
+
+# %% [markdown] id=belief-cure tags=belief
+# The product had saved `x`, and let go of it when it ran.
+#
+# ## A second belief: `retain_graph=True` is the cure
+#
+# > "The message says what to do: specify `retain_graph=True`. With it my training runs."
+#
+# It runs. Look at the loss:
+
+# %% id=belief-cure-run tags=refutation
+w = torch.tensor(1.0, requires_grad=True)
+guess = w * 3
+for _ in range(4):
+    loss = (guess - 6) ** 2
+    loss.backward(retain_graph=True)
+    with torch.no_grad():
+        w -= 0.02 * w.grad
+    w.grad = None
+    print(f"w is {w.item():.3g}; loss {loss.item():.3g}; it should be {(w.item() * 3 - 6) ** 2:.2g} by now")
+
+# %% [markdown] id=belief-same tags=belief
+# The loss never moves: `guess` was computed once, **above** the loop, from the first `w`. The error had told the truth:
+# this graph is old. Build it anew in each step, and no option is needed. `retain_graph=True` is right only if you want
+# several gradients of *one* graph.
+#
+# ## A third belief: `retain_graph` and `create_graph` are the same
+#
+# > "Both keep the graph, so with both I can differentiate again."
+
+# %% id=belief-same-run tags=refutation,answers:row16,answers:s4.6,contradicts:c4.10
+x = torch.tensor(2.0, requires_grad=True)
+y = x**3
+(kept,) = torch.autograd.grad(y, x, retain_graph=True)
+(recorded,) = torch.autograd.grad(y, x, create_graph=True)
+print("retain_graph=True:", kept)
+print("create_graph=True:", recorded)
+print("the gradient of the gradient:", torch.autograd.grad(recorded, x)[0])
+
+# %% [markdown] id=predict-intro tags=section:predict
+# `retain_graph` keeps what the nodes of the **old** graph have saved. `create_graph` records the backward pass itself,
+# as a **new** graph: the gradient gets a `grad_fn`. It has to keep the old one for that.
+#
+# ## Predict, then run
+#
+# Predict in the first cell, run the second, then give a reason with `why=`.
+
+# %% id=p1 tags=predict,answer
+# b = a + a and c = b + b, as above.
+#     c.backward()
+# How many times does the engine run a node, in all?  A number
+predict("4.1", ...)
+
+# %% id=r1 tags=reveal,answer
+reveal("4.1", sum(event["kind"] == "run" for event in trace.events))
+
+# %% id=p2 tags=predict,answer
+# A tensor with one number, but in two dimensions: its shape is [1, 1].
+#     y = torch.tensor([[2.0]], requires_grad=True) * 3
+# May y.backward() be called without an argument?  True or False
+predict("4.2", ...)
+
+# %% id=r2 tags=reveal,answer,contradicts:c2.7
+y = torch.tensor([[2.0]], requires_grad=True) * 3
+try:
+    y.backward()
+    started = True
+except RuntimeError:
+    started = False
+reveal("4.2", started)
+
+# %% id=p3 tags=predict,answer
+# x = [1, 2], and y = x * x has two numbers.
+#     y.backward(gradient=torch.tensor([1.0, 10.0]))
+# What is x.grad?  A list of two numbers
+predict("4.3", ...)
+
+# %% id=r3 tags=reveal,answer,answers:s2.4
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x * x
+y.backward(gradient=torch.tensor([1.0, 10.0]))
+reveal("4.3", x.grad)
+
+# %% id=p4 tags=predict,answer
+# x and y hold one number each, and require grad.
+#     z = x + y
+#     z.backward()
+# Does a second z.backward() raise an error?  True or False
+predict("4.4", ...)
+
+# %% id=r4 tags=reveal,answer,answers:s2.5,contradicts:c2.8
+x, y = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+z = x + y
+z.backward()
+try:
+    z.backward()
+    raised = False
+except RuntimeError:
+    raised = True
+reveal("4.4", raised)
+
+# %% id=p5 tags=predict,answer
+# The gradient of x**3 at 2 is 12.
+#     g, = torch.autograd.grad(x**3, x)
+# What is x.grad now?  A number, or "None"
+predict("4.5", ...)
+
+# %% id=r5 tags=reveal,answer,answers:s2.3
+x = torch.tensor(2.0, requires_grad=True)
+(g,) = torch.autograd.grad(x**3, x)
+reveal("4.5", x.grad)
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## Watch it wait
+#
+# The inspector stops and asks **which node runs next**. On each node stands how many gradients it still waits for; the
+# nodes that are ready stand in a list. Of these, the one that was recorded last runs first.
+#
+# - `p` is recorded before `q`. Which of their nodes runs first?
+# - Which node is the last to become ready, and why?
+
+# %% id=inspector tags=inspector
+with record() as trace:
+    m = torch.tensor([1.0, 2.0], requires_grad=True)
+    p = m * 3
+    q = m.exp()
+    total = (p * q + p).sum()
+    total.backward()
+Inspector(trace, lens="backward", ask=["next"])
+
+# %% [markdown] id=worked-intro tags=section:exercises
+# ## Worked example: count
+#
+# The count of a node is the number of edges that lead to it. This goes once through the graph.
+
+# %% id=worked tags=worked
+def count(root):
+    needs, seen = {}, {root}
+    to_visit = [root]
+    while to_visit:
+        for below, _ in to_visit.pop().next_functions:
+            if below is None:
+                continue
+            needs[below] = needs.get(below, 0) + 1
+            if below not in seen:
+                seen.add(below)
+                to_visit.append(below)
+    return needs
+
+
+print([(node.name(), number) for node, number in count(total.grad_fn).items()])
+
+# %% [markdown] id=faded-intro
+# ## Faded example: a walk that waits
+#
+# Now repair the walk. `needs` is what `count` gave; in `waiting` the gradients of a node add up. (Every node here has
+# one output, so one sum is enough.) Two blanks: by how much does the count fall, and when may the walk go on?
+#
+# Every exercise has three hints. In a new cell: `from minigrad_lessons import hint`, then `hint("waiting_walk")`.
+
+# %% id=faded tags=faded,answer,check
+def walk(node, grad, needs, waiting):
+    results = node(grad)
+    if not isinstance(results, tuple):
+        results = (results,)
+    for (below, _), result in zip(node.next_functions, results):
+        if below is None:
+            continue
+        waiting[below] = waiting.get(below, 0) + result
+        needs[below] -= ...
+        if ...:
+            walk(below, waiting[below], needs, waiting)
+
+
+check.waiting_walk(walk)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: a Jacobian, row by row
+#
+# `y` has three numbers and `x` has two. Return a list of three rows: row `i` is the gradient of `y[i]` by `x`. Use
+# three calls of `y.backward(...)`. Two things to mind: all three need the same graph, and `x.grad` adds up, so set
+# `x.grad = None` before each call. (`torch.eye(3)` has useful rows.)
+
+# %% id=open1 tags=open,answer,check
+def jacobian(y, x):
+    rows = ...
+    return rows
+
+
+check.jacobian(jacobian)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: which second backward raises?
+#
+# Each expression is computed, then `backward()` is called twice. Write True where the **second** call raises.
+
+# %% id=open2 tags=open,answer,check
+answers = {
+    "x + y": ...,
+    "x * y": ...,
+    "x - y": ...,
+    "-x": ...,
+    "x * 5": ...,
+    "x.exp()": ...,
+    "x.clone()": ...,
+    "(x * y) + x": ...,
+    "(x + y).sum()": ...,
+}
+check.second_backward(answers, x=torch.tensor(2.0, requires_grad=True), y=torch.tensor(3.0, requires_grad=True))
+
+# %% [markdown] id=belief-all tags=belief
+# ## A last belief: `backward()` is called on results, and fills all leaves
+#
+# > "Only a result can call `backward()`, and then every leaf that requires grad has a `.grad`."
+
+# %% id=belief-all-run tags=refutation,answers:s4.2,contradicts:c4.3,contradicts:c3.9
+x = torch.tensor(2.0, requires_grad=True)
+apart = torch.tensor(5.0, requires_grad=True)
+x.backward()
+print("a leaf started; its .grad:", x.grad)
+(x * 3).backward()
+print("x.grad:", x.grad, " apart.grad:", apart.grad)
+
+# %% [markdown] id=error-unused-note
+# `apart` was not reached, and keeps None, without a word. `grad()` is stricter. You asked for a gradient by name, and
+# there is none:
+
+# %% id=error-unused tags=raises-exception,answers:row19
+torch.autograd.grad(x * 3, [x, apart])
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+#
+# With `allow_unused=True` such an input gives None, with `materialize_grads=True` a zero.
+
+# %% id=torch tags=torch,contradicts:c2.9,contradicts:c4.9
+@same_in_torch
+def program(torch):
+    x, apart = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor(5.0, requires_grad=True)
+    for options in ({"allow_unused": True}, {"materialize_grads": True}):
+        print(torch.autograd.grad((x * 3).sum(), apart, **options))
+    for run in (lambda: torch.autograd.grad(x * 3, x), lambda: torch.autograd.grad(x.sum(), apart)):
+        try:
+            run()
+        except RuntimeError as error:
+            print(error)
+    (x * apart).sum().backward(inputs=[apart])
+    print(x.grad, apart.grad)
+    y = x[0] ** 3
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    print(x.grad, g.requires_grad, torch.autograd.grad(g.sum(), x))
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Made by running each call, just now, for `y = x**3` at 2.
+
+# %% id=summary tags=summary
+rows = []
+for call, option in [("backward", ""), ("grad", ""), ("grad", "retain_graph"), ("grad", "create_graph")]:
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x**3
+    options = {option: True} if option else {}
+    given = y.backward() if call == "backward" else torch.autograd.grad(y, x, **options)[0]
+    row = [call, option, str(given), str(x.grad)]
+    try:
+        y.backward()
+        rows.append([*row, "runs"])
+    except RuntimeError:
+        rows.append([*row, "raises"])
+table(["call", "option=True", "it returns", "x.grad", "then y.backward()"], rows)
+
+# %% [markdown] id=next
+# **Order**: a node runs when all its gradients have come; of the ready ones, the youngest first. **Start**: one number,
+# or `gradient=`, one weight for each. **Twice**: nodes that saved something complain.
+#
+# Next: why `.grad` adds up, and what to do about it (lesson 5).
