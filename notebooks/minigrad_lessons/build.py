@@ -55,7 +55,7 @@ def read_source(text: str) -> NotebookNode:
 
 def run(notebook: NotebookNode) -> NotebookNode:
     """Run a notebook in a fresh kernel, and keep of its outputs what every viewer can show."""
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=120, kernel_name="python3", coalesce_streams=True).execute()
     notebook.metadata = METADATA
     for cell in notebook.cells:
         if cell.cell_type == "code":

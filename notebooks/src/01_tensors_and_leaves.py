@@ -142,7 +142,7 @@ reveal("1.5", sum(t.is_leaf for t in four))
 # operation is recorded only if recording is on *and* one of its inputs requires grad. A tensor that needs no gradient
 # has nothing to record, so it is a leaf too, however much was computed to get it.
 
-# %% id=rule-run
+# %% id=rule-run tags=answers:s3.1,contradicts:c2.3
 for t in (w, y, data, y.sum(), data.sum()):
     print(f"is_leaf: {t.is_leaf!s:5}   grad_fn is None: {t.grad_fn is None}")
 
@@ -255,7 +255,7 @@ check.two_ways(first_way, second_way)
 # The program below gets its library as an argument. It runs once with minigrad and once with PyTorch. It also shows
 # what happens if you ask for a gradient where nothing was recorded.
 
-# %% id=torch tags=torch
+# %% id=torch tags=torch,answers:s3.4
 @same_in_torch
 def program(torch):
     w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -284,7 +284,7 @@ loss.backward()
 #
 # This table was made by running each line, just now.
 
-# %% id=summary tags=summary
+# %% id=summary tags=summary,contradicts:c3.8
 with torch.no_grad():
     unrecorded = w + 1
 state_table({

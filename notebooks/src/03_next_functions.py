@@ -19,14 +19,14 @@ from minigrad_widgets import Inspector
 # %% [markdown] id=recall-intro tags=section:recall
 # ## Recall
 #
-# From lesson 1, from memory. Write `"?"` where you do not know.
+# From lessons 1 and 2, from memory. Write `"?"` where you do not know.
 
 # %% id=recall tags=recall,answer
-recall("q1.1", ...)
-recall("q1.2", ...)
 recall("q1.3", ...)
-recall("q1.4", ...)
 recall("q1.5", ...)
+recall("q2.2", ...)
+recall("q2.3", ...)
+recall("q2.5", ...)
 
 # %% [markdown] id=program-intro
 # ## A program and its graph
@@ -45,7 +45,7 @@ print(total.grad_fn.name())
 # `total.grad_fn` is a node. Its `next_functions` says where the gradient goes next. It is a tuple of **pairs**: a node
 # and an integer, one pair for each input of the operation. The sum had one input, so there is one pair:
 
-# %% id=first-look
+# %% id=first-look tags=answers:s2.1
 for below, integer in total.grad_fn.next_functions:
     print(below.name(), integer)
     print("Is it z's own node?", below is z.grad_fn)
@@ -58,7 +58,7 @@ for below, integer in total.grad_fn.next_functions:
 # Then `z` would have to stay alive as long as `total` does. Throw `z` away and look. (A weak reference sees a tensor
 # without keeping it alive.)
 
-# %% id=belief-tensors-run tags=refutation
+# %% id=belief-tensors-run tags=refutation,contradicts:c2.2,contradicts:c3.10
 spy = weakref.ref(z)
 del z
 print("z is still there:", spy() is not None)
@@ -75,7 +75,7 @@ print("and backward still works:", x.grad.tolist(), y.grad.tolist())
 #
 # Almost true, and so the false half stays hidden. `split` is an operation with **several** outputs:
 
-# %% id=belief-integer-run tags=refutation
+# %% id=belief-integer-run tags=refutation,contradicts:c2.5
 top, bottom = torch.tensor([[1.0], [2.0]], requires_grad=True).split(1)
 for below, integer in (top * bottom).grad_fn.next_functions:
     print(below.name(), integer)
@@ -181,7 +181,7 @@ Inspector(trace, lens="backward")
 # This is a whole backward pass without `backward()`. `no_grad` is there because of prediction 6: without it the walk
 # itself would be recorded.
 
-# %% id=worked tags=worked
+# %% id=worked tags=worked,answers:s2.2
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = torch.tensor([3.0, 4.0], requires_grad=True)
 total = (x * y).sum()
@@ -248,8 +248,11 @@ check.diamond(build_diamonds)
 # all parts have come and runs each node **once**. How it knows when to wait is lesson 4.
 #
 # ## The same thing in PyTorch
+#
+# It also shows what a node is (no `Function`: that is what *you* write, in lesson 9) and what nodes keep for their
+# formulas: the product both of its inputs, the sum none (its `alpha` is a plain number).
 
-# %% id=torch tags=torch
+# %% id=torch tags=torch,contradicts:c2.10,contradicts:c4.1,contradicts:c4.2
 @same_in_torch
 def program(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -262,6 +265,9 @@ def program(torch):
     print(end.variable is x, end.next_functions)
     print(node(torch.ones(2)))
     print(end(torch.ones(2)), x.grad)
+    print(isinstance(z.grad_fn, torch.autograd.Function), isinstance(z.grad_fn, torch.autograd.graph.Node))
+    for node in ((x * x).grad_fn, (x + x).grad_fn):
+        print(node.name(), "keeps", [name for name in dir(node) if name.startswith("_saved")])
 
 # %% [markdown] id=error-note
 # One more thing about calling nodes. After `backward()`, a node has let go of the values that its formula needs:
@@ -276,7 +282,7 @@ total.grad_fn.next_functions[0][0](torch.ones(2))
 #
 # Made by running each line, just now.
 
-# %% id=summary tags=summary
+# %% id=summary tags=summary,answers:row11,contradicts:c2.4,contradicts:c2.6
 first, second = m.unbind()
 edge_table({
     "x": x,
@@ -284,6 +290,7 @@ edge_table({
     "x * y": x * y,
     "x * x": x * x,
     "x * 5": x * 5,
+    "x.exp()": x.exp(),
     "second * first": second * first,
     "(x * y).sum()": (x * y).sum(),
 })

@@ -7,6 +7,7 @@ along). `1.3` is the third prediction of lesson 1.
 from minigrad_lessons.bank import (
     lesson00,
     lesson01,
+    lesson02,
     lesson03,
     lesson04,
     lesson05,
@@ -18,7 +19,7 @@ from minigrad_lessons.bank import (
 )
 from minigrad_lessons.bank.kinds import Prediction, Question
 
-LESSONS = (lesson00, lesson01, lesson03, lesson04, lesson05, lesson06, lesson07, lesson08, lesson09, lesson10)
+LESSONS = (lesson00, lesson01, lesson02, lesson03, lesson04, lesson05, lesson06, lesson07, lesson08, lesson09, lesson10)
 QUESTIONS: dict[str, Question] = {q.id: q for module in LESSONS for q in module.QUESTIONS}
 PREDICTIONS: dict[str, Prediction] = {p.id: p for module in LESSONS for p in getattr(module, "PREDICTIONS", ())}
 

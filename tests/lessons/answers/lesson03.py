@@ -56,14 +56,14 @@ DIAMOND_WRONG: tuple[Wrong, ...] = (
 )
 
 KEY = Key(
-    recall={"q1.1": "True", "q1.2": "False", "q1.3": '"None"', "q1.4": "2", "q1.5": "False"},
+    recall={"q1.3": '"None"', "q1.5": "False", "q2.2": "True", "q2.3": "2", "q2.5": "False"},
     recall_wrong={
-        "q1.1": (("False", "a leaf is a tensor that I want gradients for"),),
-        "q1.2": (("True", "a copy is a new tensor of my own"),),
         "q1.3": (('"AccumulateGrad"', "a leaf's grad_fn is the node that fills its .grad"),
                  ('"Tensor"', "every tensor that requires grad has a grad_fn")),
-        "q1.4": (("1", "only the tensors that I set the flag on"), ("3", "makes its neighbours require it too")),
         "q1.5": (("True", "detach makes a copy that is like y in all things"),),
+        "q2.2": (("False", "on a result, requires_grad_() does nothing"),),
+        "q2.3": (("4", "whatever is computed from w requires grad"), ("1", "what is copied from w does not")),
+        "q2.5": (("True", "y asks x for its flag when somebody looks"),),
     },
     predict={"3.1": "2", "3.2": "1", "3.3": "[1, 2]", "3.4": '"AccumulateGrad"', "3.5": "True", "3.6": "True"},
     predict_wrong={
