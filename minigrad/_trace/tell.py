@@ -91,10 +91,14 @@ class Teller:
         self.ledger.drop(storage, kind)
         self.storages[tensor] = self.ledger.hold(key, size, kind), kind
 
+    def shares(self, tensor: int, facts: dict[str, Any]) -> None:
+        """What is to be told of a tensor that does not have a memory and a version counter of its own, from 0 on."""
+        self.parts.tensors[tensor].update(facts)
+
     def gone(self, tensor: int) -> None:
         self.ledger.drop(*self.storages[tensor])
 
-    def grad(self, number: int, key: int, size: int) -> None:
+    def grad(self, number: int, key: int, size: int, tensor: int | None = None) -> None:
         self.ledger.drop(self.grads.get(number), GRADIENT)
         self.grads[number] = self.ledger.hold(key, size, GRADIENT)
 
@@ -139,7 +143,9 @@ class Teller:
             [name, tensor, self.parts.tensors[tensor]["value"] if copy is SAME and tensor is not None
              else self.value(copy)] for name, tensor, copy in rows]
         before = self.holds.pop(node, ())  # known already if a pack hook has replaced it since
-        self.holds[node] = [self.ledger.hold(*hold, SAVED) for hold in holds]
+        known = [self.storages[tensor][0] for _, tensor, _ in rows if tensor is not None]
+        self.holds[node] = [self.ledger.hold(*hold, SAVED)
+                            for hold in (*[(storage.key, storage.size) for storage in known], *holds)]
         for storage in before:
             self.ledger.drop(storage, SAVED)
 
@@ -161,23 +167,27 @@ class Teller:
 
     # events
     def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
-               targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: list[int | None],
-               outputs: list[int], saved: tuple[Any, Any] | None) -> None:
+               targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
+               outputs: Sequence[int], saved: tuple[Any, Any] | None) -> None:
         """An op ran, and made a node."""
         if index == len(self.parts.nodes):
             self.node(name, sequence_nr, at)
         self.link(index, targets, output_nrs)
+        inputs, outputs = list(inputs), list(outputs)
         self.parts.nodes[index].update(inputs=inputs, outputs=outputs)
         self.emit("forward", at, depth, op=op_name(op), node=index, inputs=inputs, outputs=outputs)
         if saved is not None:
             self.saved(index, *saved)
             self.emit("save", at, depth, node=index)
 
-    def forward(self, at: Place, depth: int, op: str, inputs: list[int | None], outputs: list[int]) -> None:
-        self.emit("forward", at, depth, op=op_name(op), node=None, inputs=inputs, outputs=outputs)
+    def forward(self, at: Place, depth: int, op: str, inputs: Sequence[int | None], outputs: Sequence[int]) -> None:
+        self.emit("forward", at, depth, op=op_name(op), node=None, inputs=list(inputs), outputs=list(outputs))
 
     def version(self, at: Place, depth: int, tensor: int, version: int, copy: Any) -> None:
         self.emit("version", at, depth, tensor=tensor, version=version, value=self.value(copy))
+
+    def set_grad(self, at: Place, depth: int, tensor: int, copy: Any) -> None:
+        self.emit("grad", at, depth, tensor=tensor, grad=self.value(copy))
 
     def mode(self, at: Place, depth: int, name: str, on: bool) -> None:
         self.emit("mode", at, depth, mode=name, on=on)
@@ -272,8 +282,8 @@ ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind 
     "accumulate", "backward_end", "backward_start", "call", "capture", "checkpoint_begin", "checkpoint_end",
     "early_stop", "error", "flow", "formula", "forward", "gone", "grad", "grad_gone", "holder_filled", "hook",
     "keep", "leaf", "let_go", "link", "mode", "module_begin", "module_end", "moved", "name", "node", "ready",
-    "recompute_begin", "recompute_end", "record", "release", "run", "saved", "scope_name", "tensor", "unkeep",
-    "version")}
+    "recompute_begin", "recompute_end", "record", "release", "run", "saved", "scope_name", "set_grad", "shares",
+    "tensor", "unkeep", "version")}
 
 
 @functools.cache
@@ -282,17 +292,23 @@ def op_name(name: str) -> str:
     return "".join(["_" + c if c.isupper() and i and name[i - 1].islower() else c for i, c in enumerate(name)]).lower()
 
 
-@functools.lru_cache(256)
 def formula(cls: Any) -> str | None:
     """The source text of a node's derivative; of a custom Function, that of its `backward`."""
     owner = getattr(cls, "_forward_cls", None) or cls
+    source = source_of(getattr(owner, "backward", None))
+    return source if source is None or owner is not cls else without_types(source)
+
+
+@functools.lru_cache(256)
+def source_of(function: Any) -> str | None:
+    """The source text of a function."""
     try:
-        source = textwrap.dedent(inspect.getsource(owner.backward)).rstrip()
-    except (AttributeError, OSError, TypeError):  # there is no source: typed into a console, or not written in Python
+        return textwrap.dedent(inspect.getsource(function)).rstrip()
+    except (OSError, TypeError):  # there is no source: typed into a console, or not written in Python
         return None
-    return source if owner is not cls else without_types(source)
 
 
+@functools.lru_cache(256)
 def without_types(source: str) -> str:
     """A function's source as one would write it on a board: without annotations, which only a type checker reads."""
     try:

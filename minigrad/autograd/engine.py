@@ -198,19 +198,20 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
         total = total + given
         if task.first_order:
             owned.add(target)
-    if task.observer is not None and type(node) is not GraphRoot:
+    last = left == 1 or left == -1
+    if task.observer is not None:
         output_nr = output_nr_of(node, index)
-        task.observer.flow(node, index, edge, output_nr, given, total[output_nr] if type(total) is list else total)
-    if left != 1 and left != -1:
+        task.observer.flow(None if type(node) is GraphRoot else node, index, edge, output_nr, given,
+                           total[output_nr] if type(total) is list else total, last)
+    if not last:
         pending[target] = total
         needs[target] = left - 1 if left > 0 else left + 1
         return False
-    if task.observer is not None:
-        task.observer.ready(edge)
     pending.pop(target, None)
-    task.total = total
     if left == -1:
         task.due.append((target, total, target in owned))
+    else:
+        task.total = total
     owned.discard(target)
     return left == 1
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numpy import asarray, generic
+from numpy import asarray, generic, ndarray
 
 from minigrad._trace.tell import SAME
 from minigrad._trace.watch import NOWHERE, Watch, Watched
 from minigrad.autograd.graph import Node
-from minigrad.autograd.saved import Packed, is_array, is_tensor
-from minigrad.autograd.views import grad_fn_now
+from minigrad.autograd.saved import Packed, is_tensor
+from minigrad.autograd.views import address, grad_fn_now
 
-__all__ = ["CONSTANTS", "Seen"]
+__all__ = ["ARRAYS", "CONSTANTS", "Seen"]
 
+ARRAYS = (ndarray, generic)
 CONSTANTS: list[Any] = []  # tensors that stand for an operand that is a Python number
 
 
@@ -36,6 +37,16 @@ class Seen(Watched):
             watch = self.tensors[id(constant)] = Watch(constant)
             watch.key, watch.number, watch.array_id, watch.fresh = id(constant), None, id(constant.array), True
 
+    def copy(self, array: Any) -> Any:
+        """What is kept of an array; a scalar of NumPy never changes."""
+        return array if isinstance(array, generic) else super().copy(array)
+
+    def gradient(self, g: Any) -> Any:
+        """What is kept of a gradient: an array, a tensor, or None."""
+        if g is None or isinstance(g, generic):
+            return g
+        return self.copy(g if isinstance(g, ndarray) else g.array)
+
     # tensors
     def tensor(self, t: Any) -> Any:
         """The number of a tensor, noted now if it is new; None for a constant."""
@@ -48,24 +59,42 @@ class Seen(Watched):
         return watch.number
 
     def meet(self, t: Any) -> int:
-        """Note a tensor that was not seen before."""
-        array, node, key = t.array, grad_fn_now(t), id(t)
-        if t._base is not None and id(t._base) in self.tensors:
-            self.tensor(t._base)  # taking a view can have given it another array
-        above = None
-        if node is not None:
-            above = self.numbers.get(id(node))
-            if above is None:
-                above = self.node(node)
+        """Note a tensor that was not seen before; a view's base is noted before it."""
+        array, above, rare, key = t.array, t._grad_fn, t._rare, id(t)
+        if rare is not None and rare.view is not None:
+            self.tensor(rare.view.base)  # taking a view can have given it another array
+            above = grad_fn_now(t)
+        if above is not None:
+            node = self.numbers.get(id(above))
+            above = self.node(above) if node is None else node
         watch = self.tensors[key] = Watch(t, self.on_tensor_gone)
         number = self.tensors_made
         self.tensors_made = number + 1
         watch.key, watch.number, watch.array_id, watch.fresh = key, number, id(array), True
-        self.log.append(("tensor", t._requires_grad, above, t._output_nr, type(t).__name__ == "Parameter",
-                         *memory(array), array.nbytes, array if isinstance(array, generic) else self.copy(array)))
+        size = array.nbytes
+        hold = (watch.array_id, size) if array.base is None else memory(array)
+        self.log.append(("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
+                         type(t).__name__ == "Parameter", *hold, size, self.copy(array)))
+        if t._rare is not None or array.base is not None:
+            self.shares(t, number)
         if t._grad is not None:
-            self.meet_grad(t._grad)
+            self.meet_grad(t._grad, number)
         return number
+
+    def shares(self, t: Any, number: int) -> None:
+        """Note how a tensor shares memory or a version counter with others, if it does."""
+        facts: dict[str, Any] = window(t.array)
+        base, counter = t._base, t._version_counter
+        if base is not None:
+            facts["base"] = self.tensor(base)
+        elif counter is not None:
+            others = [(w.number, w()) for w in self.tensors.values() if w.number not in (None, number)]
+            known = [n for n, other in others if other is not None and other._version_counter is counter]
+            facts.update({"counter": known[0]} if known else {})
+        if counter is not None and counter.value:
+            facts["version"] = counter.value
+        if facts:
+            self.log.append(("shares", number, facts))
 
     def changed(self, t: Any) -> Any:
         """The number of a tensor whose values were changed in place."""
@@ -73,8 +102,8 @@ class Seen(Watched):
         self.tensors[id(t)].fresh = False
         return number
 
-    def meet_grad(self, grad: Any) -> None:
-        """The memory of a `.grad` counts as gradient for as long as the tensor lives."""
+    def meet_grad(self, grad: Any, tensor: int | None) -> None:
+        """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
         watch = self.grads.get(id(grad))
         if watch is None:
             watch = self.grads[id(grad)] = Watch(grad, self.grad_gone)
@@ -83,7 +112,7 @@ class Seen(Watched):
         elif watch.array_id == id(grad.array):
             return
         watch.array_id = id(grad.array)
-        self.log.append(("grad", watch.number, *memory(grad.array)))
+        self.log.append(("grad", watch.number, *memory(grad.array), tensor))
 
     # nodes
     def node(self, target: Any) -> int:
@@ -145,34 +174,53 @@ class Seen(Watched):
         watch.number = self.numbers[key] = number
         return number
 
-    def saved(self, node: Node, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
-        """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
+    def saved(self, node: Node, outputs: Sequence[Any]) -> tuple[Any, tuple[tuple[int, int], ...]] | None:
+        """What a node has saved: rows of name, tensor and value, and the memory of what is no tensor's; None if it
+        saved nothing."""
         rows: list[Any] = []
         holds = []
         if node.saved and isinstance(node.saved[0], Node):  # of a CopySlices: what its function has saved
             node = node.saved[0]
-        names = type(node).saves
+        names, tensors = type(node).saves, self.tensors
         for i, kept in enumerate(node.saved or ()):
             if kept is None:
                 continue
             name = names[i] if i < len(names) else f"saved{i}"
-            if is_tensor(kept):
-                tensor = self.tensor(kept)
-                rows.append((name, tensor, SAME if self.tensors[id(kept)].fresh else self.copy(kept.array)))
-                holds.append(memory(kept.array))
-            elif is_array(kept):
-                made = next((t for t in outputs if t.array is kept), None)
-                number = None if made is None else self.tensor(made)
-                fresh = made is not None and self.tensors[id(made)].fresh
-                rows.append((name, number, SAME if fresh else self.copy(kept)))
-                holds.append(memory(kept))
-            elif isinstance(kept, (bool, int, float)):
-                rows.append((name, None, asarray(kept)[()]))
+            watch = tensors.get(id(kept))
+            if watch is None and isinstance(kept, ARRAYS):
+                array, owner = kept, next((t for t in outputs if t.array is kept), None)
+            elif watch is not None or is_tensor(kept):
+                array, owner = kept.array, kept
             else:
-                rows.append((name, None, None))
+                rows.append((name, None, asarray(kept)[()] if isinstance(kept, (bool, int, float)) else None))
                 if type(kept) is Packed and is_tensor(kept.value):
                     holds.append(memory(kept.value.array))
-        return (rows, holds) if rows else None
+                continue
+            if owner is None:
+                rows.append((name, None, self.copy(array)))
+                holds.append(memory(array))
+            else:
+                number = self.tensor(owner)
+                rows.append((name, number, SAME if tensors[id(owner)].fresh else self.copy(array)))
+        return (tuple(rows), tuple(holds)) if rows else None
+
+    def arguments(self, node: Node) -> list[tuple[int, int]]:
+        """The memory of the tensors that a node has saved."""
+        kept = [k.value if type(k) is Packed else k for k in node.saved or ()]
+        return [memory(t.array) for t in kept if is_tensor(t)]
+
+
+def window(array: Any) -> dict[str, Any]:
+    """Where an array looks in its storage, in elements, unless it is there from the beginning row by row."""
+    if not isinstance(array, ndarray) or array.base is None and array.flags.c_contiguous:
+        return {}
+    owner = array
+    while isinstance(owner.base, ndarray):
+        owner = owner.base
+    offset = (address(array) - address(owner)) // array.itemsize
+    if not offset and array.flags.c_contiguous:
+        return {}
+    return {"offset": offset, "strides": [step // array.itemsize for step in array.strides]}
 
 
 def memory(array: Any) -> tuple[int, int]:

@@ -11,16 +11,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from numpy import generic
+
 from minigrad._trace.tell import SAME, Teller
 from minigrad._trace.watch import NOWHERE, RARER
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.autograd.graph import Node
-from minigrad.autograd.observed import CONSTANTS, Seen, memory
+from minigrad.autograd.observed import ARRAYS, CONSTANTS, Seen, memory
 from minigrad.autograd.saved import is_tensor
 from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "WATCHING", "Observer"]
 
+FUNCTION = "Function.apply"
 WATCHING: list[Observer] = []  # the observers that listen, of all threads: a module looks here before it is called
 
 
@@ -67,9 +70,9 @@ class Observer:
         """The line of the user's code that called the core."""
         return self.builder.where(2) or NOWHERE
 
-    def copies(self, gradients: Iterable[Any]) -> list[Any]:
+    def copies(self, gradients: Iterable[Any]) -> tuple[Any, ...]:
         """Copies of gradients."""
-        return [None if g is None else self.seen.copy(getattr(g, "array", g)) for g in gradients]
+        return tuple([self.seen.gradient(g) for g in gradients])
 
     # ops
     def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -77,20 +80,22 @@ class Observer:
         seen = self.seen
         outer = seen.at
         at = seen.at = self.builder.where(2) or NOWHERE
-        given = [seen.tensor(t) for t in inputs]
+        tensors, tensor = seen.tensors, seen.tensor
+        given = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
+                       for t in inputs])
         if node is None:
-            self.log.append(("forward", at, self.depth + 1, op, given, [seen.tensor(t) for t in outputs]))
+            self.log.append(("forward", at, self.depth + 1, op, given, tuple([tensor(t) for t in outputs])))
         else:
-            numbers, targets = seen.numbers, []
-            for target in node.next:
-                number = None if target is None else numbers.get(id(target))
-                targets.append(seen.node(target) if number is None and target is not None else number)
-            number = numbers.get(id(node))  # a pack hook has met it if it looked at the result
-            if number is None:
-                number = seen.number(node)
-            made = [seen.tensor(t) for t in outputs]
-            self.log.append(("record", at, self.depth + 1, op, number, seen.name(node), node.sequence_nr, targets,
-                             node.output_nrs, given, made, seen.saved(node, outputs) if node.saved else None))
+            number = seen.numbers.get
+            targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
+                             for target in node.next])
+            own = number(id(node))  # a pack hook has met it if it looked at the result
+            if own is None:
+                own = seen.number(node)
+            made = tuple([tensor(t) for t in outputs])
+            self.log.append(("record", at, self.depth + 1, op, own, seen.names.get(type(node)) or seen.name(node),
+                             node.sequence_nr, targets, node.output_nrs, given, made,
+                             seen.saved(node, outputs) if node.saved else None))
         seen.at = outer
 
     def written(self, tensor: Any) -> None:
@@ -103,15 +108,33 @@ class Observer:
         at, number = self.look(), self.seen.changed(tensor)
         if not tensor.is_inference():
             self.log.append(("version", at, self.depth + 1, number, tensor._version, self.seen.copy(tensor.array)))
+        if id(tensor) in self.seen.grads:
+            alive = [watch() for watch in self.seen.tensors.values()]
+            for leaf in [t for t in alive if t is not None and t._grad is tensor]:
+                self.set_grad(leaf)
+
+    def set_grad(self, tensor: Any) -> None:
+        """The program has set or changed a tensor's `.grad`, or taken it off."""
+        at, number, grad = self.look(), self.seen.tensor(tensor), tensor._grad
+        if grad is not None:
+            self.seen.meet_grad(grad, number)
+        self.log.append(("set_grad", at, self.depth + 1, number, None if grad is None else self.seen.copy(grad.array)))
+
+    def view(self, tensor: Any) -> None:
+        """A tensor was made a view of another one, after the op that gave it was told."""
+        number = self.seen.known(tensor)
+        if number is not None:
+            self.log.append(("shares", number, {"base": self.seen.tensor(tensor._base)}))
 
     def mode(self, name: str, on: bool) -> None:
-        """A grad mode was switched; only what the user's code switched is told, not what the library does inside."""
+        """A grad mode was switched; what the library does inside is not told, save what a user's `forward` runs in."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename == switch.__code__.co_filename:
             frame = frame.f_back
         file = self.builder.file(frame.f_code.co_filename)
-        if file >= 0:
-            self.log.append(("mode", (file, frame.f_lineno), self.depth + 1, name, on))
+        at = (file, frame.f_lineno) if file >= 0 else self.look()
+        if file >= 0 or frame.f_code.co_qualname == FUNCTION:
+            self.log.append(("mode", at, self.depth + 1, name, on))
 
     # a backward pass
     def backward_start(self, roots: Sequence[tuple[Any, int, Any]], needs: Mapping[Any, int], create_graph: bool,
@@ -130,13 +153,12 @@ class Observer:
         self.log.append(("backward_start", seen.at, self.depth, starts, counts, bool(create_graph), bool(retain_graph),
                          wanted))
 
-    def ready(self, target: Any) -> None:
-        """The last gradient of a target has arrived."""
-        self.log.append(("ready", self.seen.at, self.depth, self.seen.node(target)))
-
     def run(self, target: Any, gradients: Sequence[Any]) -> None:
         """The engine took a target from the queue, with one gradient per output."""
-        self.log.append(("run", self.seen.at, self.depth, self.seen.node(target), self.copies(gradients)))
+        seen = self.seen
+        number = seen.numbers.get(id(target))
+        self.log.append(("run", seen.at, self.depth, seen.node(target) if number is None else number,
+                         tuple([g if isinstance(g, generic) else seen.gradient(g) for g in gradients])))
 
     def hook(self, target: Any, kind: str, fn: Callable[..., Any] | None, gradients: Sequence[Any],
              tensor: Any = None) -> None:
@@ -145,7 +167,7 @@ class Observer:
         if tensor is not None:
             number = seen.tensor(tensor)
             if kind == "retain_grad" and tensor._grad is not None:
-                seen.meet_grad(tensor._grad)
+                seen.meet_grad(tensor._grad, number)
                 grad = seen.copy(tensor._grad.array)
         name = "" if fn is None else getattr(fn, "__name__", type(fn).__name__)
         self.log.append(("hook", seen.at, self.depth, seen.node(target), kind, name, self.copies(gradients), number,
@@ -153,27 +175,35 @@ class Observer:
 
     def release(self, node: Node) -> None:
         """A node let go of what it had saved."""
-        self.log.append(("release", self.seen.at, self.depth, self.seen.node(node)))
+        self.log.append(("release", self.seen.at, self.depth, self.seen.numbers[id(node)]))
 
-    def flow(self, node: Node, index: int, target: Any, output_nr: int, gradient: Any, total: Any) -> None:
-        """A gradient goes along an edge; `total` is what has piled up there for that output."""
-        seen, given = self.seen, None
-        piled: Any = SAME
-        if gradient is not None:
-            given = seen.copy(getattr(gradient, "array", gradient))
-        if total is not gradient:
-            piled = None if total is None else seen.copy(getattr(total, "array", total))
-        self.log.append(("flow", seen.at, self.depth, seen.numbers[id(node)], index, seen.node(target), output_nr,
-                         given, piled, None if total is None else memory(getattr(total, "array", total))))
+    def flow(self, node: Node | None, index: int, target: Any, output_nr: int, gradient: Any, total: Any,
+             last: bool) -> None:
+        """A gradient goes along an edge; `total` is what has piled up there for that output. The `last` one that it
+        waits for makes the target ready. A root's first gradients come from no node."""
+        seen, numbers = self.seen, self.seen.numbers
+        to = numbers.get(id(target))
+        if to is None:
+            to = seen.node(target)
+        if node is not None:
+            piled, hold = SAME, None
+            given = gradient if isinstance(gradient, generic) else seen.gradient(gradient)
+            if total is not gradient:
+                piled = seen.gradient(total)
+            if total is not None:
+                hold = memory(total if isinstance(total, ARRAYS) else total.array)
+            self.log.append(("flow", seen.at, self.depth, numbers[id(node)], index, to, output_nr, given, piled, hold))
+        if last:
+            self.log.append(("ready", seen.at, self.depth, to))
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:
         """A gradient was added to a leaf's `.grad`."""
         self.add(leaf, gradient, self.seen.at, self.depth)
 
     def add(self, leaf: Any, gradient: Any, at: Any, depth: int) -> None:
-        seen, grad = self.seen, leaf._grad
-        seen.meet_grad(grad)
-        self.log.append(("accumulate", at, depth, seen.node(leaf), seen.tensor(leaf), *self.copies((gradient, grad))))
+        seen, grad, tensor = self.seen, leaf._grad, self.seen.tensor(leaf)
+        seen.meet_grad(grad, tensor)
+        self.log.append(("accumulate", at, depth, seen.node(leaf), tensor, *self.copies((gradient, grad))))
 
     def capture(self, tensor: Any, gradient: Any) -> None:
         """`autograd.grad` kept the gradient of one of its inputs."""
@@ -197,7 +227,7 @@ class Observer:
         number = self.seen.call(call)
         name = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
         if kept is not None:
-            self.seen.keep(kept, (self.seen.saved(kept, ()) or ((), []))[1])
+            self.seen.keep(kept, self.seen.arguments(kept))
         self.log.append(("checkpoint_begin", self.look(), self.depth + 1, number, name, reentrant))
 
     def checkpoint_end(self, call: Any) -> None:

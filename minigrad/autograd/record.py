@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minigrad._tensor import Tensor, blank, plain
+from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
 from minigrad.autograd.graph import ManyOutputs, Node, next_sequence_nr
 from minigrad.autograd.observed import CONSTANTS
@@ -97,8 +98,16 @@ def node_for(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], con
              fit: tuple[Any, ...] | None) -> N:
     """A node over these inputs, in general code."""
     n = cls()
-    n.begin(edges_of(inputs), None, saved, const)
-    annotate(n, inputs, fit)
+    if (fit is not None or cls.special or ANOMALY.enabled or [x for x in inputs if x._rare is not None]
+            or [s for s in saved if isinstance(s, Tensor) and s._rare is not None]):
+        n.begin(edges_of(inputs), None, saved, const)
+        annotate(n, inputs, fit)
+        return n
+    n._notes = n.rare = None
+    n.saved = saved
+    n.const = const
+    n.sequence_nr = next_sequence_nr()
+    n.next = tuple([x._grad_fn or x if x._requires_grad else None for x in inputs])
     return n
 
 
@@ -111,7 +120,7 @@ def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) 
     """Note what is to be said of a node that most have not: see `Node`."""
     if [x for x in inputs if x._rare is not None and x._rare.output_nr]:
         node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
-    if [s for s in node.saved or () if getattr(s, "_rare", None) is not None]:
+    if [s for s in node.saved or () if isinstance(s, Tensor) and s._rare is not None]:
         node.versions = versions_of(node.saved or ())
     if fit is not None:
         node.fit = fit
@@ -122,13 +131,14 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
     """The same when something unusual is on, in this thread or in another."""
     t = plain(array)
     node = None
-    if LOCAL.recording and any(x._requires_grad for x in inputs):
+    if LOCAL.recording and [x for x in inputs if x._requires_grad]:
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
         if LOCAL.saved_tensors_hooks and saved:
             node.fit = tuple([(x.array.shape, x.array.dtype) for x in inputs])  # a hook may unpack another dtype
             pack_all(node, (t,))
-    if LOCAL.observer is not None:
-        LOCAL.observer.forward(cls.op, node, inputs, (t,))
+    observer = LOCAL.observer
+    if observer is not None:
+        observer.forward(cls.op, node, inputs, (t,))
     return t
 
 
