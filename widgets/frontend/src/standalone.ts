@@ -20,9 +20,14 @@ class PageModel implements Model {
   off(): void {}
 }
 
+// A site's own switch of themes, where there is one, goes before what the system prefers.
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const dress = (): void => void document.documentElement.classList.toggle("mg-dark", dark.matches);
+const dress = (): void => {
+  const chosen = document.body.dataset["theme"];
+  document.documentElement.classList.toggle("mg-dark", chosen === "dark" || (chosen !== "light" && dark.matches));
+};
 dark.addEventListener("change", dress);
+new MutationObserver(dress).observe(document.body, { attributeFilter: ["data-theme"] });
 dress();
 
 for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad]")) {

@@ -1,0 +1,89 @@
+"""The site, built as a reader would build it and opened from its folder with the network cut."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("sphinx"), "chromium, playwright or sphinx is not installed")
+
+from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[2]
+LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site. Its build stops at any link that leads nowhere."""
+    target = tmp_path_factory.mktemp("site") / "html"
+    built = subprocess.run([sys.executable, "-m", "website", "--to", str(target)], cwd=ROOT, capture_output=True,
+                           text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return target
+
+
+@pytest.fixture
+def offline(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A page with the network cut, and the list of what went wrong in it or was asked of a host."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    page, wrong = context.new_page(), []
+    page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else wrong.append(asked.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page, wrong
+    context.close()
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_every_inspector_of_a_lesson_is_live(site: Path, offline: tuple[Page, list[str]], lesson: str) -> None:
+    page, wrong = offline
+    page.goto((site / "lessons" / f"{lesson}.html").as_uri(), wait_until="load")
+    places = page.locator(".live[data-minigrad]")
+    assert places.count() and places.locator("> *").count() == places.count()
+    assert places.locator(".mg-error").count() == 0
+    for root in page.locator(".live .mg-root[data-step]").all():
+        for every_step in root.locator("[data-lens=all]").all():
+            every_step.click()
+        root.focus()
+        page.keyboard.press("Home")
+        before = root.get_attribute("data-step")
+        page.keyboard.press("ArrowRight")
+        assert root.get_attribute("data-step") != before
+    assert wrong == []
+
+
+def test_search_finds_a_page(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.goto((site / "search.html").as_uri() + "?q=next_functions", wait_until="load")
+    page.locator("#search-results ul.search li a").first.wait_for()
+    assert any("next_functions" in title for title in page.locator("#search-results ul.search li a").all_inner_texts())
+    assert wrong == []
+
+
+def test_the_first_page_steps_in_the_theme_that_is_chosen(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.emulate_media(color_scheme="light")
+    page.goto((site / "index.html").as_uri(), wait_until="load")
+    shade = "() => getComputedStyle(document.querySelector('.live .mg-root')).backgroundColor"
+    light = page.evaluate(shade)
+    page.locator(".theme-toggle:visible").first.click()
+    assert page.evaluate("document.body.dataset.theme") == "dark"
+    page.wait_for_function(f"before => ({shade})() !== before", arg=light)
+    assert wrong == []
+
+
+def test_a_link_to_a_line_of_the_source_leads_there(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, _ = offline
+    page.goto((site / "engine.html").as_uri(), wait_until="load")
+    link = page.locator("a[href*='source/minigrad/autograd/graph.html#L-']").first
+    name = link.inner_text().rpartition(".")[2]
+    link.click()
+    line = page.evaluate("document.getElementById(location.hash.slice(1)).closest('span, a')?.parentElement.innerText")
+    assert name in line

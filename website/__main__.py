@@ -1,0 +1,49 @@
+"""Builds the site: `python -m website` writes it into website/build/html, `python -m website --to DIR` elsewhere.
+
+The pages are gathered in one folder, and Sphinx makes the site of it. Its warnings are errors: a link that leads
+nowhere stops the build.
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from sphinx.cmd.build import build_main
+
+from minigrad import __version__
+from website import api, pages
+from website.cheatsheet import write_sheet
+from website.front import front_page
+from website.lessons import copy_lessons
+
+HERE = Path(__file__).parent
+
+
+def gather(source: Path) -> None:
+    """Put all that Sphinx reads into an empty folder."""
+    source.mkdir(parents=True)
+    shutil.copytree(pages.ROOT / "docs" / "images", source / "images")
+    (source / "index.md").write_text(front_page(), encoding="utf-8")
+    pages.copy_pages(source)
+    (source / "print").mkdir()
+    write_sheet(source / "print")
+    api.write_pages(source / "api")
+    copy_lessons(source / "lessons", __version__)
+
+
+def main() -> int:
+    """Gather and build."""
+    parser = argparse.ArgumentParser(prog="python -m website", description="Builds the site of minigrad.")
+    parser.add_argument("--to", type=Path, default=HERE / "build" / "html", help="the folder for the site")
+    target = parser.parse_args().to.resolve()
+    gathered = target.with_name(f"{target.name}-source")
+    for old in (gathered, target):
+        shutil.rmtree(old, ignore_errors=True)
+    gather(gathered)
+    return build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
+                       "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The lessons as pages: each is run once more; where it shows an inspector, the page has it live, with no kernel."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat.v4 import new_markdown_cell
+
+from website.pages import REPOSITORY, ROOT
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
+PROJECT = "/".join(REPOSITORY.split("/")[-2:])
+Notebook = Any  # nbformat has no types
+
+
+def copy_lessons(target: Path, version: str) -> None:
+    """Run each lesson and put it into the folder, its inspectors live."""
+    target.mkdir(parents=True)
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    with ThreadPoolExecutor(2) as pool:
+        for path, notebook in zip(notebooks, pool.map(_run, notebooks), strict=True):
+            _make_live(notebook, path.stem)
+            launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
+            notebook.cells[0].source += f"\n\n[Open this lesson in Binder]({launch})"
+            nbformat.write(notebook, target / path.name)
+
+
+def _run(path: Path) -> Notebook:
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}}).execute()
+    return notebook
+
+
+def _make_live(notebook: Notebook, lesson: str) -> None:
+    """Put the player in the place of each widget's view; the state that it shows is in the notebook's metadata."""
+    widgets = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
+    shown = 0
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if VIEW in data:
+                state = widgets[data[VIEW]["model_id"]]["state"]
+                html = live(f"{lesson}-{shown}", state, data.get("text/plain", ""))
+                output["data"], shown = {"text/html": html}, shown + 1
+    if shown:
+        notebook.cells.append(new_markdown_cell(player("../_static/")))
+
+
+def live(place: str, state: dict[str, Any], text: str) -> str:
+    """A place for an inspector in a page, with the state that it starts from, and its text where no script runs."""
+    plain = {name: value for name, value in state.items() if not name.startswith("_") and name != "layout"}
+    written = json.dumps(plain).replace("<", "\\u003c")
+    return (f'<div class="live" data-minigrad="state-{place}"></div>'
+            f'<script type="application/json" id="state-{place}">{written}</script>'
+            f"<noscript><pre>{escape(text)}</pre></noscript>")
+
+
+def player(static: str) -> str:
+    """What wakes the inspectors of a page; it stands after all of them."""
+    return f'<script src="{static}player.js"></script>'

@@ -1,0 +1,50 @@
+"""The pages of docs/ as the site shows them: a link into the source leads to a page of the site, at its line."""
+
+import re
+import tomllib
+from html import escape
+from pathlib import Path, PurePosixPath
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+
+ROOT = Path(__file__).resolve().parent.parent
+REPOSITORY: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+UP = re.compile(r"(?<!!)\[(?P<text>[^\]\n]+)\]\((?P<target>\.\./[^)\s]+)\)")
+CODE = re.compile(r"`([^`]+)`")
+
+
+def copy_pages(target: Path) -> None:
+    """Put the pages of docs/ into the folder, and a page for each source file that one of them names."""
+    named: set[str] = set()
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = UP.sub(lambda link: _link(link["text"], link["target"], named), page.read_text(encoding="utf-8"))
+        (target / page.name).write_text(text, encoding="utf-8")
+    for file in sorted(named):
+        _source_page(file, target)
+
+
+def _link(text: str, target: str, named: set[str]) -> str:
+    """A link that leads out of docs/: to the page of a source file, or to the repository."""
+    file, _, line = target.removeprefix("../").partition("#")
+    if not (ROOT / file).is_file() or not file.endswith(".py"):
+        return f"[{text}]({REPOSITORY}/tree/main/{file})"
+    named.add(file)
+    place = f"#L-{line.removeprefix('L')}" if line else ""
+    words = CODE.sub(r"<code>\1</code>", escape(text, quote=False))
+    return f'<a href="{_page_of(file)}.html{place}">{words}</a>'
+
+
+def _page_of(file: str) -> PurePosixPath:
+    return PurePosixPath("source") / PurePosixPath(file).with_suffix("")
+
+
+def _source_page(file: str, target: Path) -> None:
+    """A page with one source file, an anchor at each line."""
+    formatter = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True, wrapcode=True)
+    code = highlight((ROOT / file).read_text(encoding="utf-8"), get_lexer_for_filename(file), formatter)
+    page = target / f"{_page_of(file)}.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(f"---\norphan: true\nhtml_theme.sidebar_secondary.remove: true\n---\n\n# {file}\n\n"
+                    f"````{{raw}} html\n{code}\n````\n", encoding="utf-8")
