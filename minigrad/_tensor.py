@@ -105,11 +105,13 @@ class Tensor:
                 raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
                                 f"{type_name(new)}")
             check_grad(self, new)
-        self._grad = new
+        changed, self._grad = new is not self._grad, new
+        if changed and LOCAL.observer is not None:
+            LOCAL.observer.set_grad(self)
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self.grad = None
 
     @property
     def retains_grad(self) -> bool:

@@ -17,7 +17,7 @@ __all__ = ["Event", "NodeRecord", "Scope", "TensorRecord", "Trace", "Value"]
 
 FORMAT, VERSION = "minigrad-trace", 1
 LENSES = ("all", "forward", "backward", "checkpoint")
-FORWARD = frozenset({"forward", "save", "version", "mode", "checkpoint_begin", "checkpoint_end"})
+FORWARD = frozenset({"forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"})
 LISTS = ("files", "values", "tensors", "nodes", "events")
 
 
@@ -30,20 +30,25 @@ class Value(TypedDict, total=False):
     stats: dict[str, Any]
 
 
-class TensorRecord(TypedDict):
+class TensorRecord(TypedDict, total=False):
     """A tensor as it was when the recorder first saw it."""
 
-    name: str | None
-    shape: list[int]
-    dtype: str
-    requires_grad: bool
-    is_leaf: bool
-    node: int | None
-    output_nr: int
-    parameter: bool
-    storage: int
-    bytes: int
-    value: int
+    name: Required[str | None]
+    shape: Required[list[int]]
+    dtype: Required[str]
+    requires_grad: Required[bool]
+    is_leaf: Required[bool]
+    node: Required[int | None]
+    output_nr: Required[int]
+    parameter: Required[bool]
+    storage: Required[int]
+    bytes: Required[int]
+    value: Required[int]
+    base: int  # of a view: the tensor that it is one of
+    counter: int  # of a tensor that is no view: another one with the same version counter
+    version: int  # when it was first seen, if not 0
+    offset: int  # where it looks in its storage, in elements, if not from the beginning row by row
+    strides: list[int]
 
 
 class NodeRecord(TypedDict, total=False):

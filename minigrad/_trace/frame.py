@@ -144,6 +144,11 @@ class Fold:
     def accumulate(self, event: Mapping[str, Any]) -> None:
         self.grads[event["tensor"]] = event["grad"]
 
+    def grad(self, event: Mapping[str, Any]) -> None:
+        self.grads[event["tensor"]] = event["grad"]
+        if event["grad"] is None:
+            del self.grads[event["tensor"]]
+
     def hook(self, event: Mapping[str, Any]) -> None:
         if event["hook"] == "retain_grad" and event["tensor"] is not None:
             self.grads[event["tensor"]] = event["grad"]
@@ -180,6 +185,6 @@ class Fold:
 RULES: dict[str, Callable[[Fold, Mapping[str, Any]], None]] = {
     "forward": Fold.forward, "save": Fold.save, "release": Fold.release, "version": Fold.version,
     "backward_start": Fold.backward_start, "ready": Fold.ready, "run": Fold.run, "call": Fold.call, "flow": Fold.flow,
-    "accumulate": Fold.accumulate, "hook": Fold.hook, "backward_end": Fold.backward_end,
+    "accumulate": Fold.accumulate, "grad": Fold.grad, "hook": Fold.hook, "backward_end": Fold.backward_end,
 }
 PASS = frozenset({"ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_start", "backward_end"})

@@ -106,6 +106,8 @@ TELL: dict[str, Callable[[Words, Event], str]] = {
     "save": _save,
     "version": lambda w, e: f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}",
     "mode": lambda w, e: f"{e['mode']} mode is {'on' if e['on'] else 'off'}",
+    "grad": lambda w, e: f"{w.tensor(e['tensor'])}.grad is "
+                         f"{'None again' if e['grad'] is None else 'set to ' + w.value(e['grad'])}",
     "backward_start": _start,
     "ready": lambda w, e: f"{w.node(e['node'])} is ready",
     "run": lambda w, e: f"{w.node(e['node'])} runs with {w.values(e['gradient'])}",

@@ -101,10 +101,12 @@ def switch(grad_enabled: bool, inference: bool | None = None) -> None:
     if inference is None:
         inference = LOCAL.inference
     LOCAL.share.add((LOCAL.grad_enabled - grad_enabled) + (inference - LOCAL.inference))
-    changed = LOCAL.grad_enabled != grad_enabled
+    changed, entered = LOCAL.grad_enabled != grad_enabled, LOCAL.inference != inference
     LOCAL.grad_enabled, LOCAL.inference, LOCAL.recording = grad_enabled, inference, grad_enabled and not inference
     if changed and LOCAL.observer is not None:
         LOCAL.observer.mode("grad", grad_enabled)
+    if entered and LOCAL.observer is not None:
+        LOCAL.observer.mode("inference", inference)
 
 
 class _DecoratorContextManager:

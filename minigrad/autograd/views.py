@@ -219,6 +219,8 @@ def share(tensor: Any, a: Any, creation: str | None = None) -> None:
         if counter.views is None:
             counter.views = WeakSet()
         counter.views.add(tensor)
+    if LOCAL.observer is not None:
+        LOCAL.observer.view(tensor)
 
 
 def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:

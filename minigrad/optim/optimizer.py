@@ -15,6 +15,7 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad._warnings import warn
+from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.hooks import RemovableHandle
 from minigrad.ops.properties import typename
 
@@ -130,7 +131,9 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
-                    p._grad = None
+                    had, p._grad = p._grad, None
+                    if had is not None and LOCAL.observer is not None:
+                        LOCAL.observer.set_grad(p)
                 elif p._grad is not None:
                     if p._grad.grad_fn is None:
                         p._grad.requires_grad_(False)

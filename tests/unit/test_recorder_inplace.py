@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import minigrad
 from minigrad.recorder import Trace, record
 
@@ -33,3 +35,71 @@ def test_a_version_shows_what_the_tensor_holds_now() -> None:
     assert [shown(trace, e["value"]) for e in versions] == [[2.0, 3.0], [2.0, 3.0], [10.0]]
     assert [x.shape, x._version] == [(2, 1), 3]
     assert [e["op"] for e in trace.events if e["kind"] == "forward"] == ["add_", "t_", "select", "mul_"]
+
+
+def test_who_shares_memory_and_who_a_version_counter() -> None:
+    base = minigrad.arange(6.0, requires_grad=True)
+    with record() as trace:
+        y = base * 2
+        part = y[2:5]
+        turned = y.view(2, 3).t()
+        apart, data = y.detach(), y.data
+        apart.add_(1)
+        data.add_(1)
+    assert part._base is turned._base is y
+    records = {t["name"]: t for t in trace.tensors if t["name"]}
+    number = {t["name"]: i for i, t in enumerate(trace.tensors)}
+    assert len({records[name]["storage"] for name in ("y", "part", "turned", "apart", "data")}) == 1
+    assert [records[name].get("base") for name in ("y", "part", "turned", "apart", "data")] == [
+        None, number["y"], number["y"], None, None]
+    assert [records[name].get("counter") for name in ("y", "apart", "data")] == [None, number["y"], None]
+    assert (records["part"]["offset"], records["part"]["strides"]) == (2, [1])
+    assert (records["turned"]["offset"], records["turned"]["strides"]) == (0, [1, 3])
+    assert "strides" not in records["y"]
+
+
+def test_a_version_from_before_is_told() -> None:
+    x = minigrad.zeros(2)
+    x.add_(1)
+    x.add_(1)
+    with record() as trace:
+        minigrad.add(x, 1)
+    assert trace.tensors[0]["version"] == 2
+
+
+def test_what_the_program_does_to_grad() -> None:
+    layer = minigrad.nn.Linear(2, 1)
+    optimizer = minigrad.optim.SGD(layer.parameters(), lr=0.1)
+    with record() as trace:
+        optimizer.zero_grad()  # there is none yet: nothing to tell
+        layer(minigrad.ones(1, 2)).sum().backward()
+        optimizer.zero_grad()
+        layer(minigrad.ones(1, 2)).sum().backward()
+        optimizer.zero_grad(set_to_none=False)
+        layer.weight.grad = None
+        layer.bias.grad = minigrad.ones(1)
+        del layer.bias.grad
+    told = [(trace.tensors[e["tensor"]]["name"], None if e["grad"] is None else trace.values[e["grad"]]["data"])
+            for e in trace.events if e["kind"] == "grad"]
+    assert told == [("layer.weight", None), ("layer.bias", None), ("layer.weight", [0.0, 0.0]), ("layer.bias", [0.0]),
+                    ("layer.weight", None), ("layer.bias", [1.0]), ("layer.bias", None)]
+    assert trace.frame(len(trace.events) - 1)["grads"] == {}
+    steps = [step for step, e in enumerate(trace.events) if e["kind"] == "grad"]
+    assert set(steps) <= set(trace.steps("forward"))
+    assert trace.text().count(".grad is None again") == 4
+
+
+def test_modes_of_inference_and_around_forward() -> None:
+    class Double(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+    with record() as trace:
+        Double.apply(minigrad.ones(1, requires_grad=True))
+        with minigrad.inference_mode():
+            minigrad.ones(1)
+    assert [(e["mode"], e["on"]) for e in trace.events if e["kind"] == "mode"] == [
+        ("grad", False), ("grad", True), ("grad", False), ("inference", True), ("grad", True), ("inference", False)]
+    names = {trace.files[e["file"]]["name"] for e in trace.events if e["kind"] == "mode"}
+    assert names == {"test_recorder_inplace.py"}

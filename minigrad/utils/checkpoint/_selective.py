@@ -72,6 +72,9 @@ class Listener:
         """An op ran."""
         self.heard.append((op, node, inputs, outputs))
 
+    def view(self, tensor: Any) -> None:
+        """A result was made a view; the recorder will see so."""
+
     def pass_on(self) -> None:
         """Have the hooks pack what was saved, and tell the recorder: what would have happened at once."""
         for op, node, inputs, outputs in self.heard:

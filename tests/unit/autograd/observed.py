@@ -23,6 +23,7 @@ FIELDS = {  # of each kind of event: field and what it must be; a trailing ? all
     "release": {"node": "nodes"},
     "flow": {"node": "nodes", "index": COUNT, "to": "nodes", "output_nr": COUNT, "gradient": "values?",
              "sum": "values?"},
+    "grad": {"tensor": "tensors", "grad": "values?"},
     "accumulate": {"node": "nodes", "tensor": "tensors", "gradient": "values", "grad": "values"},
     "capture": {"tensor": "tensors", "gradient": "values?"},
     "backward_end": {},
@@ -57,8 +58,11 @@ def check_field(trace, value, wanted):
 
 def check_records(trace):
     for record_ in trace.tensors:
-        assert set(record_) == {"name", "shape", "dtype", "requires_grad", "is_leaf", "node", "output_nr", "parameter",
-                                "storage", "bytes", "value"}
+        shared = {"base", "counter", "version", "offset", "strides"}
+        assert set(record_) - shared == {"name", "shape", "dtype", "requires_grad", "is_leaf", "node", "output_nr",
+                                         "parameter", "storage", "bytes", "value"}
+        assert ("offset" in record_) == ("strides" in record_) and not {"base", "counter"} <= set(record_)
+        assert len(record_.get("strides", record_["shape"])) == len(record_["shape"])
         assert trace.values[record_["value"]]["shape"] == record_["shape"]
         check_field(trace, record_["node"], "nodes?")
     for number, record_ in enumerate(trace.nodes):
