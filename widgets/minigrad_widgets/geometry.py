@@ -21,12 +21,15 @@ Point = tuple[float, float]
 
 @dataclass
 class Wire:
-    """One edge of the graph: input `index` of `node` leads to output `output_nr` of `to` (None: no gradient needed)."""
+    """One edge of the graph: input `index` of `node` leads to output `output_nr` of `to` (None: no gradient needed).
+
+    Which output is not said (None) of an edge from or to a folded box: it stands for several.
+    """
 
     node: int
     index: int
     to: int | None
-    output_nr: int
+    output_nr: int | None
     bends: list[Point] = field(default_factory=list)
     start: Point = (0.0, 0.0)
     end: Point = (0.0, 0.0)
@@ -46,6 +49,8 @@ class Wire:
 def labels(data: Data, node: int) -> tuple[str, str]:
     """The two lines of text on a node: its name, and its tensor's name and shape."""
     record = data["nodes"][node]
+    if "caption" in record:  # a folded box
+        return record["name"], record["caption"]
     outputs = record["outputs"]
     shown = record.get("variable", outputs[0] if outputs else None)
     tensor = None if shown is None else data["tensors"][shown]

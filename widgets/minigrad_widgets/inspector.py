@@ -24,6 +24,7 @@ from minigrad_widgets import picture, timeline
 from minigrad_widgets.ask import choose, is_secret, told
 from minigrad_widgets.canvas import to_png, to_svg
 from minigrad_widgets.comparison import Comparison, compare
+from minigrad_widgets.folding import Folding, add_runs, opening
 from minigrad_widgets.layout import place
 from minigrad_widgets.page import STATIC, write_page
 from minigrad_widgets.text import Words, traversal_text
@@ -60,8 +61,14 @@ class Inspector(anywidget.AnyWidget):
                  ask: bool | Iterable[str | Mapping[str, Any]] = ()) -> None:
         self._trace = trace
         self._data: dict[str, Any] = json.loads(trace.to_json())
+        add_runs(self._data)
         if not self._data["layout"]:
             self._data["layout"] = place(self._data)
+        self._folding: Folding | None = None
+        self._data["folded"] = opening(self._data)
+        if self._data["folded"]:
+            self._folding = Folding(self._data, self._data["folded"], place)
+            self._data["opening"] = self._folding.layout()
         walks = lens in LENSES and lens != "traversal"
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         written = json.dumps(self._data, separators=(",", ":"))
@@ -111,16 +118,16 @@ class Inspector(anywidget.AnyWidget):
         return f"Inspector, {self._trace.text(self.step)}"
 
     def to_png(self, step: int | None = None) -> bytes:
-        """The graph as a PNG picture, at a step or at the current one; of the checkpoint lens its chart."""
+        """The graph as a PNG picture, folded as it is, at a step or at the current one; or the checkpoint lens."""
         if self._is_chart(step):
             return to_png(timeline.draw({"": self._data}, self.step, self._title()))
-        return picture.png(self._data, *self._drawn_at(step))
+        return picture.png(*self._drawn_at(step))
 
     def to_svg(self, step: int | None = None) -> str:
-        """The graph as SVG text, at a step or at the current one; of the checkpoint lens its chart."""
+        """The graph as SVG text, folded as it is, at a step or at the current one; or the checkpoint lens."""
         if self._is_chart(step):
             return to_svg(timeline.draw({"": self._data}, self.step, self._title()))
-        return picture.svg(self._data, *self._drawn_at(step))
+        return picture.svg(*self._drawn_at(step))
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page that shows this inspector on its own: everything is inside, nothing is asked from the network.
@@ -129,11 +136,17 @@ class Inspector(anywidget.AnyWidget):
         """
         return write_page({name: getattr(self, name) for name in STATE}, path)
 
-    def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], str]:
-        """The frame that a picture shows, and its title: the current ones, or those of a step of the recording."""
-        if step is None:
-            return self._drawn(), self._title()
-        return dict(self._trace.frame(step)), f"step {step}: {Words(self._data).describe(step)}"
+    def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """What a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
+        frame = self._drawn() if step is None else dict(self._trace.frame(step))
+        title = self._title() if step is None else f"step {step}: {Words(self._data).describe(step)}"
+        chosen: list[int] | None = self.collapsed
+        folded = self._data["folded"] if chosen is None else chosen
+        if not folded:
+            return self._data, frame, title
+        if self._folding is None or self._folding.folded != set(folded):
+            self._folding = Folding(self._data, folded, place)
+        return self._folding.data, self._folding.frame(frame), title
 
     def _is_chart(self, step: int | None) -> bool:
         return self.lens == "checkpoint" and step is None and bool(self._data["events"])

@@ -54,7 +54,7 @@ def place(trace: dict[str, Any]) -> Layout:
     """Positions for all nodes of a trace, in CSS pixels."""
     edges = edges_of(trace)
     widths = [width_of(trace, node) for node in range(len(trace["nodes"]))]
-    parts = _components(sorted({(node, to) for node, _, to in edges}))
+    parts = _components(_downward(sorted({(node, to) for node, _, to in edges})))
     placed, bends, right, bottom = {}, {}, float(MARGIN), 0.0
     for piece, layers in chain.from_iterable(map(_plans, parts)):
         spots, between = _spread(piece, widths, layers)
@@ -110,11 +110,18 @@ def _depths(edges: Edges) -> dict[int, int]:
     while queue:
         node = queue.popleft()
         for to in onward.get(node, ()):
-            depths[to] = depths[node] + 1
             waits[to] -= 1
             if waits[to] == 0:
+                depths[to] = depths[node] + 1
                 queue.append(to)
     return depths
+
+
+def _downward(edges: Edges) -> Edges:
+    """The edges without those that close a circle, as there may be between folded boxes."""
+    ends = {node for edge in edges for node in edge}
+    circled = ends - _depths(edges).keys()
+    return [(a, b) for a, b in edges if not (circled and a in circled and b in circled and b > a)]
 
 
 def _plans(edges: Edges) -> list[tuple[Edges, Layers]]:

@@ -144,7 +144,8 @@ class _Drawing:
             flowed = wire.key in self.frame["edges"]
             self.curve(wire.points, FLOW if flowed else LINE, 2.0 if flowed else 1.0)
             (ax, ay), (bx, by) = wire.points[-2:]
-            self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
+            if wire.output_nr is not None:
+                self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
             if flowed:
                 gradient = self.words.value(self.frame["edges"][wire.key])
                 self.label((ax + bx) / 2 + 6, (ay + by) / 2, brief(gradient), FLOW_INK, 8, "bold")
@@ -177,6 +178,8 @@ class _Drawing:
         radius = HEIGHT / 2 if leaf else 8
         if node == self.frame["lit"]:
             self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="none", linewidth=2.5)
+        if "caption" in self.data["nodes"][node]:  # folded: a box before others
+            self.box(x + 5, y - 5, width, HEIGHT, radius, edgecolor=LINE, facecolor="#f3f4f6", linewidth=1.0)
         dash = {"linestyle": (0, style.dash)} if style.dash else {}
         self.box(x, y, width, HEIGHT, radius, edgecolor=style.edge, facecolor=style.face, linewidth=style.width, **dash)
         title, caption = labels(self.data, node)

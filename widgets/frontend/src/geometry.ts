@@ -47,7 +47,8 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
   const trace = groups.trace;
   if (id < 0) {
     const count = groups.members.get(id)?.length ?? 0;
-    return [scopeTitle(trace, scopeOf(id)), `${trace.scopes?.[scopeOf(id)]?.module ?? ""} · ${count} nodes`];
+    const module = trace.scopes?.[scopeOf(id)]?.module ?? "";
+    return [scopeTitle(trace, scopeOf(id)), module === "" ? `${count} nodes` : `${module} · ${count} nodes`];
   }
   const node = trace.nodes[id];
   if (!node) return [`node ${id}`, ""];

@@ -5,7 +5,7 @@ import { arrange } from "./arrange";
 import { Finder } from "./finder";
 import { along, draw, HEIGHT, path } from "./geometry";
 import type { Box, Drawing, Point, Wire } from "./geometry";
-import { chain, foldedAtFirst, Groups, scopeOf, scopeTitle } from "./groups";
+import { chain, Groups, scopeOf, scopeTitle } from "./groups";
 import type { BoxId } from "./groups";
 import { STYLES } from "./look";
 import type { NodeLook, Scene } from "./look";
@@ -38,13 +38,16 @@ export interface GraphEvents {
 }
 
 const GLYPH_AT = 17;
-/** A graph of more nodes opens with its modules folded. */
-const MANY = 500;
+
+const same = (folded: ReadonlySet<number>, wanted: readonly number[]): boolean =>
+  folded.size === wanted.length && wanted.every((id) => folded.has(id));
 
 export class GraphPane {
   readonly element: HTMLElement;
   readonly frame: SVGSVGElement;
   readonly viewport: Viewport;
+  /** What stands over the drawing. */
+  readonly tools = html("div", { class: "mg-tools" });
   private readonly culling = new Culling();
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
   private readonly outline: Outline;
@@ -64,7 +67,7 @@ export class GraphPane {
     private readonly events: GraphEvents,
     folded: readonly number[] | null = null,
   ) {
-    this.groups = new Groups(trace, folded ? new Set(folded) : foldedAtFirst(trace, MANY));
+    this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.drawing = this.laidOut();
     const group = svg("g", { class: "mg-world" }, ...this.layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
@@ -81,13 +84,15 @@ export class GraphPane {
     this.frame.addEventListener("click", (event) => this.clicked(event));
     const finder = new Finder(trace, (node) => this.events.find(node));
     this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.legend(), this.map.element);
-    this.element.append(this.buttons(), html("div", { class: "mg-tools" }, this.outline.element, finder.element));
+    this.tools.append(this.outline.element, finder.element);
+    this.element.append(this.buttons(), this.tools);
   }
 
-  /** Python's positions for the whole graph; what is folded is laid out here. */
+  /** Python's positions for the whole graph, and for what is folded at first; all else is laid out here. */
   private laidOut(): Drawing {
     const { trace, groups } = this;
-    return draw(groups, groups.members.size === trace.nodes.length && trace.layout ? trace.layout : arrange(groups));
+    const opening = same(groups.folded, trace.folded ?? []) ? trace.opening : null;
+    return draw(groups, (groups.members.size === trace.nodes.length ? trace.layout : opening) ?? arrange(groups));
   }
 
   private build(): void {
@@ -112,7 +117,7 @@ export class GraphPane {
   }
 
   setFolded(folded: ReadonlySet<number>): void {
-    if (folded.size === this.groups.folded.size && [...folded].every((id) => this.groups.folded.has(id))) return;
+    if (same(this.groups.folded, [...folded])) return;
     this.groups = new Groups(this.trace, folded);
     this.drawing = this.laidOut();
     this.build();

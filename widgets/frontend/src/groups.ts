@@ -29,31 +29,38 @@ export class Groups {
   }
 }
 
-/** For each scope the outermost folded one that it is in. A parent stands before what is inside of it. */
+/** All scopes, each behind its parent, whatever its number; what is inside of one follows it. */
+export function parentsFirst(trace: Trace): number[] {
+  const inside = new Map<Maybe, number[]>();
+  (trace.scopes ?? []).forEach(({ parent }, id) => void (inside.get(parent)?.push(id) ?? inside.set(parent, [id])));
+  const found: number[] = [];
+  const stack = [...(inside.get(null) ?? [])].reverse();
+  while (stack.length > 0) {
+    const id = stack.pop() as number;
+    found.push(id);
+    stack.push(...[...(inside.get(id) ?? [])].reverse());
+  }
+  return found;
+}
+
+/** For each scope the outermost folded one that it is in. */
 function coverOf(trace: Trace, folded: ReadonlySet<number>): Maybe[] {
   const cover: Maybe[] = [];
-  (trace.scopes ?? []).forEach((scope, id) => {
-    const above = scope.parent === null ? null : (cover[scope.parent] ?? null);
-    cover.push(above ?? (folded.has(id) ? id : null));
-  });
+  for (const id of parentsFirst(trace)) {
+    const parent = trace.scopes?.[id]?.parent ?? null;
+    const above = parent === null ? null : (cover[parent] ?? null);
+    cover[id] = above ?? (folded.has(id) ? id : null);
+  }
   return cover;
 }
 
 export function depths(trace: Trace): number[] {
   const found: number[] = [];
-  for (const { parent } of trace.scopes ?? []) found.push(parent === null ? 0 : (found[parent] ?? 0) + 1);
-  return found;
-}
-
-/** What is folded at first: nothing in a graph of up to `limit` boxes, else as little as brings it down to that. */
-export function foldedAtFirst(trace: Trace, limit: number): Set<number> {
-  if (trace.nodes.length <= limit) return new Set();
-  const deep = depths(trace);
-  for (let depth = deep.reduce((a, b) => Math.max(a, b), 0); depth >= 0; depth--) {
-    const folded = new Set(deep.flatMap((at, id) => (at === depth ? [id] : [])));
-    if (depth === 0 || new Groups(trace, folded).members.size <= limit) return folded;
+  for (const id of parentsFirst(trace)) {
+    const parent = trace.scopes?.[id]?.parent ?? null;
+    found[id] = parent === null ? 0 : (found[parent] ?? 0) + 1;
   }
-  return new Set();
+  return found;
 }
 
 /** The scopes that a scope is in, itself first. */

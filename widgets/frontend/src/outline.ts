@@ -1,12 +1,16 @@
 /** The modules of the program as a list of buttons: each folds its part of the graph into one box, or unfolds it. */
 import { html } from "./dom";
-import { chain, depths, scopeTitle } from "./groups";
+import { chain, depths, parentsFirst, scopeTitle } from "./groups";
 import type { Trace } from "./types";
+
+/** More nodes are never drawn all at once: a step would take longer than a glance. */
+const MOST = 3_000;
 
 export class Outline {
   readonly element: HTMLDetailsElement;
   private readonly list = html("div", { class: "mg-outline-list" });
   private readonly deep: number[];
+  private readonly order: number[];
   /** How many nodes are in a scope, those in scopes inside of it too. */
   private readonly counts: number[];
 
@@ -15,11 +19,13 @@ export class Outline {
     private readonly fold: (folded: Set<number>) => void,
   ) {
     this.deep = depths(trace);
+    this.order = parentsFirst(trace);
     this.counts = this.deep.map(() => 0);
     for (const node of trace.nodes) for (const id of chain(trace, node.scope)) this.counts[id] = (this.counts[id] ?? 0) + 1;
     const all = this.counts.flatMap((count, id) => (count > 0 ? [id] : []));
     const both = html("div", { class: "mg-outline-all" });
-    both.append(this.action("fold all", () => this.fold(new Set(all))), this.action("unfold all", () => this.fold(new Set())));
+    both.append(this.action("fold all", () => this.fold(new Set(all))));
+    if (trace.nodes.length <= MOST) both.append(this.action("unfold all", () => this.fold(new Set())));
     this.element = html("details", { class: "mg-outline" }, html("summary", {}, "modules"), both, this.list);
     this.element.hidden = all.length === 0;
   }
@@ -28,11 +34,12 @@ export class Outline {
     const shut = new Set<number>();
     const focused = this.list.querySelector(":focus")?.getAttribute("data-scope");
     const rows: HTMLElement[] = [];
-    (this.trace.scopes ?? []).forEach((scope, id) => {
-      const hidden = scope.parent !== null && shut.has(scope.parent);
+    for (const id of this.order) {
+      const parent = this.trace.scopes?.[id]?.parent ?? null;
+      const hidden = parent !== null && shut.has(parent);
       if (hidden || folded.has(id)) shut.add(id);
       if (!hidden && (this.counts[id] ?? 0) > 0) rows.push(this.row(id, folded));
-    });
+    }
     this.list.replaceChildren(...rows);
     if (focused) this.list.querySelector<HTMLElement>(`[data-scope="${focused}"]`)?.focus();
   }

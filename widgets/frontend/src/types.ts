@@ -117,6 +117,9 @@ export interface Trace {
   formulas: Record<string, string>;
   events: TraceEvent[];
   layout: Layout | null;
+  /** The scopes that are folded at first, and where the boxes stand then; the inspector adds them. */
+  folded?: number[];
+  opening?: Layout;
 }
 
 export type Status = "recorded" | "waiting" | "ready" | "running" | "done";

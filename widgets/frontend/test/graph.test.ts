@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/arrange";
 import { draw } from "../src/geometry";
-import { boxOf, foldedAtFirst, Groups } from "../src/groups";
+import { boxOf, depths, Groups, parentsFirst } from "../src/groups";
 import { render } from "../src/index";
 import type { NodeRecord, Trace } from "../src/types";
 import { FakeModel, square } from "./fake";
@@ -51,10 +51,13 @@ describe("folding", () => {
     expect(wires.map((wire) => wire.output_nr)).toEqual([null, null]);
   });
 
-  it("opens a large graph with as little folded as its limit asks for", () => {
-    expect(foldedAtFirst(blocks(3), 100)).toEqual(new Set());
-    expect(foldedAtFirst(blocks(100), 250)).toEqual(new Set(Array.from({ length: 100 }, (_, i) => 1 + 2 * i)));
-    expect(foldedAtFirst(blocks(100), 50)).toEqual(new Set([0]));
+  it("knows scopes whose parent has a higher number, as runs that were found later have", () => {
+    const trace = blocks(2);
+    trace.scopes?.push({ name: "Block × 2", module: "", parent: 0 });
+    for (const id of [1, 3]) (trace.scopes?.[id] as { parent: number }).parent = 5;
+    expect(parentsFirst(trace)).toEqual([0, 5, 1, 2, 3, 4]);
+    expect(depths(trace)).toEqual([0, 2, 3, 2, 3, 1]);
+    expect(new Groups(trace, new Set([5])).members.get(boxOf(5))).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 });
 

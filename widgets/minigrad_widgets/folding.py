@@ -1,0 +1,202 @@
+"""What of a graph is folded: calls of modules and, where these do not help, runs of ops like the steps of a loop.
+
+A graph of more than `LIMIT` boxes opens with as little folded as brings it down to that. A folded call is one box; the
+edges between two boxes are one. `Folding` gives the graph and its frames as they are drawn then, to pictures and, for
+the first look, to the browser, which folds and unfolds on its own from there (frontend/src/groups.ts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from operator import eq
+from typing import Any
+
+Data = dict[str, Any]
+ByBox = dict[int, Any]
+
+LIMIT = 500  # boxes that are drawn at first, at most
+LONG = 64  # a run of fewer ops is not folded
+PIECES = 100  # into so many boxes is a run folded, at most
+PERIODS = 64  # steps of a loop of more ops are not found
+STATUSES = ("early", "running", "ready", "waiting")
+
+
+def add_runs(data: Data) -> None:
+    """Makes scopes of long runs in a large graph, of ops and of calls of modules, so that they can be folded too.
+
+    A run is cut where it repeats, into pieces that nothing else lies between: folded, they are a chain. A piece stands
+    behind the scopes that are in it: ids stay what they are, but a parent may have a higher one.
+    """
+    nodes, scopes = data["nodes"], data["scopes"]
+    if len(nodes) <= LIMIT:
+        return
+    found: dict[int, int] = {}
+    for scope, run in runs(data):
+        names = [nodes[at]["name"] if at >= 0 else scopes[-1 - at]["module"] for at in run]
+        for part, title in pieces(run, names):
+            found.update(dict.fromkeys(part, len(scopes)))
+            scopes.append({"name": title, "module": "", "parent": scope})
+    for at, piece in found.items():
+        if at >= 0:
+            nodes[at]["scope"] = piece
+        else:
+            scopes[-1 - at]["parent"] = piece
+    users: dict[int, set[int | None]] = {}
+    for record in nodes:
+        for edge in record["next"]:
+            if edge is not None and nodes[edge[0]]["sequence_nr"] is None and nodes[edge[0]].get("scope") is None:
+                users.setdefault(edge[0], set()).add(record.get("scope"))
+    for leaf, (used, *more) in users.items():
+        if used is not None and not more:
+            nodes[leaf]["scope"] = used
+
+
+def runs(data: Data) -> list[tuple[int | None, list[int]]]:
+    """For each scope what is directly in it, in the order in which it ran: a node, or -1 - a scope."""
+    inside: dict[int | None, dict[int, None]] = {}
+    numbers = [(record["sequence_nr"], node) for node, record in enumerate(data["nodes"])
+               if record["sequence_nr"] is not None]
+    for _, node in sorted(numbers):
+        at, scope = node, data["nodes"][node].get("scope")
+        while scope is not None and at not in inside.get(scope, ()):
+            inside.setdefault(scope, {})[at] = None
+            at, scope = -1 - scope, data["scopes"][scope]["parent"]
+        if scope is None:
+            inside.setdefault(None, {})[at] = None
+    return [(scope, list(run)) for scope, run in inside.items()]
+
+
+def pieces(run: list[int], names: list[str]) -> Iterator[tuple[list[int], str]]:
+    """Cuts a run of ops into pieces, each with its title."""
+    if len(run) < LONG:
+        return
+    period, start = repetition(names)
+    size = -(-max(len(run) // PIECES, period, 8) // period) * period
+    cuts = [*([0] if start else []), *range(start, len(run), size), len(run)]
+    for a, b in pairwise(cuts):
+        whole = (b - a) % period == 0 and names[a:b] == names[a : a + period] * ((b - a) // period)
+        words = [name.removesuffix("Backward0") for name in names[a : a + period if whole else b]]
+        title = ", ".join(words) if len(words) < 4 else f"{words[0]} … {words[-1]}"
+        yield run[a:b], f"{title} × {(b - a) // period}" if whole and b - a > period else title
+
+
+def repetition(names: list[str]) -> tuple[int, int]:
+    """After how many ops they repeat, and from where on; 1 and 0 where they do not."""
+    for period in range(1, min(PERIODS, len(names) // 4)):
+        same = list(map(eq, names, names[period:]))
+        if sum(same) >= 0.9 * len(same):
+            start = next((at for at in range(len(same)) if all(same[at : at + period])), 0)
+            return period, start
+    return 1, 0
+
+
+def opening(data: Data, limit: int = LIMIT) -> list[int]:
+    """What is folded at first: nothing in a graph of up to `limit` boxes, else as little as brings it down to that."""
+    if len(data["nodes"]) <= limit:
+        return []
+    depths: dict[int | None, int] = {None: -1}
+    for scope, parent in parents_first(data["scopes"]):
+        depths[scope] = depths[parent] + 1
+    folded: list[int] = []
+    for depth in range(max(depths.values()), -1, -1):
+        folded = [scope for scope, _ in enumerate(data["scopes"]) if depths[scope] == depth]
+        if len(set(owners(data, folded))) <= limit:
+            break
+    return folded
+
+
+def parents_first(scopes: list[Data]) -> Iterator[tuple[int, int | None]]:
+    """Every scope with its parent, each behind its parent."""
+    inside: dict[int | None, list[int]] = {}
+    for at, scope in enumerate(scopes):
+        inside.setdefault(scope["parent"], []).append(at)
+    stack = inside.get(None, [])[::-1]
+    while stack:
+        at = stack.pop()
+        yield at, scopes[at]["parent"]
+        stack += inside.get(at, [])[::-1]
+
+
+def owners(data: Data, folded: Iterable[int]) -> list[int]:
+    """The box of each node: its own id, or -1 - the outermost folded scope that it is in."""
+    shut = set(folded)
+    cover: dict[int | None, int | None] = {None: None}
+    for at, parent in parents_first(data["scopes"]):
+        cover[at] = cover[parent] if cover[parent] is not None else at if at in shut else None
+    covers = [cover[record.get("scope")] for record in data["nodes"]]
+    return [node if each is None else -1 - each for node, each in enumerate(covers)]
+
+
+class Folding:
+    """A graph with some scopes folded: its boxes as the nodes of `data`, to be laid out and drawn like any graph."""
+
+    def __init__(self, data: Data, folded: Iterable[int], place: Callable[[Data], Any]) -> None:
+        self.folded = set(folded)
+        owner = owners(data, self.folded)
+        self.boxes = list(dict.fromkeys(owner))
+        self.known = {box: at for at, box in enumerate(self.boxes)}
+        self.members: list[list[int]] = [[] for _ in self.boxes]
+        self.at = [self.known[box] for box in owner]
+        for node, at in enumerate(self.at):
+            self.members[at].append(node)
+        self.keys: dict[str, str] = {}
+        self.data = {**data, "nodes": [self._record(data, at) for at in range(len(self.boxes))]}
+        self.data["layout"] = place(self.data)
+
+    def _record(self, data: Data, at: int) -> Data:
+        """A box as a node. Its edges to another folded box are one; those within it are none."""
+        box = self.boxes[at]
+        edges: dict[Any, int] = {}
+        for node in self.members[at]:
+            for index, edge in enumerate(data["nodes"][node]["next"]):
+                to = None if edge is None else self.at[edge[0]]
+                if to == at or (to is None and box < 0):
+                    continue
+                joined = to is not None and (box < 0 or self.boxes[to] < 0)
+                name = (to, None) if joined else (to, 0 if edge is None else edge[1], node, index)
+                self.keys[f"{node}:{index}"] = f"{at}:{edges.setdefault(name, len(edges))}"
+        found = [None if to is None else [to, output_nr] for to, output_nr, *_ in edges]
+        if box >= 0:
+            return {**data["nodes"][box], "next": found}
+        scope = data["scopes"][-1 - box]
+        count = f"{len(self.members[at])} nodes"
+        caption = f"{scope['module']} · {count}" if scope["module"] else count
+        return {"name": scope["name"] or scope["module"], "caption": caption, "next": found, "outputs": [], "saved": []}
+
+    def layout(self) -> Data:
+        """The positions by the names that the browser has for boxes and edges."""
+        placed = self.data["layout"]
+        edges = {}
+        for key, points in placed["edges"].items():
+            at, index = map(int, key.split(":"))
+            to = self.data["nodes"][at]["next"][index][0]
+            edges[f"{self.boxes[at]}>{self.boxes[to]}"] = points
+        spots = {str(self.boxes[int(at)]): spot for at, spot in placed["nodes"].items()}
+        return {"nodes": spots, "size": placed["size"], "edges": edges}
+
+    def frame(self, frame: Data) -> Data:
+        """A frame of the trace as these boxes show it: a folded one is as far as the first of its nodes not done."""
+        single = {node: at for node, at in enumerate(self.at) if self.boxes[at] >= 0}
+        lit = frame["lit"]
+
+        def of_nodes(key: str) -> ByBox:
+            return {single[node]: value for node, value in frame[key].items() if node in single}
+
+        return {**frame, "lit": None if lit is None else self.at[lit], "status": self._statuses(frame["status"]),
+                "needs": of_nodes("needs"), "pending": of_nodes("pending"), "saved": self._saved(frame["saved"]),
+                "ready": list(dict.fromkeys(self.at[node] for node in frame["ready"])),
+                "edges": {self.keys[key]: value for key, value in frame["edges"].items() if key in self.keys}}
+
+    def _statuses(self, status: dict[int, str]) -> ByBox:
+        found = {}
+        for at, nodes in enumerate(self.members):
+            known = {status[node] for node in nodes if node in status}
+            rest = "done" if known == {"done"} else "recorded"
+            if known:
+                found[at] = next((each for each in STATUSES if each in known), rest)
+        return found
+
+    def _saved(self, saved: dict[int, str]) -> ByBox:
+        known = {at: {saved[node] for node in nodes if node in saved} for at, nodes in enumerate(self.members)}
+        return {at: "held" if "held" in states else "released" for at, states in known.items() if states}
