@@ -16,6 +16,8 @@ import nbformat
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 from minigrad_lessons.build import KEPT
+from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS
+from minigrad_lessons.questions import QUESTIONS as ASKED
 
 Cell = Any
 Complaint = str
@@ -36,9 +38,9 @@ def tags(cell: Cell) -> list[str]:
 
 
 def texts(cell: Cell) -> Iterator[str]:
-    """What a cell has printed, as text."""
+    """What a cell has printed, as text; of an error its words."""
     for output in cell.get("outputs", []):
-        yield output.get("text", "")
+        yield output.get("text", "") or output.get("evalue", "")
         yield output.get("data", {}).get("text/plain", "")
 
 
@@ -156,6 +158,20 @@ def checks_open(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
             yield f"{cell.id}: {private.group()} is no public name"
 
 
+def questions_named(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """A tag that names a question or a claim names one that is listed, and stands on a cell that prints something."""
+    for cell in cells:
+        for tag in tags(cell):
+            kind, colon, id = tag.partition(":")
+            known = {ANSWERS: ASKED, CONTRADICTS: CLAIMS}.get(kind + colon)
+            if known is None:
+                continue
+            if id not in known:
+                yield f"{cell.id}: {tag} names nothing that is in minigrad_lessons.questions"
+            if cell.cell_type != "code" or not any(texts(cell)):
+                yield f"{cell.id}: {tag} stands on a cell that prints nothing; a run must show it"
+
+
 def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
     """Each cell has an id of its own, written by a person."""
     ids = [cell.get("id", "") for cell in cells]
@@ -165,7 +181,7 @@ def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 RULES: tuple[Rule, ...] = (parts_in_order, predictions_above_reveals, beliefs_refuted, recall_spaced, short,
-                           outputs_keep, errors_meant, checks_open, ids_stable)
+                           outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
 
 
 def lint(notebook: Any, lesson: int) -> list[Complaint]:

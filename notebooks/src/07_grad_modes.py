@@ -264,7 +264,7 @@ class set_mode:
 
 check.set_mode(set_mode)
 
-# %% [markdown] id=open1-intro tags=answers:s4.4
+# %% [markdown] id=open1-intro
 # ## Open exercise: a decorator
 #
 # `@torch.no_grad()` above a function runs the whole function with grad mode off, at every call. Write one: a function

@@ -5,8 +5,9 @@ from types import ModuleType
 
 import pytest
 
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch
 from minigrad_lessons.build import transcribe
+from minigrad_lessons.hint import hints_of
 from tests.groups import has_torch, require
 
 Capture = pytest.CaptureFixture[str]
@@ -65,6 +66,19 @@ def test_recall_tells_how_to_find_out_and_never_the_answer(capsys: Capture) -> N
     text = said(capsys)
     assert text.count("To find out: measure it") == 3 and "24" not in text
     assert "that is not what the run gives" in text
+
+
+@pytest.mark.parametrize("name", check.__all__)
+def test_a_check_has_three_hints(name: str, capsys: Capture) -> None:
+    assert len(set(hints_of(name))) == 3
+    for number in (1, 2, 3, 3):
+        hint(name)
+        assert said(capsys) == f"check.{name}, hint {number} of 3: {hints_of(name)[number - 1]}\n"
+
+
+def test_a_hint_for_something_unknown_names_the_checks() -> None:
+    with pytest.raises(KeyError, match=r"no check 'jog'.*walk"):
+        hint("jog")
 
 
 def test_twelve_means_all_twelve(capsys: Capture) -> None:

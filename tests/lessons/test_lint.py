@@ -1,6 +1,7 @@
 """The linter: the committed lessons keep its rules, and each rule finds an example that is against it."""
 
 import copy
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from minigrad_lessons.bank import QUESTIONS
 from minigrad_lessons.lint import lint
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, lesson
@@ -43,6 +45,10 @@ def shows(notebook: Notebook, kind: str, value: str) -> None:
 def replace(notebook: Notebook, id: str, old: str, new: str) -> None:
     assert old in cell(notebook, id).source
     cell(notebook, id).source = cell(notebook, id).source.replace(old, new)
+
+
+def tag(notebook: Notebook, id: str, added: str) -> None:
+    cell(notebook, id).metadata.setdefault("tags", []).append(added)
 
 
 def drop_predictions(notebook: Notebook) -> None:
@@ -84,6 +90,10 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "an exercise solved": (lambda n: replace(n, "open1", "...", "w.t()"), "open1: it must be handed out with dots"),
     "an exercise unchecked": (lambda n: replace(n, "open1", "check.non_leaf(build)", "build(w)"), "an exercise ends"),
     "a private name": (lambda n: replace(n, "worked", "t.grad_fn is", "t._grad_fn is"), "._grad_fn is no public name"),
+    "a question unknown": (lambda n: tag(n, "card", "answers:row99"), "answers:row99 names nothing"),
+    "a claim unknown": (lambda n: tag(n, "card", "contradicts:row1"), "contradicts:row1 names nothing"),
+    "an answer in words": (lambda n: tag(n, "rule", "answers:row1"), "answers:row1 stands on a cell that prints no"),
+    "an answer unprinted": (lambda n: tag(n, "setup", "answers:row1"), "answers:row1 stands on a cell that prints no"),
     "an id twice": (lambda n: cell(n, "r1").update(id="p1"), "p1: this id stands twice"),
     "an id by chance": (lambda n: cell(n, "worked").update(id="e2ae9f81"), "e2ae9f81: an id is made of words"),
 }
@@ -95,6 +105,17 @@ def test_the_linter_finds(example: str) -> None:
     notebook = copy.deepcopy(lesson(FIRST))
     spoil(notebook)
     found = lint(notebook, 1)
+    assert any(complaint in line for line in found), found
+
+
+@pytest.mark.parametrize(("id", "complaint"), [
+    ("q1.1", "no recall question is about lesson 2"), ("q0.1", "q0.1 is about lesson 0; lesson 3 recalls [1, 2]"),
+])
+def test_recall_is_spaced(id: str, complaint: str) -> None:
+    notebook = copy.deepcopy(lesson("03_next_functions"))
+    asked = cell(notebook, "recall")
+    asked.source = re.sub(r"# .*\nrecall\(\"q2\.\d\"", f'# {QUESTIONS[id].text}\nrecall("{id}"', asked.source)
+    found = lint(notebook, 3)
     assert any(complaint in line for line in found), found
 
 

@@ -1,0 +1,41 @@
+"""Every question has its cell, docs/questions.md is up to date, and every claim is contradicted by both libraries."""
+
+import importlib
+from types import ModuleType
+
+import pytest
+
+import minigrad
+from minigrad_lessons.questions import CLAIMS, OPEN, QUESTIONS
+from tests.groups import has_torch, require
+from tests.lessons import questions_page
+from tests.lessons.claims import CONTRADICTED
+
+
+def test_every_question_has_its_cell_but_for_those_that_are_listed_as_open() -> None:
+    assert len(set(OPEN)) == len(OPEN) and set(OPEN) <= QUESTIONS.keys() | CLAIMS.keys()
+    unanswered = questions_page.unanswered()
+    assert unanswered == set(OPEN), f"answered: {sorted(set(OPEN) - unanswered)}; not: {sorted(unanswered - set(OPEN))}"
+
+
+def test_the_page_is_what_the_command_makes() -> None:
+    said = questions_page.PAGE.read_text(encoding="utf-8")
+    assert said == questions_page.page(), "run `python -m tests.lessons.questions_page`"
+    assert all(text in said for text in (*(q.text for q in QUESTIONS.values()), *(c.text for c in CLAIMS.values())))
+
+
+@pytest.fixture(params=["minigrad", "torch"])
+def library(request: pytest.FixtureRequest) -> ModuleType:
+    if request.param == "minigrad":
+        return minigrad
+    require("torch", has_torch(), "PyTorch 2.13 is not installed")
+    return importlib.import_module("torch")
+
+
+@pytest.mark.parametrize("id", CLAIMS)
+def test_the_claim_does_not_hold(id: str, library: ModuleType) -> None:
+    assert CONTRADICTED[id](library)
+
+
+def test_each_claim_has_its_program() -> None:
+    assert CONTRADICTED.keys() == CLAIMS.keys()
