@@ -132,15 +132,14 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
             index += 1
             if target is None:
                 continue
-            n = left(target, 0)
-            if n != 1 or target in pending or not straight:
+            if (n := left(target, 0)) != 1 or target in pending or not straight:
                 if straight and target in owned and n is not None and n < -1 and given is not None:
                     pending[target] += given  # a leaf that goes on waiting
                     needs[target] = n + 1
                     continue
                 if not deliver(task, node, index, target, given, mine and given is not grad, grad if sole else None):
                     continue
-                given = task.total
+                given, task.total = task.total, None
             if ahead is None:
                 ahead, ahead_grad = target, given
             else:
@@ -150,10 +149,11 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
         if ahead is not None and not (ready and ready[0][0] < -ahead.sequence_nr):
             sole, node, grad = mine and ahead_grad is not grad, ahead, ahead_grad
         elif ready:
-            sole, entered = False, heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
-            _, _, node, grad = entered
+            _, _, node, grad = heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
+            sole = False
         else:
             return
+        grads, given, ahead_grad = (), None, None  # nothing that is done with stays while the node runs
         if not straight or node.rare is not None:
             grads, mine = watched(node, evaluate, task, node, grad), False
         else:

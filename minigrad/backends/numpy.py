@@ -88,6 +88,14 @@ def product(x: Any, y: Any) -> Any:
     return np.matmul(x, y)
 
 
+def turned_product(x: Any, y: Any) -> Any:
+    """`(x @ y).T` in an array that owns its memory, so that one who is given it, or turns it back, may keep it."""
+    x, y = y.T, x.T
+    if 1 < x.size <= 64 and y.size <= 64:
+        return np.einsum("ij,jk", x, y, order="F")
+    return np.matmul(x, y, order="F")
+
+
 class ArrayWords:
     """`minigrad.backends.protocol.Words` on NumPy arrays."""
 
@@ -99,6 +107,7 @@ class ArrayWords:
     power = staticmethod(np.power)
     where = staticmethod(np.where)
     matmul = staticmethod(product)
+    turned_product = staticmethod(turned_product)
     swapaxes = staticmethod(np.swapaxes)
     transpose = staticmethod(np.transpose)
     reshape = staticmethod(np.reshape)

@@ -127,7 +127,7 @@ class AddmmOfT(Addmm, name="Addmm"):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
-                None if a is None else xp.swapaxes(xp.matmul(xp.swapaxes(g, -1, -2), a), -1, -2))
+                None if a is None else xp.turned_product(xp.swapaxes(g, -1, -2), a))
 
 
 SMALL = 400  # products of numbers, below which PyTorch has code of its own for a batch

@@ -49,6 +49,11 @@ class TensorWords:
         return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
 
     @staticmethod
+    def turned_product(x: Tensor, y: Tensor) -> Tensor:
+        """The product of two matrices, turned."""
+        return shape.transpose(linalg.matmul(x, y), -1, -2)
+
+    @staticmethod
     def sum(x: Tensor, axes: tuple[int, ...] | None, keepdims: bool) -> Tensor:
         """The sum over `axes` (None: all)."""
         return reduce.sum(x, axes, keepdims)

@@ -90,9 +90,14 @@ def test_the_recorder_agrees_with_tracemalloc(traced, way):
     assert account.current.saved == 0
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_peak(way):
-    """The most at once: never less than the least that there must be, nor much more; checkpoints make it less."""
+@pytest.mark.parametrize(("way", "more"), [("plain", 0.1), ("reentrant", 1.4), ("non-reentrant", 0.7)])
+def test_peak(way, more):
+    """The most at once: never less than the least that there must be, nor much more; checkpoints make it less.
+
+    A pass holds no gradient longer than the node runs that was given it: each such would be an activation `more`. A
+    checkpoint needs at most one, since tanh's derivative is not written over its gradient; the reentrant kind also
+    holds its output and the gradient of it.
+    """
     gc.collect()
     model, x = blocks(12, 64), torch.randn(1024, 64).requires_grad_()
     activation, weights = 1024 * 64 * 4, 64 * 64 * 4
@@ -104,7 +109,7 @@ def test_peak(way):
     finally:
         tracemalloc.stop()
     least = 13 * activation + weights if way == "plain" else 7 * activation + weights
-    assert least <= peak <= least + 3.5 * activation
+    assert least <= peak <= least + more * activation
 
 
 def test_peak_that_nobody_counted():
