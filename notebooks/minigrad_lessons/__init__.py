@@ -7,8 +7,10 @@ known misconception, the program that computes what somebody who holds it would 
 from minigrad_lessons import check
 from minigrad_lessons.hint import hint
 from minigrad_lessons.predict import predict, reveal
+from minigrad_lessons.progress import progress
 from minigrad_lessons.recall import recall
 from minigrad_lessons.same_in_torch import same_in_torch
 from minigrad_lessons.summary import edge_table, state_table, table
 
-__all__ = ["check", "edge_table", "hint", "predict", "recall", "reveal", "same_in_torch", "state_table", "table"]
+__all__ = ["check", "edge_table", "hint", "predict", "progress", "recall", "reveal", "same_in_torch", "state_table",
+           "table"]

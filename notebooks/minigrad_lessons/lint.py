@@ -27,6 +27,7 @@ ORDER = ("section:recall", "belief", "section:predict", "section:inspector", "wo
          "section:torch", "section:summary")
 MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 45, 1800, 60_000, 4, 5
 GAPS = (1, 2, 4)
+LISTED = {ANSWERS: frozenset(ASKED), CONTRADICTS: frozenset(CLAIMS)}
 CALL = {word: re.compile(rf'^{word}\("([^"]+)", (.*)\)$', re.MULTILINE) for word in ("predict", "reveal", "recall")}
 FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
 UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?:/home|/tmp|/root|/Users|/work)/|[A-Z]:\\")
@@ -163,10 +164,9 @@ def questions_named(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
     for cell in cells:
         for tag in tags(cell):
             kind, colon, id = tag.partition(":")
-            known = {ANSWERS: ASKED, CONTRADICTS: CLAIMS}.get(kind + colon)
-            if known is None:
+            if kind + colon not in LISTED:
                 continue
-            if id not in known:
+            if id not in LISTED[kind + colon]:
                 yield f"{cell.id}: {tag} names nothing that is in minigrad_lessons.questions"
             if cell.cell_type != "code" or not any(texts(cell)):
                 yield f"{cell.id}: {tag} stands on a cell that prints nothing; a run must show it"

@@ -1,5 +1,6 @@
 """Predict, then run: `predict` notes what the student expects, `reveal` shows what happened and asks why."""
 
+from minigrad_lessons import notes
 from minigrad_lessons.bank import PREDICTIONS
 from minigrad_lessons.bank.kinds import Why, recognise
 from minigrad_lessons.values import same, show, unanswered, unsure
@@ -27,17 +28,20 @@ def reveal(id: str, found: object, why: object = ...) -> None:
     said, entry = _said[id], PREDICTIONS[id]
     print(f"{id}  The run says: {show(found)}.")
     if unsure(said):
+        notes.note("predict", id, "open")
         print("    You left it open. Now you know what happens; find out why.")
     elif same(said, found):
+        notes.note("predict", id, "same")
         print(f"    You said: {show(said)}. The same.")
     else:
+        notes.note("predict", id, "differs")
         belief = recognise(said, entry.beliefs, same)
         print(f"    You said: {show(said)}. It differs.")
         print(f'    People say so who think: "{belief}"' if belief else f"    {entry.look}")
-    _ask(entry.why, why)
+    _ask(id, entry.why, why)
 
 
-def _ask(question: Why, letter: object) -> None:
+def _ask(id: str, question: Why, letter: object) -> None:
     if unanswered(letter):
         print(f"    {question.text}")
         for key, reason in question.reasons.items():
@@ -49,6 +53,7 @@ def _ask(question: Why, letter: object) -> None:
         print(f"    {show(letter)} is none of the reasons: write one of {', '.join(question.reasons)}.")
         return
     refuted = question.refute(key)
+    notes.note("why", id, "holds" if refuted is None else "fails")
     if refuted is None:
         print(f"    Reason {key} holds: {question.reasons[key].text}. It was tried on:")
         width = max(map(len, question.cases))

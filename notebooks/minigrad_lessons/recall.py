@@ -1,5 +1,6 @@
 """Recall: questions about earlier lessons, answered from memory before a new one begins."""
 
+from minigrad_lessons import notes
 from minigrad_lessons.bank import QUESTIONS
 from minigrad_lessons.bank.kinds import recognise
 from minigrad_lessons.values import same, show, unanswered, unsure
@@ -14,6 +15,7 @@ def recall(id: str, answer: object = ...) -> None:
         print(f"{id}  not yet")
         return
     found = question.run()
+    notes.note("recall", id, "open" if unsure(answer) else "right" if same(answer, found) else "wrong")
     if unsure(answer):
         print(f"{id}  To find out: {question.look}")
     elif same(answer, found):

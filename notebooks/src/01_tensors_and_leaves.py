@@ -14,7 +14,7 @@
 # %% id=setup
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, predict, recall, reveal, same_in_torch, state_table
+from minigrad_lessons import check, hint, predict, progress, recall, reveal, same_in_torch, state_table
 from minigrad_widgets import Inspector, state_card
 
 # %% [markdown] id=recall-intro tags=section:recall
@@ -200,7 +200,8 @@ for t in (w, data, w * 3, data * 3):
 # ## Faded example: twelve tensors
 #
 # The first three are done. Put `True` (a leaf) or `False` in place of the dots. Decide from the text alone; the check
-# runs all twelve.
+# runs all twelve. If you are stuck, write `hint("twelve")` into a new cell: there are three hints, each says more than
+# the one before. Every exercise has them.
 
 # %% id=faded tags=faded,answer,check
 answers = {
@@ -296,6 +297,12 @@ state_table({
     "a result, then detach()": (w + 1).detach(),
     "a parameter of a layer": layer.bias,
 })
+
+# %% [markdown] id=progress-intro
+# How far are you? This table is kept beside your lessons, in a file of yours, and goes on through all of them.
+
+# %% id=progress
+progress()
 
 # %% [markdown] id=next
 # **leaf**: `grad_fn` is None, no recorded operation made it.<br>

@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from minigrad_lessons import notes
+
 
 def not_yet(name: str, why: str) -> None:
     """There is nothing to judge so far."""
@@ -15,6 +17,7 @@ def not_yet(name: str, why: str) -> None:
 
 def passed(name: str, *lines: str) -> None:
     """The answer stands; the lines say what was run to find that out."""
+    notes.note("check", name.removeprefix("check."), "passed")
     print(f"{name}: passed.")
     for line in lines:
         print(f"    {line}")
@@ -22,6 +25,7 @@ def passed(name: str, *lines: str) -> None:
 
 def misconception(name: str, text: str, *lines: str) -> None:
     """The answer does not stand, and the check knows what led to it."""
+    notes.note("check", name.removeprefix("check."), "no")
     print(f"{name}: not right yet: {text}")
     for line in lines:
         print(f"    {line}")
