@@ -26,6 +26,7 @@ from minigrad_widgets.canvas import to_png, to_svg
 from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.folding import Folding, add_runs, opening
 from minigrad_widgets.layout import place
+from minigrad_widgets.modes import WORDS, mode_at, modes
 from minigrad_widgets.page import STATIC, write_page
 from minigrad_widgets.text import Words, traversal_text
 
@@ -69,6 +70,7 @@ class Inspector(anywidget.AnyWidget):
         if self._data["folded"]:
             self._folding = Folding(self._data, self._data["folded"], place)
             self._data["opening"] = self._folding.layout()
+        self._data["modes"] = modes(self._data)
         walks = lens in LENSES and lens != "traversal"
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         written = json.dumps(self._data, separators=(",", ":"))
@@ -115,7 +117,9 @@ class Inspector(anywidget.AnyWidget):
             return f"Inspector, checkpoints\n{timeline.lens_text(self._data, self.step)}"
         if self.ask:
             return f"Inspector, {self._told_of_asking()}"
-        return f"Inspector, {self._trace.text(self.step)}"
+        mode = mode_at(self._data["modes"], self.step)
+        shown = mode != "on" and self.lens in ("forward", "all")
+        return f"Inspector, {self._trace.text(self.step)}" + (f"\n{WORDS[mode]}" if shown else "")
 
     def to_png(self, step: int | None = None) -> bytes:
         """The graph as a PNG picture, folded as it is, at a step or at the current one; or the checkpoint lens."""

@@ -181,6 +181,10 @@ TELL: dict[str, Callable[[Words, Data], str]] = {
     "version": lambda words, event: (
         f"an in-place op raised the version of {words.tensor(event['tensor'])} to {event['version']}"
     ),
+    "grad": lambda words, event: (
+        f"{words.tensor(event['tensor'])}.grad is "
+        f"{'None again' if event['grad'] is None else 'now ' + inline(words.value(event['grad']))}"
+    ),
     "mode": lambda words, event: f"{event['mode']} mode is {'on' if event['on'] else 'off'}",
     "backward_start": _start,
     "ready": lambda words, event: (

@@ -14,7 +14,7 @@ import { repeated } from "./spans";
 const NOTHING: ReadonlySet<string> = new Set();
 
 export class BackwardLens implements Lens {
-  private readonly steps: number[];
+  readonly steps: number[];
   /** The nodes that a second run of a checkpointed function recorded. */
   private readonly again: ReadonlySet<Maybe>;
 
@@ -67,7 +67,7 @@ export class BackwardLens implements Lens {
   /** The tensors that the event is about where it names no node. */
   private get tensors(): number[] {
     const event = this.replay.event;
-    if (event?.kind === "version" || event?.kind === "capture") return [event.tensor];
+    if (event?.kind === "version" || event?.kind === "grad" || event?.kind === "capture") return [event.tensor];
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
@@ -83,6 +83,7 @@ export class BackwardLens implements Lens {
       tensors: this.tensors,
       saved: (node) => replay.saved.get(node) ?? "",
       look: (node) => this.look(node),
+      now: replay.step,
     };
   }
 

@@ -81,6 +81,7 @@ export class TraversalLens implements Lens {
       tensors: [],
       saved: (node) => this.before.saved.get(node) ?? "",
       look: (node) => this.look(node),
+      now: null,
     };
   }
 

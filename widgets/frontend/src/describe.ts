@@ -51,6 +51,8 @@ export function describe(trace: Trace, event: TraceEvent): string {
       return `${nodeName(trace, event.node)} saved what its derivative will need`;
     case "version":
       return `an in-place op raised the version of ${tensorName(trace, event.tensor)} to ${event.version}`;
+    case "grad":
+      return `${tensorName(trace, event.tensor)}.grad is ${event.grad === null ? "None again" : `now ${inline(valueOf(trace, event.grad))}`}`;
     case "mode":
       return `${event.mode} mode is ${event.on ? "on" : "off"}`;
     case "backward_start":

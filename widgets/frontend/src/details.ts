@@ -1,6 +1,7 @@
 /** The details pane: everything that the trace knows of one node. */
 import { html } from "./dom";
 import { inline, nodeName, place, shape, tensor, tensorName, valueOf } from "./format";
+import { HookList } from "./hooks";
 import type { NodeLook } from "./look";
 import type { Maybe, Trace } from "./types";
 
@@ -17,6 +18,8 @@ export interface Moment {
   tensors: readonly number[];
   saved: (node: number) => string;
   look: (node: number) => NodeLook;
+  /** The step of the trace; null where time does not run along its events. */
+  now: Maybe;
 }
 
 type Child = Node | string;
@@ -37,11 +40,14 @@ function value(text: string): HTMLElement {
 export class DetailsPane {
   readonly element: HTMLElement;
   private readonly body = html("div", { class: "mg-details-body", tabindex: 0, role: "group" });
+  private readonly hooks: HookList;
 
   constructor(
     private readonly trace: Trace,
     private readonly pick: (node: number) => void,
+    go: (step: number) => void,
   ) {
+    this.hooks = new HookList(trace, go);
     this.element = html("section", { class: "mg-details", "aria-label": "details" }, this.body);
   }
 
@@ -59,6 +65,7 @@ export class DetailsPane {
       title,
       html("p", { class: "mg-quiet" }, this.origin(id, note)),
       this.pending(id, moment),
+      this.turns(id, moment),
       node.variable === undefined ? null : this.tensorCard(node.variable, moment, "variable"),
       this.formula(node.name),
       this.next(id, moment),
@@ -83,6 +90,11 @@ export class DetailsPane {
       return value(list.length > 1 ? `output ${nr}: ${text}` : text);
     });
     return section("pending gradient", ...texts);
+  }
+
+  private turns(id: number, moment: Moment): HTMLElement | null {
+    const list = moment.now === null ? null : this.hooks.at(id, moment.now);
+    return list && section("what happens here, in order", list);
   }
 
   private formula(name: string): HTMLElement | null {

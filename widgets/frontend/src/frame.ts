@@ -225,6 +225,10 @@ export class Replay {
           this.set(this.grads, event.tensor, event.grad ?? null);
         }
         break;
+      case "grad":
+        if (event.grad === null) this.drop(this.grads, event.tensor);
+        else this.set(this.grads, event.tensor, event.grad);
+        break;
       case "accumulate":
         this.set(this.grads, event.tensor, event.grad);
         break;
@@ -324,7 +328,7 @@ export class Replay {
   }
 }
 
-const FORWARD: ReadonlySet<string> = new Set(["forward", "save", "version", "mode", "checkpoint_begin", "checkpoint_end"]);
+const FORWARD: ReadonlySet<string> = new Set(["forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"]);
 
 /** The steps at which a lens stops. */
 export function lensSteps(trace: Trace, lens: string): number[] {

@@ -12,6 +12,7 @@ import type { Changed, Lens } from "./lens";
 import { Memory } from "./memory";
 import type { Link } from "./link";
 import { QueueStrip } from "./queue";
+import { Ribbon } from "./ribbon";
 import { SourcePane } from "./source";
 import { Transport } from "./transport";
 import type { Maybe, Trace } from "./types";
@@ -33,6 +34,7 @@ export class Inspector {
   private readonly memory: Memory;
   private readonly ask: Ask;
   private readonly transport: Transport;
+  private readonly ribbon: Ribbon;
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
 
@@ -53,12 +55,14 @@ export class Inspector {
     };
     this.graph = new GraphPane(trace, events, link.collapsed);
     this.source = new SourcePane(trace);
-    this.details = new DetailsPane(trace, pick);
+    this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step));
     this.queue = new QueueStrip(trace, pick);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);
     this.transport = new Transport({ go: (position) => this.go(position) });
+    this.ribbon = new Ribbon(trace);
+    this.transport.track.prepend(this.ribbon.element);
     this.element = this.assemble();
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.open();
@@ -73,7 +77,7 @@ export class Inspector {
   }
 
   private assemble(): HTMLElement {
-    const head = html("div", { class: "mg-head" }, this.text, this.tabList());
+    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList());
     const panes = html("div", { class: "mg-panes" }, this.source.element, this.graph.element, this.details.element);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
     const label = "minigrad inspector; left and right arrow step, space plays";
@@ -210,13 +214,15 @@ export class Inspector {
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
     const byHand = lens instanceof TraversalLens;
     const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
-    this.details.show(shown, lens.moment, note);
+    this.details.show(shown, this.ask.asking ? { ...lens.moment, now: null } : lens.moment, note);
     this.queue.element.hidden = lens.name === "forward" || secret;
     if (!(lens instanceof BackwardLens)) this.ask.element.hidden = true;
     else this.ask.element.hidden = this.link.questions.length === 0;
     this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.showSource(shown);
     write(this.text, lens.text);
+    const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
+    this.ribbon.show(timed ? lens.steps : null, lens.step);
     this.showPosition();
     this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint", this.replay);
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));

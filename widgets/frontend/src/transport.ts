@@ -17,6 +17,8 @@ export interface Commands {
 
 export class Transport {
   readonly element: HTMLElement;
+  /** Around the slider: what runs along the steps can be put above it. */
+  readonly track = html("div", { class: "mg-track" });
   private readonly slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, class: "mg-slider" });
   private readonly counter = html("span", { class: "mg-counter", "aria-hidden": true });
   private readonly speed = html("select", { class: "mg-speed", "aria-label": "speed" });
@@ -41,7 +43,8 @@ export class Transport {
       this.button("forward", "one step forward (right arrow)", () => this.go(this.position + 1)),
       this.button("last", "last step (End)", () => this.go(this.last)),
     );
-    this.element = html("div", { class: "mg-transport" }, group, this.slider, this.counter, this.speed);
+    this.track.append(this.slider);
+    this.element = html("div", { class: "mg-transport" }, group, this.track, this.counter, this.speed);
   }
 
   get playing(): boolean {

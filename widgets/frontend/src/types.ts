@@ -1,4 +1,5 @@
 /** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
+import { unpack } from "./unpack";
 
 export type Scalar = number | boolean | string | null;
 
@@ -21,6 +22,15 @@ export interface TensorRecord {
   storage: number;
   bytes: number;
   value: number;
+  /** Of a view: the tensor that it is one of. */
+  base?: number;
+  /** Of a tensor that is no view: another one with the same version counter. */
+  counter?: number;
+  /** When it was first seen, if not 0. */
+  version?: number;
+  /** Where it looks in its storage, in elements, if not from the beginning row by row. */
+  offset?: number;
+  strides?: number[];
 }
 
 export type Edge = [node: number, output_nr: number] | null;
@@ -51,16 +61,23 @@ export interface Place {
   line?: number;
   depth?: number;
   bytes?: Bytes;
+  /** Who begins and who ceases to hold a storage. */
+  held?: [storage: number, ...Holder][];
+  dropped?: [storage: number, ...Holder][];
 }
+
+/** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
+export type Holder = [what: number, of: Maybe];
 
 export type Bytes = [parameters: number, activations: number, saved: number, gradients: number];
 export type Maybe = number | null;
 
 export type TraceEvent = Place &
   (
-    | { kind: "forward"; op: string; node: Maybe; inputs: Maybe[]; outputs: number[] }
+    | { kind: "forward"; op: string; node: Maybe; inputs: Maybe[]; outputs: number[]; scope?: number; rebased?: Rebased[] }
     | { kind: "save"; node: number }
     | { kind: "version"; tensor: number; version: number; value?: Maybe }
+    | { kind: "grad"; tensor: number; grad: Maybe }
     | { kind: "mode"; mode: string; on: boolean }
     | BackwardStart
     | { kind: "ready"; node: number }
@@ -77,6 +94,9 @@ export type TraceEvent = Place &
     | { kind: "holder_filled"; call: number; index: number; value: Maybe }
     | { kind: "error"; type: string; message: string }
   );
+
+/** A tensor that an op in place gave another node. */
+export type Rebased = [tensor: number, before: Maybe, after: number];
 
 export interface BackwardStart {
   kind: "backward_start";
@@ -114,13 +134,19 @@ export interface Trace {
   nodes: NodeRecord[];
   /** Older traces have none. */
   scopes?: Scope[];
+  /** The bytes of each storage. */
+  storages?: number[];
   formulas: Record<string, string>;
   events: TraceEvent[];
   layout: Layout | null;
+  /** The steps at which the grad mode changes; the inspector adds it. */
+  modes?: [step: number, mode: Mode][];
   /** The scopes that are folded at first, and where the boxes stand then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
 }
+
+export type Mode = "on" | "off" | "inference";
 
 export type Status = "recorded" | "waiting" | "ready" | "running" | "done";
 
@@ -146,7 +172,7 @@ export function shownGradient(event: TraceEvent): Maybe {
 }
 
 export function parseTrace(text: string): Trace {
-  const trace = JSON.parse(text) as Trace;
+  const trace = unpack(JSON.parse(text));
   if (trace.format !== "minigrad-trace" || trace.version !== 1) {
     throw new Error(`this inspector reads minigrad-trace version 1, not ${trace.format} version ${trace.version}`);
   }

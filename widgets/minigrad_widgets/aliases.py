@@ -1,0 +1,217 @@
+"""Who shares whose memory, as plain data: what `AliasView` shows, made of a trace.
+
+A storage is memory that one tensor or several look at. A version counter says how often something was written there:
+a tensor shares it with its views and with what `detach()` gave, not with what `.data` gave. A node that saves a tensor
+notes the version, and refuses to run when it finds another one. All this follows from the events of a trace.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TypedDict
+
+from minigrad_widgets.text import Data, Words, number, shape_text
+
+__all__ = ["Aliases", "Save", "Seen", "Storage", "aliases"]
+
+KINDS = ("forward", "save", "version", "backward_start", "run", "release", "error", "backward_end")
+CELLS = 16
+CHANGED = "modified by an inplace operation"
+
+
+class Seen(TypedDict):
+    """A tensor of a storage: since which step, how it came to share, and which elements it looks at (None: unknown)."""
+
+    tensor: int
+    name: str
+    shape: str
+    kind: str
+    counter: int
+    since: int
+    cells: list[int] | None
+
+
+class Save(TypedDict):
+    """A tensor that a node saved, at a version; `released`, `raised`, `wrong`: the steps of these, or None.
+
+    `raised`: the pass found another version. `wrong`: the values were changed where the version does not tell.
+    """
+
+    node: str
+    name: str
+    tensor: int
+    counter: int
+    version: int
+    step: int
+    released: int | None
+    raised: int | None
+    wrong: int | None
+
+
+class Storage(TypedDict):
+    """One storage: how many elements of it are known, who looks at it, what was written, who has saved it."""
+
+    storage: int
+    size: int
+    tensors: list[Seen]
+    writes: list[tuple[int, dict[int, str]]]
+    saves: list[Save]
+
+
+class Aliases(TypedDict):
+    """The storages that are shared, written or saved; the versions of the counters, by step; the steps in words."""
+
+    storages: list[Storage]
+    versions: list[tuple[int, int, int]]
+    steps: list[tuple[int, str]]
+
+
+def aliases(data: Data) -> Aliases:
+    """What a trace tells of shared memory."""
+    return _Reading(data).told()
+
+
+class _Reading:
+    """One trace, read once from its beginning to its end."""
+
+    def __init__(self, data: Data) -> None:
+        self.data, self.words, self.tensors = data, Words(data), data["tensors"]
+        self.since: dict[int, int] = {}
+        self.storages: dict[int, Storage] = {}
+        self.version: dict[int, int] = {}
+        self.versions: list[tuple[int, int, int]] = []
+        self.saved: dict[int, list[Save]] = {}  # by node
+        self.op = ""
+        self.running: int | None = None
+
+    def told(self) -> Aliases:
+        for step, event in enumerate(self.data["events"]):
+            for tensor in self.named(event):
+                self.meet(tensor, step)
+            rule = getattr(self, f"on_{event['kind']}", None)
+            if rule is not None:
+                rule(step, event)
+        shown = [each for each in self.storages.values() if self.matters(each)]
+        steps = [(step, self.words.describe(step)) for step, event in enumerate(self.data["events"])
+                 if event["kind"] in KINDS]
+        return {"storages": shown, "versions": self.versions, "steps": steps}
+
+    def matters(self, storage: Storage) -> bool:
+        written = any(counter == seen["counter"] and version > 0
+                      for _, counter, version in self.versions for seen in storage["tensors"])
+        return len(storage["tensors"]) > 1 or written or bool(storage["saves"])
+
+    def named(self, event: Data) -> list[int]:
+        """The tensors that an event names."""
+        found = [*(event.get("inputs") or []), *event.get("outputs", []), event.get("tensor")]
+        if event["kind"] == "save":
+            found += [tensor for _, tensor, _ in self.data["nodes"][event["node"]]["saved"]]
+        return [each for each in found if each is not None]
+
+    def meet(self, tensor: int, step: int) -> None:
+        """A tensor is named for the first time; the one that it shares memory with is met before."""
+        if tensor in self.since:
+            return
+        self.since[tensor] = step
+        record = self.tensors[tensor]
+        for other in (record.get("base"), record.get("counter")):
+            if other is not None:
+                self.meet(other, step)
+        number_ = record["storage"]
+        storage = self.storages.setdefault(number_, {"storage": number_, "size": 0, "tensors": [], "writes": [],
+                                                     "saves": []})
+        counter, cells = self.counter(tensor), self.cells(record)
+        seen: Seen = {"tensor": tensor, "name": self.words.tensor(tensor), "shape": shape_text(record["shape"]),
+                      "kind": self.kind(tensor, storage), "counter": counter, "since": step, "cells": cells}
+        storage["tensors"].append(seen)
+        storage["size"] = max([storage["size"], *(cell + 1 for cell in cells or ())])
+        if counter not in self.version:
+            self.version[counter] = record.get("version", 0)
+            self.versions.append((step, counter, self.version[counter]))
+        self.write(storage, step, cells, record["value"])
+
+    def counter(self, tensor: int) -> int:
+        """The tensor after which a version counter is named: the first one that has it."""
+        record = self.tensors[tensor]
+        shared = record.get("counter", record.get("base"))
+        return tensor if shared is None else self.counter(shared)
+
+    def kind(self, tensor: int, storage: Storage) -> str:
+        record = self.tensors[tensor]
+        if record.get("base") is not None:
+            return f"a view of {self.words.tensor(record['base'])}"
+        if record.get("counter") is not None:
+            return f"detached from {self.words.tensor(record['counter'])}: one version counter"
+        if storage["tensors"]:
+            own = ", with a version counter of its own" if self.data["library"].startswith("minigrad") else ""
+            return f"the memory of {storage['tensors'][0]['name']}{own}"
+        return "the first that was seen here"
+
+    def cells(self, record: Data) -> list[int] | None:
+        """The places of a tensor's elements in its storage; None for a large one."""
+        shape, size = record["shape"], 1
+        for length in shape:
+            size *= length
+        if size > CELLS:
+            return None
+        strides = record.get("strides")
+        if strides is None:
+            return list(range(size))
+        first = record.get("offset", 0)
+        return [first + sum(i * step for i, step in zip(index, strides, strict=True))
+                for index in product(*map(range, shape))]
+
+    def write(self, storage: Storage, step: int, cells: list[int] | None, value: int | None) -> None:
+        preview = self.words.value(value)
+        if cells is None or preview is None or "data" not in preview:
+            return
+        texts = [number(each, preview["dtype"]) for each in preview["data"]]
+        storage["writes"].append((step, dict(zip(cells, texts, strict=False))))
+
+    def on_forward(self, step: int, event: Data) -> None:
+        self.op = event["op"]
+
+    def on_save(self, step: int, event: Data) -> None:
+        node = event["node"]
+        for name, tensor, _ in self.data["nodes"][node]["saved"]:
+            if tensor is None:
+                continue
+            counter = self.counter(tensor)
+            # An op in place saves its result as it is after the write, of which the next event tells.
+            ahead = name == "result" and self.op.endswith("_") and self.written_next(step, counter)
+            save: Save = {"node": self.words.node(node), "name": name, "tensor": tensor, "counter": counter,
+                          "version": self.version[counter] + ahead, "step": step, "released": None, "raised": None,
+                          "wrong": None}
+            self.saved.setdefault(node, []).append(save)
+            self.storages[self.tensors[tensor]["storage"]]["saves"].append(save)
+
+    def written_next(self, step: int, counter: int) -> bool:
+        later = self.data["events"][step + 1: step + 2]
+        return any(event["kind"] == "version" and self.counter(event["tensor"]) == counter for event in later)
+
+    def on_version(self, step: int, event: Data) -> None:
+        tensor = event["tensor"]
+        counter, storage = self.counter(tensor), self.storages[self.tensors[tensor]["storage"]]
+        self.version[counter] = event["version"]
+        self.versions.append((step, counter, event["version"]))
+        cells = self.cells(self.tensors[tensor])
+        self.write(storage, step, cells, event.get("value"))
+        for save in storage["saves"]:
+            theirs = self.cells(self.tensors[save["tensor"]])
+            apart = cells is not None and theirs is not None and not set(cells) & set(theirs)
+            if save["counter"] != counter and save["wrong"] is None and not apart:
+                save["wrong"] = step
+
+    def on_run(self, step: int, event: Data) -> None:
+        self.running = event["node"]
+
+    def on_release(self, step: int, event: Data) -> None:
+        for save in self.saved.get(event["node"], ()):
+            save["released"] = save["released"] or step
+
+    def on_error(self, step: int, event: Data) -> None:
+        if CHANGED not in event["message"] or self.running is None:
+            return
+        stale = [save for save in self.saved.get(self.running, ()) if save["version"] != self.version[save["counter"]]]
+        for save in stale[:1]:
+            save["raised"] = step

@@ -1,0 +1,148 @@
+"""What happens to parameters and other leaves over time, as plain data: what `ParameterLedger` shows of a trace.
+
+A moment is one line of the program that has changed some of them: a backward pass has added to their `.grad`, an
+optimizer's step or another in-place op has changed their values and raised their version, `zero_grad()` has let go of
+their `.grad`. Before the first moment all is as the recorder found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from minigrad_widgets.text import Data, Maybe, Words, brief, shape_text
+
+__all__ = ["Change", "Ledger", "Moment", "Row", "ledger"]
+
+UNKNOWN = "–"
+LISTED = 4  # so many values are written out
+
+
+class Row(TypedDict):
+    """One tensor: its name, shape, and what it had at the beginning."""
+
+    tensor: int
+    name: str
+    shape: str
+    parameter: bool
+    value: str
+    grad: str
+    version: int
+
+
+class Change(TypedDict):
+    """What a moment did to a row: what it has afterwards, and what of it is new (`value`, `grad`, `cleared`)."""
+
+    row: int
+    value: str
+    grad: str
+    version: int
+    new: list[str]
+
+
+class Moment(TypedDict):
+    """One line of the program that changed something: its steps, its place and text, the changes."""
+
+    start: int
+    end: int
+    place: str
+    source: str
+    changes: list[Change]
+
+
+class Ledger(TypedDict):
+    """Rows and moments, in the order of the trace."""
+
+    rows: list[Row]
+    moments: list[Moment]
+
+
+def ledger(data: Data, of: Iterable[str] | None = None) -> Ledger:
+    """The ledger of a trace; `of`: only the tensors of these names.
+
+    Raises:
+        ValueError: if no leaf of the trace has one of these names.
+    """
+    return _Reading(data, None if of is None else list(of)).told()
+
+
+def short(value: Data | None) -> str:
+    """A value in a few characters: a few numbers in their brackets, else shape and norm."""
+    if value is None or len(value.get("data", ())) not in range(1, LISTED + 1):
+        return brief(value)
+    texts = [brief({"shape": [], "dtype": value["dtype"], "data": [each]}) for each in value["data"]]
+    for size in reversed(value["shape"]):
+        texts = [f"[{', '.join(texts[at: at + size])}]" for at in range(0, len(texts), size)]
+    return texts[0]
+
+
+class _Reading:
+    """One trace, read once from its beginning to its end."""
+
+    def __init__(self, data: Data, names: list[str] | None) -> None:
+        self.data, self.words = data, Words(data)
+        self.rows: list[Row] = []
+        self.at: dict[int, int] = {}  # by tensor: its row
+        for tensor in self.leaves(names):
+            record = data["tensors"][tensor]
+            self.at[tensor] = len(self.rows)
+            self.rows.append({"tensor": tensor, "name": self.words.tensor(tensor), "shape": shape_text(record["shape"]),
+                              "parameter": record["parameter"], "value": self.short(record["value"]),
+                              "grad": UNKNOWN, "version": record.get("version", 0)})
+        self.now: list[Change] = [{"row": at, "value": row["value"], "grad": row["grad"], "version": row["version"],
+                                   "new": []} for at, row in enumerate(self.rows)]
+        self.moments: list[Moment] = []
+        self.line: tuple[int, int] | None = None
+        self.open = False  # what comes next belongs to the last moment
+
+    def leaves(self, names: list[str] | None) -> list[int]:
+        """The leaves that get gradients or are parameters, in the order in which they were seen."""
+        events = [event for event in self.data["events"] if event["kind"] in ("accumulate", "grad")]
+        wanted = {event["tensor"] for event in events}
+        found = [at for at, record in enumerate(self.data["tensors"])
+                 if at in wanted or record["parameter"] or record["is_leaf"] and record["requires_grad"]]
+        if names is None:
+            return found
+        known = {self.words.tensor(tensor): tensor for tensor in found}
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise ValueError(f"no leaf of this trace is named {missing[0]!r}; there are {', '.join(known) or 'none'}")
+        return [known[name] for name in names]
+
+    def short(self, value: Maybe) -> str:
+        return short(self.words.value(value))
+
+    def told(self) -> Ledger:
+        for step, event in enumerate(self.data["events"]):
+            line = None if event.get("file") is None else (event["file"], event["line"])
+            if line is not None and line != self.line or event["kind"] == "backward_start":
+                self.line, self.open = line, False
+            row = self.at.get(event.get("tensor", -1))
+            if row is not None and event["kind"] in ("accumulate", "grad", "version"):
+                self.change(step, event, row)
+        return {"rows": self.rows, "moments": self.moments}
+
+    def change(self, step: int, event: Data, row: int) -> None:
+        if not self.open:
+            self.open = True
+            self.moments.append(self.moment(step))
+        moment, now = self.moments[-1], self.now[row]
+        moment["end"] = step
+        if event["kind"] == "version":
+            new, now["version"] = "value", event["version"]
+            if event.get("value") is not None:
+                now["value"] = self.short(event["value"])
+        else:
+            new, now["grad"] = "cleared" if event["grad"] is None else "grad", self.short(event["grad"])
+        before = [each for each in moment["changes"] if each["row"] == row]
+        kinds = [*(kind for each in before for kind in each["new"] if kind != new), new]
+        moment["changes"] = [each for each in moment["changes"] if each["row"] != row]
+        moment["changes"].append({**now, "new": kinds})
+
+    def moment(self, step: int) -> Moment:
+        """A moment that begins at a step, on the line that was met last."""
+        if self.line is None:
+            return {"start": step, "end": step, "place": "", "source": "", "changes": []}
+        file, line = self.data["files"][self.line[0]], self.line[1]
+        source = file["lines"][line - 1].strip() if 0 < line <= len(file["lines"]) else ""
+        return {"start": step, "end": step, "place": f"{file['name']}, line {line}", "source": source, "changes": []}
