@@ -61,10 +61,10 @@ def labels(data: Data, node: int) -> tuple[str, str]:
 
 
 def width_of(data: Data, node: int) -> int:
-    """The width that holds both lines and the marks of the saved tensors."""
+    """The width that holds both lines, the marks of the saved tensors, and the longest word for a state."""
     title, caption = labels(data, node)
     marks = 11 * min(4, len(data["nodes"][node]["saved"])) + 8
-    return max(132, ceil(max(len(title) * 9.2 + marks, len(caption) * 6.6 + 62)) + 44)
+    return max(132, ceil(max(len(title) * 9.2 + marks, len(caption) * 6.6 + 78)) + 44)
 
 
 def wires(data: Data) -> list[Wire]:

@@ -58,11 +58,11 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
   return [node.name, parts.join(" · ")];
 }
 
-/** The width that holds both lines and the marks; minigrad_widgets/layout.py has the same rule. */
+/** The width that holds both lines, the marks and the longest word; minigrad_widgets/geometry.py has the same rule. */
 export function widthOf(groups: Groups, id: BoxId): number {
   const [title, caption] = labels(groups, id);
   const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
-  return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 62)) + 44);
+  return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 78)) + 44);
 }
 
 /** Positions where there are none: one column, in order. Python places nodes better. */
