@@ -66,6 +66,13 @@ class Case:
             raise ValueError(f"{self.code!r} has no operator at its top")
         return [ast.unparse(top.left), ast.unparse(top.right)]
 
+    def arguments(self) -> list[object]:
+        """What stands in the brackets, for a call such as `nested("no", True)`: words, numbers, True and False."""
+        top = ast.parse(self.code, mode="eval").body
+        if not isinstance(top, ast.Call):
+            raise ValueError(f"{self.code!r} is no call")
+        return [ast.literal_eval(part) for part in top.args]
+
     def operators(self) -> int:
         """How many operations it writes: operators and method calls."""
         tree = ast.parse(self.code)

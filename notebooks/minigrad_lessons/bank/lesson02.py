@@ -1,9 +1,9 @@
-"""Lesson 2: recall questions about it."""
+"""Lesson 2: recall questions about it (asked later) and its predictions."""
 
 from collections.abc import Callable
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Question
+from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why
 
 
 def _w() -> torch.Tensor:
@@ -33,6 +33,54 @@ def _flag_set(before: bool) -> bool:
     y = x * 3
     x.requires_grad_()
     return y.requires_grad
+
+
+def result_flag(when: str) -> bool:
+    """The flag of x * 3 if that of x is set at birth, before the operation, after the operation, or never."""
+    x = torch.ones(2, requires_grad=when == "at birth")
+    if when == "before the operation":
+        x.requires_grad_()
+    y = x * 3
+    if when == "after the operation":
+        x.requires_grad_()
+    return y.requires_grad
+
+
+def starts(flag: str) -> bool:
+    """Whether backward can start at a loss, the flag being set before it, after it, on the loss itself, or nowhere."""
+    x = torch.ones(2, requires_grad=flag == "before the loss")
+    loss = (x * 3).sum()
+    if flag == "after the loss":
+        x.requires_grad_()
+    if flag == "on the loss itself":
+        loss.requires_grad_()
+    return not _raises(loss.backward)
+
+
+def refused(line: str) -> bool:
+    """Whether a line about w, which requires grad, and data, which does not, raises an error."""
+    return _raises(lambda: eval(line, {"w": _w(), "data": torch.tensor([5.0, 6.0])}))
+
+
+def _states() -> list[list[bool]]:
+    """Tensors in every state that can be reached, as lesson 2 finds them."""
+    plain, kept, cut = _w() * 2, _retained(), _retained().detach_()
+    return [_state(t) for t in (torch.ones(2), _w(), plain, kept, cut, _retained().detach_().requires_grad_())]
+
+
+def exists(is_leaf: bool, requires_grad: bool, retains_grad: bool) -> bool:
+    """Whether a tensor can be in this state."""
+    return [is_leaf, requires_grad, retains_grad] in _states()
+
+
+def _names() -> Names:
+    return {"w": _w(), "data": torch.tensor([5.0, 6.0]), "result_flag": result_flag, "starts": starts,
+            "refused": refused, "exists": exists}
+
+
+def _five() -> tuple[torch.Tensor, ...]:
+    w, data = _w(), torch.tensor([5.0, 6.0])
+    return w + data, data * 5, w > 0, w.detach(), w.clone()
 
 
 QUESTIONS = (
@@ -65,4 +113,72 @@ QUESTIONS = (
         lambda: _flag_set(before=False),
         (Belief("y asks x for its flag when somebody looks", lambda: _flag_set(before=True)),),
         "run the three statements; is there a grad_fn in what y prints?"),
+)
+
+PREDICTIONS = (
+    Prediction(
+        "2.1",
+        (Belief("a result asks its inputs for the flag when somebody looks",
+                lambda: [result_flag("before the operation"), result_flag("before the operation")]),
+         Belief("a tensor has its flag from birth, and later it does not count",
+                lambda: [result_flag("never"), result_flag("never")])),
+        Why("When is the flag of a result decided?", _names,
+            ('result_flag("after the operation")', 'result_flag("before the operation")', 'result_flag("at birth")',
+             'result_flag("never")'),
+            lambda value: value, {
+                "a": Reason("when somebody reads it", lambda case: case.arguments() != ["never"]),
+                "b": Reason("when the operation runs, once and for all",
+                            lambda case: case.arguments()[0] in ("before the operation", "at birth")),
+                "c": Reason("when its input is made", lambda case: case.arguments() == ["at birth"])})),
+    Prediction(
+        "2.2",
+        (Belief("whatever is computed from w requires grad", lambda: len(_five()) - 1),
+         Belief("what is copied from w does not", lambda: sum(t.requires_grad for t in _five()[:-1]))),
+        Why("Why does w > 0 not require grad?", _names, ("w > 0", "w * 1.0", "w.max()", "w.argmax()"),
+            lambda value: value.requires_grad, {
+                "a": Reason("a comparison only looks at w; all that computes requires grad",
+                            lambda case: ">" not in case.code),
+                "b": Reason("only + and * take the flag along", lambda case: "*" in case.code),
+                "c": Reason("its values are no floating numbers: there is nothing to differentiate",
+                            lambda case: case.value.dtype.is_floating_point)})),
+    Prediction(
+        "2.3",
+        (Belief("the flag must be there when backward runs, no sooner", lambda: not starts("before the loss")),),
+        Why("From where can backward start?", _names,
+            ('starts("after the loss")', 'starts("before the loss")', 'starts("on the loss itself")',
+             'starts("nowhere")'),
+            lambda value: value, {
+                "a": Reason("from a loss that requires grad itself",
+                            lambda case: case.arguments()[0] in ("before the loss", "on the loss itself")),
+                "b": Reason("from any loss, if a leaf below it requires grad by then",
+                            lambda case: case.arguments()[0] in ("before the loss", "after the loss")),
+                "c": Reason("from a loss with a grad_fn only", lambda case: case.arguments() == ["before the loss"])})),
+    Prediction(
+        "2.4",
+        (Belief("on a leaf retain_grad() does nothing", lambda: refused("w.retain_grad()")),),
+        Why("On what is retain_grad() refused?", _names,
+            ('refused("data.retain_grad()")', 'refused("w.retain_grad()")', 'refused("(w * 2).retain_grad()")',
+             'refused("(data * 2).retain_grad()")'),
+            lambda value: value, {
+                "a": Reason("on every leaf that I made: it has no gradient on its way through",
+                            lambda case: "2" not in case.code),
+                "b": Reason("on everything that does not require grad", lambda case: "data" in case.code),
+                "c": Reason("on data that I made; on results it is allowed", lambda case: "(data." in case.code)})),
+    Prediction(
+        "2.5",
+        (Belief("four states are all: a leaf retains nothing",
+                lambda: sum(not (leaf and retains) for leaf, _, retains in _states())),
+         Belief("three free attributes, so all eight", lambda: 2 ** len(_state(_w()))),
+         Belief("a leaf that does not require grad cannot retain one",
+                lambda: sum(requires or not retains for _, requires, retains in _states()))),
+        Why("Which combinations can not be?", _names,
+            ("exists(False, False, False)", "exists(True, False, True)", "exists(True, True, True)",
+             "exists(False, False, True)", "exists(False, True, True)"),
+            lambda value: value, {
+                "a": Reason("no leaf retains a gradient",
+                            lambda case: not (case.arguments()[0] and case.arguments()[2])),
+                "b": Reason("what does not require grad cannot retain one, and a result requires grad",
+                            lambda case: bool(case.arguments()[1])),
+                "c": Reason("what is no leaf requires grad; all else is possible",
+                            lambda case: bool(case.arguments()[0] or case.arguments()[1]))})),
 )
