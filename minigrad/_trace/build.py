@@ -26,6 +26,7 @@ class Parts:
         self.tensors: list[Any] = []
         self.nodes: list[Any] = []
         self.scopes: list[Any] = []
+        self.storages: list[int] = []
         self.formulas: dict[str, str] = {}
         self.events: list[Any] = []
 

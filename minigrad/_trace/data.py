@@ -9,16 +9,17 @@ from typing import Any, Required, TypedDict
 
 from minigrad._trace.build import Parts
 from minigrad._trace.frame import Fold, Frame
+from minigrad._trace.held import Held, Holders, held_text
+from minigrad._trace.pack import unpacked, written
+from minigrad._trace.schema import FORMAT, VERSION, check
 from minigrad._trace.tell import Teller
 from minigrad._trace.text import events_text, frame_text
 from minigrad._trace.traverse import Traversal, traverse
 
 __all__ = ["Event", "NodeRecord", "Scope", "TensorRecord", "Trace", "Value"]
 
-FORMAT, VERSION = "minigrad-trace", 1
 LENSES = ("all", "forward", "backward", "checkpoint")
 FORWARD = frozenset({"forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"})
-LISTS = ("files", "values", "tensors", "nodes", "events")
 
 
 class Value(TypedDict, total=False):
@@ -82,6 +83,8 @@ class Event(TypedDict, total=False):
     line: int
     depth: int
     bytes: list[int]
+    held: list[list[int | None]]
+    dropped: list[list[int | None]]
     op: str
     node: int | None
     inputs: list[int | None] | None
@@ -123,6 +126,7 @@ class Trace:
         self._teller = teller  # has still to tell what was recorded
         self._parts = Parts() if teller is None else teller.parts
         self._fold: Fold | None = None
+        self._holders: Holders | None = None
 
     def _told(self) -> Parts:
         """The lists, after all that was recorded so far has been told."""
@@ -154,6 +158,11 @@ class Trace:
     def scopes(self) -> list[Scope]:
         """The calls of modules, each inside its `parent`."""
         return self._told().scopes
+
+    @property
+    def storages(self) -> list[int]:
+        """The bytes of each storage."""
+        return self._told().storages
 
     @property
     def formulas(self) -> dict[str, str]:
@@ -191,6 +200,24 @@ class Trace:
             self._fold.apply(events[self._fold.step + 1])
         return self._fold.frame(events[step])
 
+    def held(self, step: int) -> list[Held]:
+        """Who holds what after the event `step`: every storage once. Their bytes, by kind, are the frame's `bytes`.
+
+        Raises:
+            IndexError: if there is no such step.
+        """
+        events = self.events
+        if not 0 <= step < len(events):
+            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
+        if self._holders is None:
+            self._holders = Holders(events, self.storages)
+        self._holders.go_to(step)
+        return self._holders.told()
+
+    def held_text(self, step: int) -> str:
+        """The same as text: by kind, the largest first, with what made each and who holds it."""
+        return held_text(self, step, self.held(step))
+
     def steps(self, lens: str = "all") -> list[int]:
         """The steps at which a lens stops.
 
@@ -223,10 +250,12 @@ class Trace:
         return events_text(self) if step is None else frame_text(self, step, self.frame(step))
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole trace as a dict that JSON can hold. It shares the trace's lists."""
-        return {"format": FORMAT, "version": VERSION, "library": self.library, "files": self.files,
-                "values": self.values, "tensors": self.tensors, "nodes": self.nodes, "scopes": self.scopes,
-                "formulas": self.formulas, "events": self.events, "layout": self.layout}
+        """The whole trace as a dict that JSON can hold. The lists are its own, the records in them the trace's."""
+        parts = self._told()
+        return {"format": FORMAT, "version": VERSION, "library": self.library, "files": parts.files[:],
+                "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
+                "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
+                "events": parts.events[:], "layout": self.layout}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:
@@ -240,13 +269,13 @@ class Trace:
         parts = trace._parts
         parts.files, parts.values, parts.tensors = data["files"], data["values"], data["tensors"]
         parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
-        parts.scopes = data.get("scopes", [])  # older traces have none
+        parts.scopes, parts.storages = data.get("scopes", []), data.get("storages", [])  # older traces have none
         trace.layout = data["layout"]
         return trace
 
     def to_json(self) -> str:
-        """The whole trace as JSON."""
-        return json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        """The whole trace as JSON, packed (docs/trace.md, *As a file*)."""
+        return written(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Trace:
@@ -259,7 +288,7 @@ class Trace:
             data = json.loads(text, parse_constant=refuse_constant)
         except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(f"this is not a whole trace: its JSON cannot be read ({error})") from error
-        return cls.from_dict(data)
+        return cls.from_dict(unpacked(data) if isinstance(data, dict) else data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace to a file, whole or not at all."""
@@ -285,52 +314,5 @@ class Trace:
 
 
 def refuse_constant(name: str) -> Any:
+    """JSON has no such number."""
     raise ValueError(f"this is not a trace: it holds {name}, which JSON does not have")
-
-
-def check(data: Any) -> None:
-    """Raise a ValueError that says why this is not a trace of this version."""
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise ValueError(f"this is not a trace: its format is {found!r}, not {FORMAT!r}")
-    if data.get("version") != VERSION:
-        raise ValueError(f"this trace has version {data.get('version')!r}; this library reads version {VERSION}")
-    for key in (*LISTS, "formulas", "layout"):
-        if key not in data:
-            raise ValueError(f"this is not a whole trace: it has no {key!r}")
-        wanted = list if key in LISTS else dict
-        if not (isinstance(data[key], wanted) or key == "layout" and data[key] is None):
-            raise ValueError(f"this is not a trace: its {key!r} is no {wanted.__name__}")
-    for key in LISTS:
-        for index, entry in enumerate(data[key]):
-            if not isinstance(entry, dict):
-                raise ValueError(f"this is not a trace: entry {index} of its {key!r} is no dict")
-    check_scopes(data)
-    for step, event in enumerate(data["events"]):
-        check_event(event, step, data)
-
-
-def check_scopes(data: Mapping[str, Any]) -> None:
-    """A call of a module stands behind the one that it is inside of; a node names only one that is there."""
-    scopes = data.get("scopes", [])
-    if not (isinstance(scopes, list) and all(isinstance(scope, dict) for scope in scopes)):
-        raise ValueError("this is not a trace: its 'scopes' is no list of dicts")
-    named = [(at, scope.get("parent"), at) for at, scope in enumerate(scopes)]
-    named += [(at, node.get("scope"), len(scopes)) for at, node in enumerate(data["nodes"])]
-    for at, scope, bound in named:
-        if scope is not None and not (isinstance(scope, int) and 0 <= scope < bound):
-            raise ValueError(f"this is not a whole trace: entry {at} names the scope {scope!r}, which is not there")
-
-
-def check_event(event: Mapping[str, Any], step: int, data: Mapping[str, Any]) -> None:
-    """An event must have a kind, and name only nodes, tensors and values that are there."""
-    if not isinstance(event.get("kind"), str):
-        raise ValueError(f"this is not a trace: event {step} has no kind")
-    gradient = event.get("gradient")
-    named = {"nodes": [event.get("node"), event.get("to")], "tensors": [event.get("tensor")],
-             "files": [event.get("file")],
-             "values": [*(gradient if isinstance(gradient, list) else [gradient]), event.get("sum"), event.get("grad")]}
-    for key, ids in named.items():
-        for index in ids:
-            if index is not None and not (isinstance(index, int) and 0 <= index < len(data[key])):
-                raise ValueError(f"this is not a whole trace: event {step} names {index!r}, which its {key!r} have not")

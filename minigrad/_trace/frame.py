@@ -151,7 +151,7 @@ class Fold:
 
     def hook(self, event: Mapping[str, Any]) -> None:
         if event["hook"] == "retain_grad" and event["tensor"] is not None:
-            self.grads[event["tensor"]] = event["grad"]
+            self.grads[event["tensor"]] = event.get("grad")
 
     def backward_end(self, event: Mapping[str, Any]) -> None:
         if self.outer and self.depth > self.outer[-1].depth:

@@ -1,4 +1,4 @@
-"""How many bytes are held, and by what: the honest count behind the recorder's `bytes`.
+"""How many bytes are held, and by what: the honest count behind the recorder's `bytes`, `held` and `dropped`.
 
 A storage is the memory that an array owns; views share the storage of their base. It is counted once, whoever holds
 it. The ledger knows sizes and the identity of the owner, never the array itself.
@@ -6,49 +6,69 @@ it. The ledger knows sizes and the identity of the owner, never the array itself
 
 from __future__ import annotations
 
-__all__ = ["ACTIVATION", "GRADIENT", "PARAMETER", "SAVED", "Ledger", "Storage"]
+__all__ = ["ACTIVATION", "GRADIENT", "PARAMETER", "SAVED", "WAITING", "Ledger", "Storage"]
 
 PARAMETER, ACTIVATION, SAVED, GRADIENT = range(4)  # the order of `bytes` in docs/trace.md
+WAITING = 4  # a gradient that no `.grad` holds: one that has arrived at a node
 NONE = -1
+Holder = tuple[int, int | None]  # what holds, and which tensor or node; None where no record tells of it
 
 
 class Storage:
-    """One storage: `holders` counts its holders of each kind, `kind` is the one under which it is counted now."""
+    """One storage: `holders` counts its holders of each kind, `who` them one by one; `kind` is the one under which it
+    is counted now."""
 
-    __slots__ = ("holders", "key", "kind", "number", "size")
+    __slots__ = ("holders", "key", "kind", "number", "size", "who")
 
     def __init__(self, key: int, size: int, number: int) -> None:
         self.key, self.size, self.number, self.kind = key, size, number, NONE
         self.holders = [0, 0, 0, 0]
+        self.who: dict[Holder, int] = {}
 
 
 class Ledger:
-    """The storages that are alive, and `totals`: bytes of parameters, activations, saved tensors and gradients."""
+    """The storages that are alive, and `totals`: bytes of parameters, activations, saved tensors and gradients.
+
+    `sizes`: of all storages, by number. `changed`: who has begun (1) or ceased (-1) to hold one since somebody asked.
+    """
 
     def __init__(self) -> None:
         self.live: dict[int, Storage] = {}
         self.totals = [0, 0, 0, 0]
-        self.made = 0
+        self.sizes: list[int] = []
+        self.changed: dict[tuple[int, int, int | None], int] = {}
 
-    def hold(self, key: int, size: int, kind: int) -> Storage:
+    def hold(self, key: int, size: int, what: int, who: int | None = None) -> Storage:
         """One more holder, of this kind, of the storage whose owner has the `id()` key."""
         storage = self.live.get(key)
         if storage is not None and storage.size != size:  # the id of one that died unnoticed
             storage.holders = [0, 0, 0, 0]
+            self.note(storage, -1)
+            storage.who.clear()
             self.settle(storage)
             storage = None
         if storage is None:
-            storage = self.live[key] = Storage(key, size, self.made)
-            self.made += 1
-        storage.holders[kind] += 1
+            storage = self.live[key] = Storage(key, size, len(self.sizes))
+            self.sizes.append(size)
+        storage.holders[GRADIENT if what == WAITING else what] += 1
+        count = storage.who.get((what, who), 0)
+        storage.who[what, who] = count + 1
+        if not count:
+            self.mark(storage.number, what, who, 1)
         self.settle(storage)
         return storage
 
-    def drop(self, storage: Storage | None, kind: int) -> None:
+    def drop(self, storage: Storage | None, what: int, who: int | None = None) -> None:
         """One holder less."""
-        if storage is not None and storage.holders[kind]:
-            storage.holders[kind] -= 1
-            self.settle(storage)
+        count = 0 if storage is None else storage.who.get((what, who), 0)
+        if storage is None or not count:
+            return
+        storage.holders[GRADIENT if what == WAITING else what] -= 1
+        storage.who[what, who] = count - 1
+        if count == 1:
+            del storage.who[what, who]
+            self.mark(storage.number, what, who, -1)
+        self.settle(storage)
 
     def move(self, storage: Storage, key: int, size: int) -> None:
         """All holders of a storage have another one now."""
@@ -56,8 +76,24 @@ class Ledger:
             del self.live[storage.key]
         if storage.kind != NONE:
             self.totals[storage.kind] += size - storage.size
+        if size != storage.size:
+            self.note(storage, -1)
+            storage.number = len(self.sizes)
+            self.sizes.append(size)
+            self.note(storage, 1)
         storage.key, storage.size = key, size
         self.live[key] = storage
+
+    def note(self, storage: Storage, by: int) -> None:
+        """All its holders have begun or ceased to hold a storage."""
+        for holder in storage.who:
+            self.mark(storage.number, *holder, by)
+
+    def mark(self, number: int, what: int, who: int | None, by: int) -> None:
+        """One holder has begun or ceased to hold a storage; what was only for a moment is not told."""
+        left = self.changed.pop((number, what, who), 0) + by
+        if left:
+            self.changed[number, what, who] = left
 
     def settle(self, storage: Storage) -> None:
         """Count a storage under its first kind of holder: parameter, saved, gradient, activation; or no more."""

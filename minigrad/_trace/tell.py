@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._trace.build import Builder
-from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger, Storage
+from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, WAITING, Ledger, Storage
 
 __all__ = ["SAME", "Teller"]
 
@@ -31,8 +31,9 @@ class Teller:
     def __init__(self, builder: Builder, log: list[tuple[Any, ...]]) -> None:
         self.builder, self.log, self.parts = builder, log, builder.parts
         self.ledger = Ledger()
+        self.parts.storages = self.ledger.sizes
         self.storages: list[tuple[Storage, int]] = []  # of each tensor, with the kind under which it holds it
-        self.grads: dict[int, Storage] = {}
+        self.grads: dict[int, tuple[Storage, int | None]] = {}  # of a .grad, with the tensor whose it is
         self.holds: dict[int, list[Storage]] = {}  # by node: what it has saved
         self.kept: dict[int, list[Storage]] = {}  # what else is held for a pass: by checkpoints
         self.pending: dict[tuple[int, int], Storage] = {}
@@ -67,13 +68,19 @@ class Teller:
             event["depth"] = depth
         if self.bytes != self.ledger.totals:
             self.bytes = event["bytes"] = self.ledger.totals.copy()
+        if self.ledger.changed:
+            for name, by in (("held", 1), ("dropped", -1)):
+                found = [list(holder) for holder, change in self.ledger.changed.items() if change == by]
+                if found:
+                    event[name] = found
+            self.ledger.changed.clear()
         self.parts.events.append(event)
 
     # tensors
     def tensor(self, requires_grad: bool, node: int | None, output_nr: int, parameter: bool, key: int, size: int,
                nbytes: int, copy: Any) -> None:
         kind = PARAMETER if parameter else ACTIVATION
-        storage = self.ledger.hold(key, size, kind)
+        storage = self.ledger.hold(key, size, kind, len(self.storages))
         self.storages.append((storage, kind))
         index = self.builder.value(copy)
         value = self.parts.values[index]
@@ -88,22 +95,23 @@ class Teller:
         if storage.holders[PARAMETER] + storage.holders[ACTIVATION] == 1 and key not in self.ledger.live:
             self.ledger.move(storage, key, size)
             return
-        self.ledger.drop(storage, kind)
-        self.storages[tensor] = self.ledger.hold(key, size, kind), kind
+        self.ledger.drop(storage, kind, tensor)
+        self.storages[tensor] = self.ledger.hold(key, size, kind, tensor), kind
 
     def shares(self, tensor: int, facts: dict[str, Any]) -> None:
         """What is to be told of a tensor that does not have a memory and a version counter of its own, from 0 on."""
         self.parts.tensors[tensor].update(facts)
 
     def gone(self, tensor: int) -> None:
-        self.ledger.drop(*self.storages[tensor])
+        self.ledger.drop(*self.storages[tensor], tensor)
 
     def grad(self, number: int, key: int, size: int, tensor: int | None = None) -> None:
-        self.ledger.drop(self.grads.get(number), GRADIENT)
-        self.grads[number] = self.ledger.hold(key, size, GRADIENT)
+        self.grad_gone(number)
+        self.grads[number] = self.ledger.hold(key, size, GRADIENT, tensor), tensor
 
     def grad_gone(self, number: int) -> None:
-        self.ledger.drop(self.grads.pop(number, None), GRADIENT)
+        storage, tensor = self.grads.pop(number, (None, None))
+        self.ledger.drop(storage, GRADIENT, tensor)
 
     def name(self, tensor: int, name: str, parameter: bool) -> None:
         record = self.parts.tensors[tensor]
@@ -144,14 +152,14 @@ class Teller:
              else self.value(copy)] for name, tensor, copy in rows]
         before = self.holds.pop(node, ())  # known already if a pack hook has replaced it since
         known = [self.storages[tensor][0] for _, tensor, _ in rows if tensor is not None]
-        self.holds[node] = [self.ledger.hold(*hold, SAVED)
+        self.holds[node] = [self.ledger.hold(*hold, SAVED, node)
                             for hold in (*[(storage.key, storage.size) for storage in known], *holds)]
         for storage in before:
-            self.ledger.drop(storage, SAVED)
+            self.ledger.drop(storage, SAVED, node)
 
     def let_go(self, node: int) -> None:
         for storage in self.holds.pop(node, ()):
-            self.ledger.drop(storage, SAVED)
+            self.ledger.drop(storage, SAVED, node)
 
     def keep(self, number: int, holds: Sequence[Hold]) -> None:
         self.kept[number] = [self.ledger.hold(*hold, SAVED) for hold in holds]
@@ -181,7 +189,8 @@ class Teller:
             self.emit("save", at, depth, node=index)
 
     def forward(self, at: Place, depth: int, op: str, inputs: Sequence[int | None], outputs: Sequence[int]) -> None:
-        self.emit("forward", at, depth, op=op_name(op), node=None, inputs=list(inputs), outputs=list(outputs))
+        scope = {} if self.scope is None else {"scope": self.scope}
+        self.emit("forward", at, depth, op=op_name(op), node=None, inputs=list(inputs), outputs=list(outputs), **scope)
 
     def version(self, at: Place, depth: int, tensor: int, version: int, copy: Any) -> None:
         self.emit("version", at, depth, tensor=tensor, version=version, value=self.value(copy))
@@ -204,8 +213,8 @@ class Teller:
         """What has piled up at a node counts as gradient until the node runs."""
         before = self.pending.pop((node, output_nr), None)
         if hold is not None:
-            self.pending[node, output_nr] = self.ledger.hold(*hold, GRADIENT)
-        self.ledger.drop(before, GRADIENT)
+            self.pending[node, output_nr] = self.ledger.hold(*hold, WAITING, node)
+        self.ledger.drop(before, WAITING, node)
 
     def ready(self, at: Place, depth: int, node: int) -> None:
         self.emit("ready", at, depth, node=node)
@@ -273,8 +282,8 @@ class Teller:
     def leave(self, depth: int) -> None:
         """After the outermost pass nothing is pending."""
         if depth <= 0:
-            for storage in self.pending.values():
-                self.ledger.drop(storage, GRADIENT)
+            for (node, _), storage in self.pending.items():
+                self.ledger.drop(storage, WAITING, node)
             self.pending.clear()
 
 

@@ -9,7 +9,7 @@ import pytest
 from minigrad._trace.build import Builder, Large, statistics
 from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 from minigrad.recorder import Trace, record
-from tests.unit.traces import diamond
+from tests.unit.traces import accumulator, diamond
 
 
 def frames(trace):
@@ -58,12 +58,12 @@ def without(key):
     (changed("nodes", [1]), "entry 0 of its 'nodes' is no dict"),
     (changed("formulas", []), "its 'formulas' is no dict"),
     (changed("layout", []), "its 'layout' is no dict"),
-    (changed("scopes", [1]), "its 'scopes' is no list of dicts"),
-    (changed("scopes", [{"name": "a", "module": "A", "parent": 0}]), "entry 0 names the scope 0, which is not there"),
-    (changed("nodes", [{"scope": 3}]), "entry 0 names the scope 3, which is not there"),
+    (changed("scopes", [1]), "entry 0 of its 'scopes' is no dict"),
+    (changed("scopes", [{"name": "a", "module": "A", "parent": 0}]), "a scope of it leads to itself"),
+    (changed("nodes", [{**accumulator(0), "scope": 3} for _ in range(4)]), "'nodes' has as its 'scope' 3, which is no"),
     (changed("events", [{}]), "event 0 has no kind"),
-    (changed("events", [{"kind": "ready", "node": 99}]), "event 0 names 99, which its 'nodes' have not"),
-    (changed("events", [{"kind": "run", "node": 0, "gradient": [-1]}]), "which its 'values' have not"),
+    (changed("events", [{"kind": "ready", "node": 99}]), "event 0, ready, has as its 'node' 99, which is no node"),
+    (changed("events", [{"kind": "run", "node": 0, "gradient": [-1]}]), "has as its 'gradient' .-1., which is no"),
     (without("tensors"), "it has no 'tensors'"),
     (["a list"], "its format is 'list'"),
     (None, "its format is 'NoneType'"),

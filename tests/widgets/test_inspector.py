@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64decode
 from io import BytesIO
@@ -30,7 +29,7 @@ def test_it_begins_at_the_backward_pass(trace: Trace) -> None:
 
 
 def test_the_trace_is_sent_with_positions_and_is_left_alone(trace: Trace) -> None:
-    sent = json.loads(Inspector(trace).trace)
+    sent = Trace.from_json(Inspector(trace).trace).to_dict()
     assert set(sent["layout"]["nodes"]) == {str(node) for node in range(len(trace.nodes))}
     assert trace.layout is None
     assert sent["events"] == trace.events

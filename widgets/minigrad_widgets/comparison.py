@@ -6,7 +6,6 @@ bytes: what each holds, what runs again, where a run stops early. It needs no ke
 
 from __future__ import annotations
 
-import json
 import os
 from base64 import b64encode
 from collections.abc import Mapping
@@ -38,7 +37,7 @@ class Comparison(anywidget.AnyWidget):
         if not traces:
             raise ValueError("there is nothing to compare: give at least one trace")
         written = {str(name): trace.to_json() for name, trace in traces.items()}
-        self._data: dict[str, dict[str, Any]] = {name: json.loads(text) for name, text in written.items()}
+        self._data: dict[str, dict[str, Any]] = {str(name): trace.to_dict() for name, trace in traces.items()}
         super().__init__(traces=written, step=step)
 
     @traitlets.validate("step")

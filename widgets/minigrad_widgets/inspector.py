@@ -19,7 +19,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from minigrad.recorder import Trace
+from minigrad.recorder import Trace, written
 from minigrad_widgets import picture, timeline
 from minigrad_widgets.ask import choose, is_secret, told
 from minigrad_widgets.canvas import to_png, to_svg
@@ -28,6 +28,7 @@ from minigrad_widgets.folding import Folding, add_runs, opening
 from minigrad_widgets.layout import place
 from minigrad_widgets.modes import WORDS, mode_at, modes
 from minigrad_widgets.page import STATIC, write_page
+from minigrad_widgets.shorten import shorten
 from minigrad_widgets.text import Words, traversal_text
 
 STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "ask", "answers", "score")
@@ -61,7 +62,7 @@ class Inspector(anywidget.AnyWidget):
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None,
                  ask: bool | Iterable[str | Mapping[str, Any]] = ()) -> None:
         self._trace = trace
-        self._data: dict[str, Any] = json.loads(trace.to_json())
+        self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
         add_runs(self._data)
         if not self._data["layout"]:
             self._data["layout"] = place(self._data)
@@ -73,9 +74,9 @@ class Inspector(anywidget.AnyWidget):
         self._data["modes"] = modes(self._data)
         walks = lens in LENSES and lens != "traversal"
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
-        written = json.dumps(self._data, separators=(",", ":"))
+        text = written(self._data)
         questions = choose(trace, ask)
-        super().__init__(trace=written, lens=lens, step=first if step is None else step, ask=questions,
+        super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions,
                          score={"right": 0, "answered": 0, "of": len(questions)})
 
     @staticmethod

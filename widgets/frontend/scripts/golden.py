@@ -183,13 +183,15 @@ def settled(data: dict[str, Any], program: Callable[[], Trace]) -> dict[str, Any
 
 def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
     """A recorded program, and all that Python says of it."""
-    data = settled(json.loads(program().to_json()), program)
+    data = settled(json.loads(json.dumps(program().to_dict())), program)
     trace = Trace.from_dict(data)
     words = Words(data)
     steps = range(len(data["events"]))
     return {
         "trace": data,
         "frames": [trace.frame(step) for step in steps],
+        "held": [trace.held(step) for step in steps],
+        "file": trace.to_json(),
         "texts": [words.describe(step) for step in steps],
         "spans": [{**span, "told": told(span)} for span in spans(data)],
         "summary": summary(data),

@@ -1,88 +1,104 @@
-/**
- * Who holds what at a step, as far as the trace tells: parameters that were used, what nodes have saved, gradients that
- * were written or wait at a node. What else is held (by the program's own variables) is known by its bytes only.
- */
-import type { Replay } from "./frame";
+/** Who holds what: every storage that lives at a step, once, with all that hold it. minigrad/_trace/held.py does the same. */
 import { KINDS } from "./chart";
-import { nodeName, tensorName } from "./format";
-import type { Bytes, Maybe, Trace, Value } from "./types";
+import { chain, scopeTitle } from "./groups";
+import { nodeName, shape, tensorName } from "./format";
+import type { Holder, Maybe, Trace } from "./types";
 
-export interface Holding {
-  what: string;
-  who: string;
+export interface Held {
+  storage: number;
   bytes: number;
+  kind: string;
+  holders: Holder[];
+}
+
+/** What holds, and as which kind of `bytes` a storage counts for it; the first that is there decides. */
+const RANK: [what: number, kind: number][] = [[0, 0], [2, 2], [3, 3], [4, 3], [1, 1]];
+
+function kindOf(holders: readonly Holder[]): string {
+  return KINDS[RANK.find(([what]) => holders.some((holder) => holder[0] === what))?.[1] ?? 1] ?? "";
+}
+
+function byNumber([a, of]: Holder, [b, other]: Holder): number {
+  return a - b || (of ?? -1) - (other ?? -1);
+}
+
+/** Walks both ways: what one step adds, the way back takes off. */
+export class Holders {
+  private step = -1;
+  private readonly live = new Map<number, Holder[]>();
+
+  constructor(private readonly trace: Trace) {}
+
+  goTo(step: number): void {
+    while (this.step < step) {
+      const event = this.trace.events[++this.step];
+      this.change(event?.held ?? [], event?.dropped ?? []);
+    }
+    while (this.step > step) {
+      const event = this.trace.events[this.step--];
+      this.change(event?.dropped ?? [], event?.held ?? []);
+    }
+  }
+
+  told(): Held[] {
+    return [...this.live].sort(([a], [b]) => a - b).map(([storage, holders]) => {
+      const bytes = this.trace.storages?.[storage] ?? 0;
+      return { storage, bytes, kind: kindOf(holders), holders: [...holders].sort(byNumber) };
+    });
+  }
+
+  private change(held: readonly [number, ...Holder][], dropped: readonly [number, ...Holder][]): void {
+    for (const [storage, ...holder] of held) this.live.set(storage, [...(this.live.get(storage) ?? []), holder]);
+    for (const [storage, what, of] of dropped) {
+      const holders = this.live.get(storage) ?? [];
+      const at = holders.findIndex((holder) => holder[0] === what && holder[1] === of);
+      const left = holders.filter((_, i) => i !== at);
+      if (left.length > 0) this.live.set(storage, left);
+      else this.live.delete(storage);
+    }
+  }
+}
+
+/** One that holds a storage, in words; the node that one can look at. */
+export interface Named {
+  text: string;
   node: Maybe;
 }
 
-/** One kind of `bytes`: all that is held as such, the parts that the trace names, and what is left over. */
-export interface Holdings {
-  kind: string;
-  bytes: number;
-  parts: Holding[];
-  rest: number;
-}
+export class Makers {
+  private readonly first = new Map<number, number>();
+  private readonly made = new Map<number, number>();
 
-const SIZES: Record<string, number> = { bool: 1, int8: 1, uint8: 1, int16: 2, float16: 2, bfloat16: 2, int32: 4, float32: 4, complex128: 16 };
-
-function sizeOf(value: Value | undefined): number {
-  return value ? value.shape.reduce((a, b) => a * b, SIZES[value.dtype] ?? 8) : 0;
-}
-
-/** The parameters that the program has used by now, each storage once. */
-function parameters(trace: Trace, step: number): Holding[] {
-  const used = new Map<number, Holding>();
-  for (const event of trace.events.slice(0, step + 1)) {
-    if (event.kind !== "forward") continue;
-    for (const id of [...event.inputs, ...(trace.nodes[event.node ?? -1]?.inputs ?? [])]) {
-      const record = id === null ? undefined : trace.tensors[id];
-      if (record?.parameter && !used.has(record.storage)) {
-        used.set(record.storage, { what: tensorName(trace, id), who: "the module", bytes: record.bytes, node: null });
-      }
-    }
+  constructor(private readonly trace: Trace) {
+    trace.tensors.forEach(({ storage }, id) => {
+      if (!this.first.has(storage)) this.first.set(storage, id);
+    });
+    trace.events.forEach((event, step) => {
+      if (event.kind !== "forward") return;
+      for (const id of event.outputs) if (!this.made.has(id)) this.made.set(id, step);
+    });
   }
-  return [...used.values()];
-}
 
-/** What nodes have saved, each storage once, with all that saved it; what belongs to a parameter counts as that only. */
-function saved(trace: Trace, replay: Replay): Holding[] {
-  const found = new Map<string, Holding>();
-  const owned = new Set(trace.tensors.filter((tensor) => tensor.parameter).map((tensor) => tensor.storage));
-  for (const [node, state] of replay.saved) {
-    if (state !== "held") continue;
-    for (const [name, id, value] of trace.nodes[node]?.saved ?? []) {
-      const record = id === null ? undefined : trace.tensors[id];
-      if (record ? owned.has(record.storage) : value === null) continue;
-      const key = record ? `s${record.storage}` : `n${node}:${name}`;
-      const who = `${nodeName(trace, node)} (${name})`;
-      const known = found.get(key);
-      if (known) known.who += `, ${who}`;
-      else if (value !== null) {
-        const bytes = record?.bytes ?? sizeOf(trace.values[value]);
-        found.set(key, { what: record ? tensorName(trace, id) : name, who, bytes, node });
-      }
-    }
+  /** What lies in a storage: the tensor that it was first seen with. */
+  what({ storage }: Held): string {
+    const id = this.first.get(storage);
+    return id === undefined ? "no tensor's" : `${tensorName(this.trace, id)} ${shape(this.trace.tensors[id]?.shape ?? [])}`;
   }
-  return [...found.values()];
-}
 
-function gradients(trace: Trace, replay: Replay): Holding[] {
-  const written = [...replay.grads].map(([id, value]) => {
-    return { what: `${tensorName(trace, id)}.grad`, who: tensorName(trace, id), bytes: sizeOf(trace.values[value ?? -1]), node: null };
-  });
-  const waiting = [...replay.pending].flatMap(([node, values]) =>
-    values.filter((value) => value !== null).map((value) => {
-      return { what: "a gradient", who: `waits at ${nodeName(trace, node)}`, bytes: sizeOf(trace.values[value]), node };
-    }),
-  );
-  return [...written, ...waiting];
-}
+  /** The op that made it, with the module around it. */
+  maker({ storage }: Held): Named | null {
+    const step = this.made.get(this.first.get(storage) ?? -1);
+    const event = step === undefined ? undefined : this.trace.events[step];
+    if (event?.kind !== "forward") return null;
+    const scope = event.node === null ? event.scope : this.trace.nodes[event.node]?.scope;
+    const path = chain(this.trace, scope).map((id) => scopeTitle(this.trace, id)).reverse().join(".");
+    return { text: path === "" ? event.op : `${event.op} in ${path}`, node: event.node };
+  }
 
-/** For each kind that holds something; the largest part first. */
-export function holdings(trace: Trace, replay: Replay, held: Bytes): Holdings[] {
-  const parts = [parameters(trace, replay.step), [], saved(trace, replay), gradients(trace, replay)];
-  return KINDS.map((kind, at) => {
-    const named = (parts[at] ?? []).filter((part) => part.bytes > 0).sort((a, b) => b.bytes - a.bytes);
-    const bytes = held[at] ?? 0;
-    return { kind, bytes, parts: bytes > 0 ? named : [], rest: Math.max(0, bytes - named.reduce((sum, part) => sum + part.bytes, 0)) };
-  }).filter((each) => each.bytes > 0);
+  holder([what, of]: Holder): Named {
+    if (of === null) return { text: what === 2 ? "a checkpoint" : "a .grad", node: null };
+    if (what === 2) return { text: `saved by ${nodeName(this.trace, of)}`, node: of };
+    if (what === 4) return { text: `waits at ${nodeName(this.trace, of)}`, node: of };
+    return { text: `${tensorName(this.trace, of)}${what === 3 ? ".grad" : ""}`, node: null };
+  }
 }

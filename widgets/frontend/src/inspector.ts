@@ -224,7 +224,7 @@ export class Inspector {
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
     this.ribbon.show(timed ? lens.steps : null, lens.step);
     this.showPosition();
-    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint", this.replay);
+    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.mark();
     if (lens.lit !== null) this.graph.reveal(lens.lit);

@@ -2,9 +2,8 @@
 import { Chart, KINDS, scaleOf } from "./chart";
 import { html, mark, write } from "./dom";
 import { bytes as amount } from "./format";
-import type { Replay } from "./frame";
-import { holdings } from "./holders";
-import type { Holding, Holdings } from "./holders";
+import { Holders, Makers } from "./holders";
+import type { Held, Named } from "./holders";
 import { total } from "./spans";
 import type { Trace } from "./types";
 
@@ -23,12 +22,16 @@ export class Memory {
   private readonly list = html("div", { class: "mg-holders", tabindex: 0, role: "group", "aria-label": "who holds what" });
   private readonly counts: HTMLElement[];
   private readonly empty: boolean;
-  private latest: [step: number, tall: boolean, replay: Replay] | null = null;
+  private readonly holders: Holders;
+  private readonly makers: Makers;
+  private latest: [step: number, tall: boolean] | null = null;
 
   constructor(
     private readonly trace: Trace,
     private readonly events: MemoryEvents,
   ) {
+    this.holders = new Holders(trace);
+    this.makers = new Makers(trace);
     this.chart = new Chart(trace, scaleOf([trace]), (step) => events.go(step));
     this.empty = !this.chart.all.some((held) => total(held) > 0);
     this.counts = KINDS.map(() => html("b", {}));
@@ -44,15 +47,15 @@ export class Memory {
   }
 
   /** Moves the playhead; `null` hides the pane, where time does not run along the events. */
-  show(step: number | null, tall: boolean, replay: Replay): void {
+  show(step: number | null, tall: boolean): void {
     const now = step === null ? undefined : this.chart.all[step];
     this.element.hidden = !now || this.empty;
     if (step === null || !now) return;
-    this.latest = [step, tall, replay];
+    this.latest = [step, tall];
     this.chart.show(step);
     mark(this.element, "data-tall", String(tall || !this.list.hidden));
     this.counts.forEach((count, kind) => write(count, amount(now[kind] ?? 0)));
-    if (!this.list.hidden) this.list.replaceChildren(...holdings(this.trace, replay, now).map((each) => this.kind(each)));
+    if (!this.list.hidden) this.open(step);
   }
 
   private toggle(): void {
@@ -61,25 +64,41 @@ export class Memory {
     if (this.latest) this.show(...this.latest);
   }
 
-  private kind(holdings: Holdings): HTMLElement {
-    const { kind, bytes, parts, rest } = holdings;
-    const rows = parts.slice(0, SHOWN).map((part) => this.row(part.what, this.who(part), part.bytes));
+  private open(step: number): void {
+    this.holders.goTo(step);
+    const held = this.holders.told();
+    const tables = KINDS.flatMap((kind) => {
+      const parts = held.filter((each) => each.kind === kind && each.bytes > 0);
+      return parts.length > 0 ? [this.kind(kind, parts)] : [];
+    });
+    const older = html("p", { class: "mg-quiet" }, "This trace does not say who holds what: record it anew.");
+    this.list.replaceChildren(...(tables.length > 0 || this.trace.storages ? tables : [older]));
+  }
+
+  /** All of one kind, the largest first. */
+  private kind(kind: string, parts: Held[]): HTMLElement {
+    const sum = (list: Held[]): number => list.reduce((total, each) => total + each.bytes, 0);
+    const rows = parts.sort((a, b) => b.bytes - a.bytes).slice(0, SHOWN).map((each) => this.row(each));
     const more = parts.slice(SHOWN);
-    if (more.length > 0) rows.push(this.row(`${more.length} more`, "", more.reduce((sum, part) => sum + part.bytes, 0)));
-    const own = kind === "activations" ? "the program's variables" : "the trace does not say";
-    if (rest > 0) rows.push(this.row(parts.length > 0 ? "the rest" : "all", own, rest));
-    const caption = html("caption", {}, html("i", { class: `mg-key mg-${kind}` }), `${kind} ${amount(bytes)}`);
-    return html("table", { class: "mg-table", "data-kind": kind, "data-bytes": bytes }, caption, html("tbody", {}, ...rows));
+    const cells = (text: string, bytes: number): HTMLElement[] => [html("td", {}), html("td", {}, text), html("td", {}, amount(bytes))];
+    if (more.length > 0) rows.push(html("tr", {}, html("th", { scope: "row" }, `${more.length} more`), ...cells("", sum(more))));
+    const caption = html("caption", {}, html("i", { class: `mg-key mg-${kind}` }), `${kind} ${amount(sum(parts))}`);
+    const names = ["what", "made by", "held by", "bytes"].map((name) => html("th", { scope: "col" }, name));
+    const head = html("thead", {}, html("tr", {}, ...names));
+    return html("table", { class: "mg-table", "data-kind": kind, "data-bytes": sum(parts) }, caption, head, html("tbody", {}, ...rows));
   }
 
-  private row(what: string, who: Node | string, bytes: number): HTMLElement {
-    return html("tr", {}, html("th", { scope: "row" }, what), html("td", {}, who), html("td", {}, amount(bytes)));
+  private row(held: Held): HTMLElement {
+    const maker = this.makers.maker(held);
+    const who = held.holders.slice(0, SHOWN).flatMap((each, at) => [at > 0 ? ", " : "", this.named(this.makers.holder(each))]);
+    if (held.holders.length > SHOWN) who.push(` and ${held.holders.length - SHOWN} more`);
+    const cells = [html("td", {}, ...(maker ? [this.named(maker)] : ["the program"])), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
+    return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.makers.what(held)), ...cells);
   }
 
-  private who(part: Holding): Node | string {
-    const node = part.node;
-    if (node === null) return part.who;
-    const button = html("button", { type: "button", class: "mg-link" }, part.who);
+  private named({ text, node }: Named): Node | string {
+    if (node === null) return text;
+    const button = html("button", { type: "button", class: "mg-link" }, text);
     button.addEventListener("click", () => this.events.pick(node));
     return button;
   }

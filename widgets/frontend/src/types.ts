@@ -1,4 +1,5 @@
 /** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
+import { unpack } from "./unpack";
 
 export type Scalar = number | boolean | string | null;
 
@@ -60,14 +61,20 @@ export interface Place {
   line?: number;
   depth?: number;
   bytes?: Bytes;
+  /** Who begins and who ceases to hold a storage. */
+  held?: [storage: number, ...Holder][];
+  dropped?: [storage: number, ...Holder][];
 }
+
+/** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
+export type Holder = [what: number, of: Maybe];
 
 export type Bytes = [parameters: number, activations: number, saved: number, gradients: number];
 export type Maybe = number | null;
 
 export type TraceEvent = Place &
   (
-    | { kind: "forward"; op: string; node: Maybe; inputs: Maybe[]; outputs: number[] }
+    | { kind: "forward"; op: string; node: Maybe; inputs: Maybe[]; outputs: number[]; scope?: number; rebased?: Rebased[] }
     | { kind: "save"; node: number }
     | { kind: "version"; tensor: number; version: number; value?: Maybe }
     | { kind: "grad"; tensor: number; grad: Maybe }
@@ -87,6 +94,9 @@ export type TraceEvent = Place &
     | { kind: "holder_filled"; call: number; index: number; value: Maybe }
     | { kind: "error"; type: string; message: string }
   );
+
+/** A tensor that an op in place gave another node. */
+export type Rebased = [tensor: number, before: Maybe, after: number];
 
 export interface BackwardStart {
   kind: "backward_start";
@@ -124,6 +134,8 @@ export interface Trace {
   nodes: NodeRecord[];
   /** Older traces have none. */
   scopes?: Scope[];
+  /** The bytes of each storage. */
+  storages?: number[];
   formulas: Record<string, string>;
   events: TraceEvent[];
   layout: Layout | null;
@@ -160,7 +172,7 @@ export function shownGradient(event: TraceEvent): Maybe {
 }
 
 export function parseTrace(text: string): Trace {
-  const trace = JSON.parse(text) as Trace;
+  const trace = unpack(JSON.parse(text));
   if (trace.format !== "minigrad-trace" || trace.version !== 1) {
     throw new Error(`this inspector reads minigrad-trace version 1, not ${trace.format} version ${trace.version}`);
   }

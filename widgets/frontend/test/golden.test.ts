@@ -12,6 +12,8 @@ import { lensSteps, Replay } from "../src/frame";
 import type { Frame } from "../src/frame";
 import { bend, draw } from "../src/geometry";
 import { Groups } from "../src/groups";
+import { Holders } from "../src/holders";
+import type { Held } from "../src/holders";
 import { spans, summary, told } from "../src/spans";
 import type { Summary } from "../src/spans";
 import { Walk } from "../src/traverse";
@@ -28,6 +30,8 @@ interface Fixture {
   summary: Summary;
   wires: Record<string, [number, number][]>;
   asked: (Question & { wording: string; choices: number[] })[];
+  held: Held[][];
+  file: string;
   walks: { calls: number[]; gives: Traversal }[];
 }
 
@@ -77,6 +81,17 @@ group.each(names)("%s", (name) => {
   it("asks what Python asks", () => {
     for (const { kind, step, ...asked } of fixture.asked) {
       expect({ wording: wording(trace, { kind, step }), choices: kind === "next" ? choices(trace, step) : [] }).toEqual(asked);
+    }
+  });
+
+  it("reads the file that Python writes", () => expect(parseTrace(fixture.file)).toEqual(trace));
+
+  it("knows who holds what, forwards and backwards", () => {
+    const holders = new Holders(trace);
+    const steps = fixture.held.map((_, step) => step);
+    for (const step of [...steps, ...steps.reverse()]) {
+      holders.goTo(step);
+      expect(holders.told()).toEqual(fixture.held[step]);
     }
   });
 

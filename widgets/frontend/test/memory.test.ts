@@ -1,42 +1,41 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Replay } from "../src/frame";
-import { holdings } from "../src/holders";
+import { Holders, Makers } from "../src/holders";
 import { render } from "../src/index";
-import type { Bytes } from "../src/types";
 import { FakeModel, square } from "./fake";
 
 const trace = square();
-trace.events[1] = { kind: "save", node: 0, file: 0, line: 2, bytes: [0, 4, 4, 0] };
-trace.events[7] = { kind: "flow", node: 0, index: 1, to: 1, output_nr: 0, gradient: 0, sum: 3, bytes: [0, 8, 0, 12] };
-
-function at(step: number, held: Bytes) {
-  const replay = new Replay(trace);
-  replay.goTo(step);
-  return holdings(trace, replay, held);
-}
+trace.storages = [4, 8];
+trace.events[0] = { ...trace.events[0]!, held: [[0, 1, 0], [0, 1, 1]], bytes: [0, 4, 0, 0] };
+trace.events[1] = { kind: "save", node: 0, file: 0, line: 2, held: [[0, 2, 0]], bytes: [0, 0, 4, 0] };
+trace.events[7] = { ...trace.events[7]!, held: [[1, 4, 1]], dropped: [[0, 2, 0]], bytes: [0, 4, 0, 8] };
 
 describe("who holds what", () => {
-  it("names a saved tensor once, with each that saved it", () => {
-    const who = "MulBackward0 (self), MulBackward0 (other)";
-    expect(at(1, [0, 4, 4, 0])).toEqual([
-      { kind: "activations", bytes: 4, parts: [], rest: 4 },
-      { kind: "saved", bytes: 4, parts: [{ what: "x", who, bytes: 4, node: 0 }], rest: 0 },
-    ]);
+  const all = new Holders(trace);
+  const at = (step: number): unknown[] => {
+    all.goTo(step);
+    return all.told();
+  };
+
+  it("tells each storage once, with all that hold it, forwards and backwards", () => {
+    const tensors = [[1, 0], [1, 1]];
+    const first = [{ storage: 0, bytes: 4, kind: "activations", holders: tensors }];
+    const saved = [{ storage: 0, bytes: 4, kind: "saved", holders: [...tensors, [2, 0]] }];
+    const last = [...first, { storage: 1, bytes: 8, kind: "gradients", holders: [[4, 1]] }];
+    expect(at(0)).toEqual(first);
+    expect(at(6)).toEqual(saved);
+    expect(at(9)).toEqual(last);
+    expect(at(1)).toEqual(saved);
+    expect(at(-1)).toEqual([]);
   });
 
-  it("names gradients that wait and that were written, and says what is left", () => {
-    const [, gradients] = at(7, [0, 8, 0, 12]);
-    expect(gradients).toMatchObject({ parts: [{ who: "waits at AccumulateGrad of x", bytes: 4 }], rest: 8 });
-    expect(at(10, [0, 0, 0, 4])).toMatchObject([{ parts: [{ what: "x.grad", bytes: 4 }], rest: 0 }]);
-  });
-
-  it("names parameters once each, and not as saved", () => {
-    const own = square();
-    for (const tensor of own.tensors) tensor.parameter = tensor.is_leaf;
-    const replay = new Replay(own);
-    replay.goTo(1);
-    expect(holdings(own, replay, [4, 0, 4, 0])[1]).toMatchObject({ kind: "saved", parts: [], rest: 4 });
-    expect(holdings(own, replay, [4, 0, 0, 0])).toMatchObject([{ kind: "parameters", parts: [{ what: "x" }], rest: 0 }]);
+  it("names what lies there, what made it, and who holds it", () => {
+    const makers = new Makers(trace);
+    const held = { storage: 0, bytes: 4, kind: "saved", holders: [] };
+    expect(makers.what(held)).toBe("x scalar");
+    expect(makers.maker(held)).toBeNull();
+    expect(makers.holder([2, 0])).toEqual({ text: "saved by MulBackward0", node: 0 });
+    expect(makers.holder([4, 1])).toEqual({ text: "waits at AccumulateGrad of x", node: 1 });
+    expect([makers.holder([3, 0]).text, makers.holder([2, null]).text]).toEqual(["x.grad", "a checkpoint"]);
   });
 });
 
@@ -55,11 +54,11 @@ describe("the memory pane", () => {
     const button = root.querySelector(".mg-toggle") as HTMLElement;
     button.click();
     expect(button.getAttribute("aria-expanded")).toBe("true");
-    expect(kinds()).toEqual([{ kind: "activations", bytes: "4" }, { kind: "saved", bytes: "4" }]);
+    expect(kinds()).toEqual([{ kind: "saved", bytes: "4" }]);
     (root.querySelector(".mg-holders .mg-link") as HTMLElement).click();
     expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe("0");
     for (let step = 0; step < 6; step++) root.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-    expect(kinds()).toEqual([{ kind: "activations", bytes: "8" }, { kind: "gradients", bytes: "12" }]);
+    expect(kinds()).toEqual([{ kind: "activations", bytes: "4" }, { kind: "gradients", bytes: "8" }]);
     button.click();
     expect((root.querySelector(".mg-holders") as HTMLElement).hidden).toBe(true);
   });

@@ -1,0 +1,107 @@
+"""A trace as a small file: the numbers of all previews in one base64 text, and rows without the names of their fields.
+
+Half of what JSON would take goes into naming the same fields again and again, and into digits of floats that nobody
+asked for. `packed` leaves both out, `unpacked` puts them back: docs/trace.md, *As a file*. The front end reads the same
+in `unpack.ts`.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from math import isinf, isnan
+from typing import Any
+
+__all__ = ["packed", "unpacked", "written"]
+
+FORMS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
+TABLES = ("values", "tensors", "nodes", "scopes", "events")
+WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+def packed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The dict of a trace with its tables and previews packed."""
+    numbers = bytearray()
+    values = [put(value, numbers) for value in data["values"]]
+    tables = {name: table(values if name == "values" else data[name]) for name in TABLES}
+    return {**data, **tables, "numbers": b64encode(numbers).decode("ascii")}
+
+
+def written(data: Mapping[str, Any]) -> str:
+    """The dict of a trace as JSON, packed."""
+    text = json.dumps(packed(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates: no file holds it, JSON has a way to write it
+        return json.dumps(json.loads(text), separators=(",", ":"))
+    return text
+
+
+def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What `packed` has made, as it was; a trace that is not packed stays as it is.
+
+    Raises:
+        ValueError: if that cannot be.
+    """
+    whole = dict(data)
+    try:
+        for name in TABLES:
+            if isinstance(whole.get(name), dict) and "rows" in whole[name]:
+                whole[name] = rows(**whole[name])
+        if "numbers" in whole:
+            numbers = b64decode(whole.pop("numbers"), validate=True)
+            whole["values"] = [take(value, numbers) for value in whole["values"]]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, struct.error) as error:
+        raise ValueError(f"this is not a whole trace: it cannot be unpacked ({error})") from error
+    return whole
+
+
+def table(entries: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows: each begins with the number of its list of fields."""
+    known: dict[tuple[str, ...], int] = {}
+    found = [[known.setdefault(tuple(entry), len(known)), *entry.values()] for entry in entries]
+    return {"fields": [list(names) for names in known], "rows": found}
+
+
+def rows(fields: list[list[str]], rows: list[list[Any]]) -> list[dict[str, Any]]:
+    """Such rows as dicts again."""
+    return [dict(zip(fields[kind], entry, strict=True)) for kind, *entry in rows]
+
+
+def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
+    """A preview whose numbers are in the buffer, from `at` on; as it is where its dtype cannot hold them."""
+    data, form = value.get("data"), FORMS.get(value["dtype"])
+    if data is None or form is None:
+        return value
+    form = f"<{len(data)}{form}"
+    try:
+        raw = struct.pack(form, *[WORDS.get(x, x) if isinstance(x, str) else x for x in data])
+    except (OverflowError, struct.error):
+        return value
+    if [shown(x) for x in struct.unpack(form, raw)] != data:
+        return value
+    at = len(numbers)
+    numbers += raw
+    return {**{key: each for key, each in value.items() if key != "data"}, "at": at}
+
+
+def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
+    """Such a preview with its numbers."""
+    if "at" not in value:
+        return value
+    count = 1
+    for size in value["shape"]:
+        count *= size
+    if count < 0 or value["at"] < 0:
+        raise ValueError("a preview lies nowhere")
+    found = struct.unpack_from(f"<{count}{FORMS[value['dtype']]}", numbers, value["at"])
+    return {**{key: each for key, each in value.items() if key != "at"}, "data": [shown(x) for x in found]}
+
+
+def shown(x: Any) -> Any:
+    """A number as JSON can hold it."""
+    if isinstance(x, float) and (isnan(x) or isinf(x)):
+        return "nan" if isnan(x) else "inf" if x > 0 else "-inf"
+    return x

@@ -1,0 +1,203 @@
+"""The schema of a trace, as data, and the check that keeps everything else out: docs/trace.md in Python's words.
+
+A field is written `name:type`, one that may be absent `name?:type`. A type is `int` (not negative), `whole`, `number`,
+`str`, `bool`, `nr` (a small number), or the name of what an id leads to; `type?` may be null, `[type]` is a list,
+`(type,type)` a list of that length. A test holds this file, docs/trace.md and what is recorded together.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from math import isfinite, prod
+from typing import Any
+
+__all__ = ["DERIVED", "EVENTS", "EVERY", "FORMAT", "NODE", "SCOPE", "TENSOR", "VERSION", "check", "fields_of"]
+
+FORMAT, VERSION = "minigrad-trace", 1
+FILE = "name:str lines:[str]"
+SCOPE = "name:str? module:str parent:scope?"
+TENSOR = ("name:str? shape:[int] dtype:str requires_grad:bool is_leaf:bool node:node? output_nr:nr parameter:bool "
+          "storage:int bytes:int value:value base?:tensor counter?:tensor version?:int offset?:whole strides?:[whole]")
+NODE = ("name:str sequence_nr:whole? next:[(node,nr)?] inputs:[tensor?] outputs:[tensor] "
+        "saved:[(str,tensor?,value?)] variable?:tensor scope?:scope? file?:file? line?:int?")
+EVERY = ("file?:file line?:int depth?:nr bytes?:(int,int,int,int) held?:[(storage,nr,int?)] "
+         "dropped?:[(storage,nr,int?)]")
+EVENTS = {
+    "forward": "op:str node:node? inputs:[tensor?] outputs:[tensor] scope?:scope rebased?:[(tensor,node?,node)]",
+    "save": "node:node",
+    "version": "tensor:tensor version:int value?:value?",
+    "grad": "tensor:tensor grad:value?",
+    "mode": "mode:str on:bool",
+    "backward_start": "roots:[(node,nr,value?)] needs:[(node,int)] create_graph:bool retain_graph:bool "
+                      "inputs:[tensor]?",
+    "ready": "node:node",
+    "run": "node:node gradient:[value?]",
+    "hook": "node:node hook:str name:str gradient:[value?] tensor:tensor? grad?:value?",
+    "release": "node:node",
+    "flow": "node:node index:int to:node output_nr:nr gradient:value? sum:value?",
+    "accumulate": "node:node tensor:tensor gradient:value? grad:value?",
+    "capture": "tensor:tensor gradient:value?",
+    "backward_end": "",
+    "call": "node:node gradient:[value?] result:[value?]",
+    "error": "type:str message:str",
+    "checkpoint_begin": "call:int name:str reentrant:bool",
+    "checkpoint_end": "call:int",
+    "recompute_begin": "call:int",
+    "holder_filled": "call:int index:int value:value?",
+    "early_stop": "call:int",
+    "recompute_end": "call:int",
+}
+DERIVED = frozenset({"ready", "release"})  # by the same rule for both libraries; PyTorch's reader sees all others
+MANY = 1_000_000  # no node has so many outputs, nothing is so deep
+LISTS = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
+         "storage": "storages"}
+Sizes = Mapping[str, int]
+Test = Callable[[Any, Sizes], bool]
+
+PLAIN: dict[str, Test] = {
+    "int": lambda x, sizes: type(x) is int and x >= 0,
+    "nr": lambda x, sizes: type(x) is int and 0 <= x < MANY,
+    "whole": lambda x, sizes: type(x) is int,
+    "number": lambda x, sizes: type(x) is int or type(x) is float and isfinite(x),
+    "str": lambda x, sizes: type(x) is str,
+    "bool": lambda x, sizes: type(x) is bool,
+}
+
+
+def test_of(text: str) -> Test:
+    """What a type asks of a value."""
+    if text.endswith("?"):
+        inner = test_of(text[:-1])
+        return lambda x, sizes: x is None or inner(x, sizes)
+    if text.startswith("["):
+        inner = test_of(text[1:-1])
+        return lambda x, sizes: type(x) is list and all(inner(each, sizes) for each in x)
+    if text.startswith("("):
+        parts = [test_of(part) for part in text[1:-1].split(",")]
+        return lambda x, sizes: (type(x) is list and len(x) == len(parts)
+                                 and all(part(each, sizes) for part, each in zip(parts, x, strict=True)))
+    if text in PLAIN:
+        return PLAIN[text]
+    key = LISTS[text]
+    return lambda x, sizes: type(x) is int and 0 <= x < sizes[key]
+
+
+@functools.cache
+def fields_of(text: str) -> dict[str, tuple[bool, str, Test]]:
+    """The fields of a record: whether it must be there, its type, and the test of that."""
+    found = {}
+    for part in text.split():
+        name, _, kind = part.partition(":")
+        found[name.removesuffix("?")] = not name.endswith("?"), kind, test_of(kind)
+    return found
+
+
+def check(data: Any) -> None:
+    """Raise a ValueError that says why this is not a trace of this version."""
+    check_whole(data)
+    sizes = {key: len(data.get(key, ())) for key in LISTS.values()}
+    for key, text in (("files", FILE), ("scopes", SCOPE), ("tensors", TENSOR), ("nodes", NODE)):
+        for at, entry in enumerate(data.get(key, ())):
+            check_fields(entry, text, sizes, f"entry {at} of its {key!r}")
+    for at, value in enumerate(data["values"]):
+        check_value(value, f"entry {at} of its 'values'")
+    parents = [() if scope["parent"] is None else (scope["parent"],) for scope in data.get("scopes", ())]
+    check_acyclic(parents, "scope")
+    check_acyclic([[edge[0] for edge in node["next"] if edge is not None] for node in data["nodes"]], "node")
+    check_layout(data["layout"], sizes)
+    for step, event in enumerate(data["events"]):
+        kind = event.get("kind")
+        if not isinstance(kind, str):
+            raise ValueError(f"this is not a trace: event {step} has no kind")
+        check_fields(event, EVERY, sizes, f"event {step}")
+        check_fields(event, EVENTS.get(kind, ""), sizes, f"event {step}, {kind[:40]},")
+
+
+def check_whole(data: Any) -> None:
+    """Format, version, and the lists themselves."""
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+        raise ValueError(f"this is not a trace: its format is {short(found)}, not {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
+    kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", "scopes", "storages"), list),
+             "formulas": dict, "layout": dict, "library": str}
+    for key, kind in kinds.items():
+        if key not in data and key not in ("scopes", "storages", "library"):
+            raise ValueError(f"this is not a whole trace: it has no {key!r}")
+        if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
+            raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")
+        for at, entry in enumerate(data.get(key, ()) if kind is list and key != "storages" else ()):
+            if not isinstance(entry, dict):
+                raise ValueError(f"this is not a trace: entry {at} of its {key!r} is no dict")
+    if not all(type(size) is int and size >= 0 for size in data.get("storages", ())):
+        raise ValueError("this is not a trace: its 'storages' are no numbers of bytes")
+    if not all(type(text) is str for text in data["formulas"].values()):
+        raise ValueError("this is not a trace: its 'formulas' are no texts")
+
+
+def check_fields(entry: Mapping[str, Any], text: str, sizes: Sizes, what: str) -> None:
+    """A record has its fields, and each is of its type."""
+    for name, (must, kind, test) in fields_of(text).items():
+        if name not in entry:
+            if must:
+                raise ValueError(f"this is not a whole trace: {what} has no {name!r}")
+        elif not test(entry[name], sizes):
+            raise ValueError(f"this is not a whole trace: {what} has as its {name!r} {short(entry[name])}, which is no "
+                             f"{kind} of this trace")
+
+
+def check_value(value: Mapping[str, Any], what: str) -> None:
+    """A preview has as many numbers as its shape says, or statistics."""
+    check_fields(value, "shape:[int] dtype:str", {}, what)
+    found, stats = value.get("data"), value.get("stats")
+    if type(found) is list and stats is None:
+        good = len(found) == prod(value["shape"]) and all(is_entry(x) for x in found)
+    else:
+        good = found is None and type(stats) is dict and all(
+            key in stats and is_entry(stats[key], None) for key in ("min", "max", "mean", "norm", "nan", "inf"))
+    if not good:
+        raise ValueError(f"this is not a whole trace: {what} does not hold what its shape {short(value['shape'])} asks")
+
+
+def is_entry(x: Any, *also: Any) -> bool:
+    """A number, or a text that stands for one."""
+    return type(x) in (int, bool, str) or type(x) is float and isfinite(x) or x in also
+
+
+def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:
+    """Nothing leads to itself."""
+    counts = [0] * len(targets)
+    for to in chain.from_iterable(targets):
+        counts[to] += 1
+    waiting, seen = [at for at, count in enumerate(counts) if not count], 0
+    while waiting:
+        seen += 1
+        for to in targets[waiting.pop()]:
+            counts[to] -= 1
+            if not counts[to]:
+                waiting.append(to)
+    if seen < len(targets):
+        raise ValueError(f"this is not a trace: a {what} of it leads to itself")
+
+
+def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
+    """Positions are finite numbers, of nodes that are there."""
+    if layout is None:
+        return
+    point, points = test_of("(number,number)"), test_of("[(number,number)]")
+    nodes, edges = layout.get("nodes"), layout.get("edges", {})
+    good = (type(nodes) is dict and type(edges) is dict and point(layout.get("size"), sizes)
+            and all(key.isdecimal() and len(key) < 9 and int(key) < sizes["nodes"] and point(spot, sizes)
+                     for key, spot in nodes.items())
+            and all(points(bends, sizes) for bends in edges.values()))
+    if not good:
+        raise ValueError("this is not a trace: its 'layout' is none")
+
+
+def short(value: Any) -> str:
+    """A value as an error tells it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,59 @@
+/** A trace as a file (docs/trace.md): previews in one base64 text, rows without the names of their fields. */
+import type { Scalar, Trace, Value } from "./types";
+
+interface Table {
+  fields: string[][];
+  rows: [kind: number, ...values: unknown[]][];
+}
+
+type Packed = { numbers?: string } & Record<string, unknown>;
+type At = Value & { at?: number };
+type Read = [size: number, read: (view: DataView, at: number) => Scalar];
+
+const FORMS: Record<string, Read> = {
+  float32: [4, (view, at) => shown(view.getFloat32(at, true))],
+  float64: [8, (view, at) => shown(view.getFloat64(at, true))],
+  int64: [8, (view, at) => Number(view.getBigInt64(at, true))],
+  int32: [4, (view, at) => view.getInt32(at, true)],
+  uint8: [1, (view, at) => view.getUint8(at)],
+  bool: [1, (view, at) => view.getUint8(at) !== 0],
+};
+
+function shown(x: number): Scalar {
+  return Number.isFinite(x) ? x : Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+function rows({ fields, rows: entries }: Table): Record<string, unknown>[] {
+  return entries.map(([kind, ...values]) => {
+    const names = fields[kind];
+    if (!names || names.length !== values.length) throw new Error("this is not a whole trace: a row of it has other fields");
+    return Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  });
+}
+
+function put(value: At, numbers: DataView): void {
+  const form = FORMS[value.dtype];
+  if (value.at === undefined) return;
+  if (!form) throw new Error(`this is not a whole trace: nobody knows how to read ${value.dtype}`);
+  const [size, read] = form;
+  const [start, count] = [value.at, value.shape.reduce((a, b) => a * b, 1)];
+  if (start < 0 || start + count * size > numbers.byteLength) throw new Error("this is not a whole trace: numbers are missing");
+  value.data = Array.from({ length: count }, (_, i) => read(numbers, start + i * size));
+  delete value.at;
+}
+
+/** The trace as docs/trace.md has it; one that is not packed stays as it is. */
+export function unpack(packed: Packed): Trace {
+  for (const name of ["values", "tensors", "nodes", "scopes", "events"]) {
+    const table = packed[name];
+    if (table && !Array.isArray(table)) packed[name] = rows(table as Table);
+  }
+  const trace = packed as unknown as Trace;
+  if (packed.numbers !== undefined) {
+    const bytes = Uint8Array.from(atob(packed.numbers), (letter) => letter.charCodeAt(0));
+    const view = new DataView(bytes.buffer);
+    for (const value of trace.values) put(value, view);
+    delete packed.numbers;
+  }
+  return trace;
+}
