@@ -1,9 +1,11 @@
-"""Lesson 9: recall questions about it (asked later)."""
+"""Lesson 9: recall questions about it (asked later) and its predictions."""
 
+import ast
+from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Question
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
 
 
 def _x() -> torch.Tensor:
@@ -46,29 +48,81 @@ def _forward_enabled(direct: bool) -> float:
     return float(x.grad.item())
 
 
-def _complains(save: bool) -> bool:
+def _square(keep: Callable[[Any, torch.Tensor], None], kept: Callable[[Any], torch.Tensor]) -> Any:
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            if save:
-                ctx.save_for_backward(x)
-            else:
-                ctx.x = x
+            keep(ctx, x)
             return x * x
 
         @staticmethod
         def backward(ctx: Any, grad: torch.Tensor) -> Any:
-            return grad * 2 * (ctx.saved_tensors[0] if save else ctx.x)
+            return grad * 2 * kept(ctx)
 
-    h = _x() * 1
-    y = Square.apply(h).sum()
+    return Square
+
+
+def _on_ctx(ctx: Any, x: torch.Tensor) -> None:
+    ctx.x = x
+
+
+def _copy_on_ctx(ctx: Any, x: torch.Tensor) -> None:
+    ctx.x = x.clone()
+
+
+SQUARES = {
+    "ctx.x = x": (_on_ctx, lambda ctx: ctx.x),
+    "ctx.x = x.clone()": (_copy_on_ctx, lambda ctx: ctx.x),
+    "ctx.save_for_backward(x)": (lambda ctx, x: ctx.save_for_backward(x), lambda ctx: ctx.saved_tensors[0]),
+}
+
+
+def after_change(kept: str) -> object:
+    """The gradient of a square at 3, if its input is multiplied by 10 between forward and backward; or "error"."""
+    x = torch.tensor(3.0, requires_grad=True)
+    h = x * 1
+    y = _square(*SQUARES[kept]).apply(h)
     with torch.no_grad():
         h.mul_(10.0)
     try:
-        y.backward()
+        return torch.autograd.grad(y, x)[0].item()
     except RuntimeError:
-        return True
-    return False
+        return "error"
+
+
+def twice_differentiable(kept: str) -> bool:
+    """Whether the gradient of exp or of a cube can be differentiated once more, by what the Function has saved."""
+    class Saves(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            square = x * x
+            y = x.exp() if kept == "the output" else square * x
+            ctx.save_for_backward({"the input": x, "the output": y, "an inner result": square}[kept])
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            saved, = ctx.saved_tensors
+            return grad * {"the input": 3 * saved * saved, "the output": saved, "an inner result": 3 * saved}[kept]
+
+    x = torch.tensor(2.0, requires_grad=True)
+    return bool(torch.autograd.grad(Saves.apply(x), x, create_graph=True)[0].requires_grad)
+
+
+def through(code: str) -> tuple[bool, bool]:
+    """For a forward that returns this: is the result of apply the same object as x, and does it share its memory?"""
+    class Through(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> Any:
+            return eval(code, {"x": x})
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad
+
+    x = _x()
+    y = Through.apply(x)
+    return y is x, y.data_ptr() == x.data_ptr()
 
 
 def _accepted(arguments: tuple[object, ...]) -> int:
@@ -90,6 +144,25 @@ def _accepted(arguments: tuple[object, ...]) -> int:
         return count
     raise AssertionError("no count was accepted")
 
+
+def _same_code(code: str, recorded: bool) -> bool:
+    """The flag of this expression of x outside of any Function, with recording on or off."""
+    with torch.set_grad_enabled(recorded):
+        return bool(eval(code, {"x": _x()}).requires_grad)
+
+
+def _names() -> Names:
+    return {"inside": lambda code: seen_inside(lambda x: eval(code, {"x": x}).requires_grad),
+            "needed": lambda *arguments: _accepted(tuple(_x() if a == "tensor" else None for a in arguments)),
+            "after_change": after_change, "twice_differentiable": twice_differentiable, "through": through}
+
+
+def _arguments(case: Case) -> list[str]:
+    """What stands in the brackets of a call."""
+    return [str(ast.literal_eval(part)) for part in ast.parse(case.code, mode="eval").body.args]  # type: ignore[attr-defined]
+
+
+THREE = ("x", "x.view(-1)", "x * 2")
 
 QUESTIONS = (
     Question(
@@ -115,7 +188,70 @@ QUESTIONS = (
         "write it and run it: what is the name of the output's grad_fn?"),
     Question(
         "q9.5", "forward keeps ctx.x = x. Then x is changed in place. Does backward notice and raise? True or False",
-        lambda: _complains(save=False),
-        (Belief("an attribute of ctx is watched like a saved tensor", lambda: _complains(save=True)),),
+        lambda: after_change("ctx.x = x") == "error",
+        (Belief("an attribute of ctx is watched like a saved tensor",
+                lambda: after_change("ctx.save_for_backward(x)") == "error"),),
         "write it both ways, with ctx.x and with save_for_backward"),
+)
+
+PREDICTIONS = (
+    Prediction(
+        "9.1",
+        (Belief("the inputs are detached on the way in",
+                lambda: seen_inside(lambda x: sum(eval(code, {"x": x.detach()}).requires_grad for code in THREE))),
+         Belief("forward builds the graph", lambda: sum(_same_code(code, recorded=True) for code in THREE)),
+         Belief("only the input itself says True; nothing that is made in forward does",
+                lambda: seen_inside(lambda x: sum(eval(code, {"x": x}) is x for code in THREE)))),
+        Why("What does an expression inside of forward say?", _names,
+            ('inside("x")', 'inside("x * 2")', 'inside("x.view(-1)")', 'inside("x.detach()")'), lambda value: value, {
+                "a": Reason("False, whatever it is: the inputs were detached", lambda case: False),
+                "b": Reason("what it would say under no_grad: the inputs are the same tensors as outside",
+                            lambda case: _same_code(_arguments(case)[0], recorded=False)),
+                "c": Reason("what it would say outside: inputs that require grad hand it on",
+                            lambda case: _same_code(_arguments(case)[0], recorded=True))})),
+    Prediction(
+        "9.2",
+        (Belief("one for each tensor", lambda: sum(isinstance(a, torch.Tensor) for a in (_x(), None))),
+         Belief("ctx counts too", lambda: len(("ctx", _x(), None)))),
+        Why("How many?", _names,
+            ('needed("tensor")', 'needed("tensor", "number")', 'needed("tensor", "tensor")',
+             'needed("tensor", "tensor", "number")'),
+            lambda value: value, {
+                "a": Reason("one for each tensor among the inputs", lambda case: _arguments(case).count("tensor")),
+                "b": Reason("one for each output of forward", lambda case: 1),
+                "c": Reason("one for each argument behind ctx; None where there is no gradient",
+                            lambda case: len(_arguments(case)))})),
+    Prediction(
+        "9.3",
+        (Belief("ctx keeps the value that x had", lambda: after_change("ctx.x = x.clone()")),
+         Belief("a change is noticed, however the tensor was kept", lambda: after_change("ctx.save_for_backward(x)"))),
+        Why("What would have noticed?", _names,
+            ('after_change("ctx.x = x")', 'after_change("ctx.save_for_backward(x)")',
+             'after_change("ctx.x = x.clone()")'), lambda value: value == "error", {
+                "a": Reason("only save_for_backward: it notes the version of the tensor",
+                            lambda case: "save" in case.code),
+                "b": Reason("nothing: in a Function of one's own, nobody checks", lambda case: False),
+                "c": Reason("any way of keeping it, unless it is a copy", lambda case: "clone" not in case.code)})),
+    Prediction(
+        "9.4",
+        (Belief("with create_graph backward is recorded, so its result can be differentiated",
+                lambda: twice_differentiable("the input")),),
+        Why("What may be saved, so that a second derivative is possible?", _names,
+            ('twice_differentiable("the input")', 'twice_differentiable("the output")',
+             'twice_differentiable("an inner result")'), lambda value: value, {
+                "a": Reason("only inputs", lambda case: _arguments(case) == ["the input"]),
+                "b": Reason("inputs and outputs; an inner result was made with recording off and has no history",
+                            lambda case: _arguments(case) != ["an inner result"]),
+                "c": Reason("nothing: a Function of one's own has only a first derivative", lambda case: False)})),
+    Prediction(
+        "9.5",
+        (Belief("apply gives back what forward returned", lambda: eval("x is x", {"x": _x()})),),
+        Why("In brackets: the same object as x? the same memory?", _names,
+            ('through("x")', 'through("x.view(-1)")', 'through("x * 1")'), lambda value: value, {
+                "a": Reason("apply copies what forward returns, so that it can have a node of its own",
+                            lambda case: (False, False)),
+                "b": Reason("apply gives back what forward returned",
+                            lambda case: (_arguments(case) == ["x"], "*" not in case.code)),
+                "c": Reason("x has no room for a node: it gets a view of x, in the same memory",
+                            lambda case: (False, "*" not in case.code))})),
 )

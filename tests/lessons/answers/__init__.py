@@ -3,7 +3,7 @@
 They are in the source distribution, for teachers, and never in the wheel.
 """
 
-from tests.lessons.answers import lesson01, lesson03, lesson04, lesson07
+from tests.lessons.answers import lesson01, lesson03, lesson04, lesson07, lesson09
 from tests.lessons.answers.kinds import Key
 
 KEYS: dict[str, Key] = {
@@ -11,4 +11,5 @@ KEYS: dict[str, Key] = {
     "03_next_functions": lesson03.KEY,
     "04_engine": lesson04.KEY,
     "07_grad_modes": lesson07.KEY,
+    "09_function": lesson09.KEY,
 }

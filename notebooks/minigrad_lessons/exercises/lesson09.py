@@ -1,0 +1,251 @@
+"""The checks of lesson 9: Functions of one's own."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import minigrad as torch
+from minigrad_lessons.exercises import report
+from minigrad_lessons.values import show
+
+Make = Callable[[torch.Tensor], tuple[Any, ...]]
+
+
+def _ready(name: str, student: Any, called: str) -> bool:
+    """True for a Function whose blanks are filled; else it has been said what is missing."""
+    if not isinstance(student, type) or not issubclass(student, torch.autograd.Function):
+        report.misconception(name, f"hand over the class itself, a torch.autograd.Function: {name}({called})")
+        return False
+    if any(report.has_dots(getattr(student, part)) for part in ("forward", "backward")):
+        report.not_yet(name, f"Fill in the blanks of {called}.")
+        return False
+    return True
+
+
+def _gradients(name: str, student: Any, inputs: list[torch.Tensor], wanted: Callable[..., torch.Tensor],
+               given: torch.Tensor, faults: tuple[tuple[str, str], ...]) -> list[Any] | None:
+    """The gradients of the inputs, or None after it was told why there are none."""
+    try:
+        out = student.apply(*inputs)
+        if not isinstance(out, torch.Tensor) or out.shape != (right := wanted(*inputs)).shape:
+            report.misconception(name, "forward must return the result, one tensor.")
+        elif not torch.allclose(out, right):
+            report.misconception(name, f"forward gives {show(out)}; {show(right)} is right.")
+        else:
+            out.backward(given)
+            return [t.grad for t in inputs]
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        told = next((fault for words, fault in faults if words in str(error)), None)
+        report.misconception(name, told or f"{student.__name__} {report.raised(error, student.backward)}",
+                             report.first_line(error))
+    return None
+
+
+def square(student: Any) -> None:
+    """Judge a Function for x * x: its value, its gradient, how it keeps x, and its second derivative."""
+    name = "check.square"
+    if not _ready(name, student, "Square"):
+        return
+    x, given = torch.tensor([3.0, -1.0], requires_grad=True), torch.tensor([1.0, 10.0])
+    faults = (("not iterable", "saved_tensors is a tuple, also when one tensor was saved: x, = ctx.saved_tensors"),
+              ("unpack", "forward must save exactly one tensor: the one that backward unpacks."),
+              ("expected Variable", "backward must return a tensor."))
+    found = _gradients(name, student, [x], lambda x: x * x, given, faults)
+    if found is None:
+        return
+    fault = _why_not_square(found[0], x.detach(), given) or _kept_badly(student)
+    if fault:
+        report.misconception(name, fault)
+        return
+    report.passed(name, "for the gradient [1, 10] at x = [3, -1] it returns [6, -20]",
+                  "x went through save_for_backward: a change in place is noticed",
+                  "its second derivative is 2")
+
+
+def _why_not_square(found: Any, x: torch.Tensor, given: torch.Tensor) -> str:
+    if found is None:
+        return "backward returned None: no gradient arrives at x."
+    rules = {
+        "": given * 2 * x,
+        "the gradient that came in is lost: backward is given grad, and passes on grad * 2 * x.": 2 * x,
+        "2 * x * x: what was saved is the result, and the derivative needs the input.": given * 2 * x * x,
+        "the factor 2 is missing: x is used twice, and both ways bring a gradient.": given * x,
+        "backward passes grad on as it came: that is the derivative of x, not of x * x.": given,
+    }
+    return next((text for text, right in rules.items() if torch.allclose(found, right)),
+                f"for the gradient {show(given)} at x = {show(x)} it returns {show(found)}.")
+
+
+def _kept_badly(student: Any) -> str:
+    """Whether x was kept so that changes are noticed and a second derivative is possible."""
+    x = torch.tensor(3.0, requires_grad=True)
+    first, = torch.autograd.grad(student.apply(x), x, create_graph=True)
+    if not first.requires_grad:
+        return "its gradient cannot be differentiated once more: keep the input itself, not a copy without history."
+    if torch.autograd.grad(first, x)[0].item() != 2.0:
+        return "its first derivative is right, and its second is not 2."
+    h = x * 1
+    y = student.apply(h)
+    with torch.no_grad():
+        h.mul_(10.0)
+    try:
+        y.backward()
+    except RuntimeError:
+        return ""
+    return "x was kept as an attribute of ctx: a later change in place gives a wrong gradient without a word. " \
+           "Use ctx.save_for_backward(x)."
+
+
+MATMUL_FAULTS = (
+    ("got [3, 4] but expected shape compatible with [2, 3]",
+     "the two gradients are in the wrong order: first that of a, then that of b."),
+    ("incorrect number of gradients (expected 2", "forward has two inputs, so backward returns two gradients."),
+    ("shapes cannot be multiplied", "the shapes do not fit. In each of the two products one factor is transposed."),
+    ("must match the size", "* multiplies entry by entry; the derivative of a @ b is again a matrix product."),
+    ("got [4, 3]", "the gradient of b came out transposed: it must have the shape of b."),
+    ("got [3, 2]", "the gradient of a came out transposed: it must have the shape of a."),
+)
+
+
+def matmul(student: Any) -> None:
+    """Judge a Function for the product of two matrices."""
+    name = "check.matmul"
+    if not _ready(name, student, "MatMul"):
+        return
+    a = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    b = torch.tensor([[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, 1.0, 3.0], [1.0, 1.0, 0.0, 2.0]], requires_grad=True)
+    given = torch.tensor([[1.0, 2.0, 0.0, 1.0], [0.0, 1.0, 3.0, 1.0]])
+    found = _gradients(name, student, [a, b], lambda a, b: a @ b, given, MATMUL_FAULTS)
+    if found is None:
+        return
+    with torch.no_grad():
+        right, ones = [given @ b.T, a.T @ given], torch.ones_like(given)
+        unfed = [ones @ b.T, a.T @ ones]
+    for letter, grad, wanted, lost in zip("ab", found, right, unfed, strict=True):
+        if grad is None:
+            report.misconception(name, f"{letter} gets no gradient: backward returned None for it.")
+            return
+        if torch.allclose(grad, lost):
+            report.misconception(name, f"the gradient that came in is lost on its way to {letter}: use grad.")
+            return
+        if not torch.allclose(grad, wanted):
+            report.misconception(name, f"{letter}.grad is {show(grad)}; {show(wanted)} is right.")
+            return
+    report.passed(name, "grad @ b.T has the shape of a, a.T @ grad the shape of b: both are those of PyTorch's matmul")
+
+
+RETURNS: dict[str, Make] = {
+    "grad": lambda grad: (grad,),
+    "grad, grad": lambda grad: (grad, grad),
+    "grad, None": lambda grad: (grad, None),
+    "grad, grad, None": lambda grad: (grad, grad, None),
+    "grad, grad, grad": lambda grad: (grad, grad, grad),
+    "grad, grad.sum()": lambda grad: (grad, grad.sum()),
+    "grad, torch.ones(3, 2)": lambda grad: (grad, torch.ones(3, 2)),
+    "grad, 1.0": lambda grad: (grad, 1.0),
+}
+KINDS = ("fine", "number", "shape", "type")
+BELIEFS = {
+    ("grad", "fine"): "an input for which nothing is returned gets None",
+    ("grad, None", "type"): "None is no gradient, so it is a wrong type",
+    ("grad, None", "number"): "None does not count",
+    ("grad, grad, None", "number"): "a None too many is a gradient too many",
+    ("grad, grad, grad", "fine"): "what is too many is left out",
+    ("grad, grad.sum()", "fine"): "one number is spread over the shape of the input",
+    ("grad, torch.ones(3, 2)", "shape"): "a gradient must have exactly the shape of its input",
+    ("grad, 1.0", "fine"): "a number is a tensor with one number in it",
+    ("grad, 1.0", "shape"): "a number is a tensor with one number in it",
+}
+
+
+def happens(returned: str) -> str:
+    """What happens if the backward of a Function with two inputs of shape [2] returns this."""
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return a * b
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+            return RETURNS[returned](grad)
+
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    try:
+        Two.apply(a, b).sum().backward()
+    except RuntimeError as error:
+        words = {"number of gradients": "number", "expected shape": "shape", "expected Variable": "type"}
+        return next(kind for text, kind in words.items() if text in str(error))
+    return "fine"
+
+
+def returns(answers: object) -> None:
+    """Judge what a student expects of each `return`: "fine", or an error about the number, the shape or the type."""
+    name = "check.returns"
+    if not isinstance(answers, Mapping) or set(answers) != set(RETURNS):
+        report.misconception(name, "hand over the dictionary with its eight keys, as it was given.")
+        return
+    if any(said is ... for said in answers.values()):
+        report.not_yet(name, 'Write "fine", "number", "shape" or "type" in place of the dots.')
+        return
+    for code, said in answers.items():
+        word, found = str(said).strip().lower(), happens(code)
+        if word not in KINDS:
+            report.misconception(name, f"return {code}: {show(said)} is none of {', '.join(KINDS)}.")
+            return
+        if word != found:
+            belief = BELIEFS.get((code, word), "the three errors have each their own rule; read them again")
+            report.misconception(name, f'somebody says so who thinks: "{belief}"',
+                                 f"return {code}: you say {word}, the run says {found}.")
+            return
+    report.passed(name, *(f"return {code}: {happens(code)}" for code in RETURNS))
+
+
+def straight_through(student: Any) -> None:
+    """Judge a Function that rounds, and lets the gradient through as if it did not."""
+    name = "check.straight_through"
+    if not _ready(name, student, "RoundThrough"):
+        return
+    x, given = torch.tensor([0.2, 1.7, -2.6], requires_grad=True), torch.tensor([1.0, 10.0, 0.5])
+    found = _gradients(name, student, [x], torch.round, given, (("not iterable", "one input: return one gradient."),))
+    if found is None:
+        return
+    rules = {
+        "no gradient arrives: backward returned None.": None,
+        "zero is the true derivative of rounding, and nothing learns from it. Here the gradient is to pass as if "
+        "nothing had been rounded.": torch.zeros(3),
+        "ones, whatever came in: the gradient that came in is lost. Pass on grad.": torch.ones(3),
+        "the gradient was rounded too; only the value is to be rounded.": given.round(),
+        "x times the gradient: that is the derivative of x * x / 2.": given * x.detach(),
+    }
+    for text, wrong in rules.items():
+        if found[0] is wrong or (wrong is not None and found[0] is not None and torch.allclose(found[0], wrong)):
+            report.misconception(name, text)
+            return
+    if not torch.allclose(found[0], given):
+        report.misconception(name, f"for the gradient {show(given)} it returns {show(found[0])}.")
+        return
+    report.passed(name, "forward rounds; the gradient [1, 10, 0.5] comes through unchanged",
+                  "torch.round itself would send back zeros")
+
+
+HINTS = {
+    "square": (
+        "Which value does the derivative of x * x need? Save that one, and nothing else.",
+        "backward gets grad, the gradient of the result. By the chain rule it passes on grad times the derivative.",
+        "Save x. Return grad * 2 * x.",
+    ),
+    "matmul": (
+        "Each gradient has the shape of its input. Which products of grad, a and b have these shapes?",
+        "grad is [2, 4], b is [3, 4]: with b transposed the product is [2, 3], the shape of a.",
+        "Save a and b. Return grad @ b.T, a.T @ grad, in this order.",
+    ),
+    "returns": (
+        "Three questions in this order: as many as inputs? each a tensor or None? each of a shape that fits?",
+        "None counts as an answer. Behind the last input, None and only None may be left over.",
+        "A shape fits if it can be summed down to that of the input: [3, 2] can become [2], [] cannot.",
+    ),
+    "straight_through": (
+        "Two methods that do not fit each other: one rounds, the other pretends that nothing happened.",
+        "backward needs nothing from forward, so nothing is saved.",
+        "forward returns x.round(), backward returns grad.",
+    ),
+}

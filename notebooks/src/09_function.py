@@ -1,0 +1,426 @@
+"""The source of lesson 9. `python -m minigrad_lessons.build 09` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 9: Your own Function
+#
+# A Function is an operation that you write yourself: how to compute it, and how to send a gradient back. Its `forward`
+# runs in a place where recording is off, and that puzzles people.
+#
+# About 40 minutes. Predict first, then run.
+
+# %% id=setup
+import gc
+import inspect
+import weakref
+
+import minigrad as torch
+from minigrad.memory import Account
+from minigrad.recorder import record
+from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_widgets import Inspector
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lessons 8, 7 and 5, from memory. Write `"?"` where you do not know.
+
+# %% id=recall tags=recall,answer
+recall("q8.1", ...)
+recall("q8.3", ...)
+recall("q7.2", ...)
+recall("q7.3", ...)
+recall("q5.1", ...)
+
+# %% [markdown] id=belief-builds tags=belief
+# ## A belief: `forward` builds the graph
+#
+# > "Both inputs require grad, so the result of `mm` in my `forward` must require grad too. But it says False!"
+#
+# A linear layer as a Function, with prints inside and outside:
+
+# %% id=belief-builds-run tags=refutation,answers:s0.1,answers:s0.3,answers:s1.3,answers:row12
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        out = x.mm(weight.t())
+        print("inside:  grad mode", torch.is_grad_enabled(), "| inputs", x.requires_grad, weight.requires_grad,
+              "| out", out.requires_grad)
+        ctx.save_for_backward(x, weight)
+        return out
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad.mm(weight), grad.t().mm(x)
+x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
+out = Linear.apply(x, weight)
+print("outside: grad mode", torch.is_grad_enabled(), "| out", out.requires_grad, "|", out.grad_fn.name())
+
+# %% [markdown] id=apply-intro
+# `forward` computes; it records nothing. **You** give the derivative, so there is nothing to record. Then `apply`
+# attaches **one** node to the result, and from then on the result requires grad. In PyTorch `apply` is C++
+# (`custom_function.cpp`). In minigrad you can read it:
+
+# %% id=apply-source tags=answers:s0.2,answers:s0.8
+lines = inspect.getsource(torch.autograd.Function.apply).splitlines()
+first = next(i for i, line in enumerate(lines) if "no_grad()" in line)
+last = next(i for i, line in enumerate(lines) if "wrap_outputs" in line)
+print("\n".join(line[8:] for line in lines[first:last + 1]))
+
+# %% [markdown] id=belief-enable tags=belief
+# `wrap_outputs` is the step that hangs the node (here called `ctx`) on what `forward` returned.
+#
+# ## A second belief: `enable_grad` inside brings the graph back
+#
+# > "Then I switch recording on in `forward`, and autograd finds the derivative by itself."
+#
+# To see who wins, `backward` here returns something wrong on purpose:
+
+# %% id=belief-enable-run tags=refutation
+class Triple(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            y = x * 3
+        print("inside:  y is recorded by", y.grad_fn.name())
+        return y
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 100
+
+x = torch.tensor(1.0, requires_grad=True)
+y = Triple.apply(x)
+y.backward()
+print("outside: y is recorded by", y.grad_fn.name(), "| x.grad", x.grad.item())
+
+# %% [markdown] id=memory-intro
+# The outer node wins; the inner graph is thrown away. Recording it was work for nothing. And this is what the design is
+# for: inside of `forward` nothing is kept but what **you** save. The same chain, recorded and as a Function:
+
+# %% id=memory tags=answers:s0.4
+class Chain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp().sin().tanh().sigmoid()
+def kept(run):
+    with record() as trace:
+        out = run(torch.ones(1000, requires_grad=True))
+    keepers = [node["name"] for node in trace.nodes if node["saved"]]
+    return Account(trace).current.saved, len(keepers), out.grad_fn.name()
+
+table(["", "bytes kept", "nodes that keep something", "last node"],
+      [["recorded", *map(str, kept(lambda x: x.exp().sin().tanh().sigmoid()))],
+       ["one Function", *map(str, kept(Chain.apply))]])
+
+# %% [markdown] id=belief-ctx tags=belief
+# (The price: its `backward` must compute all of that again. That idea is lesson 10.)
+#
+# ## A third belief: `ctx.y = y` is as good as `save_for_backward`
+#
+# > "`ctx` is an ordinary object. I keep what I need as an attribute."
+#
+# Two Functions for exp, which keep their output in these two ways. Throw the result away, and see whether it goes:
+
+# %% id=belief-ctx-run tags=refutation,answers:row18
+class ExpAttribute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        return ctx.y
+class ExpSaved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+gc.disable()
+spies = {kind.__name__: weakref.ref(kind.apply(x)) for kind in (ExpAttribute, ExpSaved)}
+print("thrown away, and still in memory:", [name for name, spy in spies.items() if spy() is not None])
+gc.enable()
+
+# %% [markdown] id=predict-intro tags=section:predict
+# The attribute makes a circle: the result holds its node, the node holds the result. Nobody frees a circle but the
+# garbage collector, some time later. `save_for_backward` makes no circle, frees after `backward()`, and watches
+# versions, as you will see.
+#
+# ## Predict, then run
+#
+# Predict in the first cell, run the second, then give a reason with `why=`.
+
+# %% id=p1 tags=predict,answer
+# x requires grad. Inside of forward, look at these three: x, x.view(-1), x * 2.
+# How many of them say requires_grad=True?  A number
+predict("9.1", ...)
+
+# %% id=r1 tags=reveal,answer
+class Look(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.found = [x.requires_grad, x.view(-1).requires_grad, (x * 2).requires_grad]
+        return x * 2
+
+
+x = torch.tensor(3.0, requires_grad=True)
+reveal("9.1", sum(Look.apply(x).grad_fn.found))
+
+# %% id=p2 tags=predict,answer
+# forward(ctx, x, n): x is a tensor, n a plain number.
+# How many values must backward return?  A number
+predict("9.2", ...)
+
+# %% id=r2 tags=reveal,answer
+class Power(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        return x ** n
+
+
+y = Power.apply(x, 3)
+reveal("9.2", len(y.grad_fn.needs_input_grad))
+
+# %% id=p3 tags=predict,answer
+# A Function for h * h keeps ctx.h = h. Between forward and backward, h is changed in place, from 3 to 30.
+# Which gradient arrives at x?  A number, or "error"
+predict("9.3", ...)
+
+# %% id=r3 tags=reveal,answer
+class SquareAttribute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h):
+        ctx.h = h
+        return h * h
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2 * ctx.h
+
+
+class SquareSaved(torch.autograd.Function):     # for comparison: see the reasons
+    @staticmethod
+    def forward(ctx, h):
+        ctx.save_for_backward(h)
+        return h * h
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2 * ctx.saved_tensors[0]
+
+
+h = x * 1
+y = SquareAttribute.apply(h)
+with torch.no_grad():
+    h.mul_(10.0)
+reveal("9.3", torch.autograd.grad(y, x)[0].item())
+
+# %% id=p4 tags=predict,answer
+# A Function for x ** 3 saves an inner result, square = x * x, and backward returns grad * 3 * square.
+# The first derivative is right. Made with create_graph=True: does it require grad, so that one can go on?
+# True or False
+predict("9.4", ...)
+
+# %% id=r4 tags=reveal,answer
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        square = x * x
+        ctx.save_for_backward(square)
+        return square * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        square, = ctx.saved_tensors
+        return grad * 3 * square
+
+
+first, = torch.autograd.grad(Cube.apply(x), x, create_graph=True)
+reveal("9.4", first.requires_grad)
+
+# %% id=p5 tags=predict,answer
+# This forward has one line:  return x
+# Is the result of apply the same object as x?  True or False
+predict("9.5", ...)
+
+# %% id=r5 tags=reveal,answer
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+
+reveal("9.5", Same.apply(x) is x)
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## See into `apply`
+#
+# Step through a Function, with the ribbon of the grad mode above the slider. Where does the mode go off, where does it
+# go on again? What has a node?
+
+# %% id=inspector tags=inspector
+x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
+with record() as trace:
+    loss = Linear.apply(x, weight).sum()
+    loss.backward()
+Inspector(trace, lens="forward", step=trace.steps("forward")[4])
+
+# %% [markdown] id=inspector-note
+# The transposition and `mm` ran, and left no node. One node stands for all of them: `LinearBackward`, which has saved
+# both inputs.
+#
+# ## Worked example: Exp
+#
+# Since the derivative of exp is exp, the **output** is saved. There is a second style, in which `forward` takes no
+# `ctx`, and a method of its own, `setup_context`, does the saving: so `forward` stays a plain function.
+
+# %% id=worked tags=worked,section:exercises
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, = ctx.saved_tensors
+        return grad * y
+x = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
+print("gradcheck:", torch.autograd.gradcheck(Exp.apply, x))
+
+# %% [markdown] id=gradcheck-intro
+# `gradcheck` measures the derivative, with small steps in float64, and compares it with your `backward`. Does it find a
+# wrong factor? Plant one:
+
+# %% id=gradcheck tags=raises-exception
+class Planted(Exp):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0] * 2
+
+zero = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+torch.autograd.gradcheck(Planted.apply, zero)
+
+# %% [markdown] id=faded-intro
+# ## Faded example: Square
+#
+# Two blanks: what to save, and what to send back. The check tries a gradient that is not 1, a change in place, and a
+# second derivative. (Hints: `from minigrad_lessons import hint`, then `hint("square")`.)
+
+# %% id=faded tags=faded,answer,check
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(...)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return ...
+
+
+check.square(Square)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: MatMul
+#
+# Two inputs, two gradients. Each has the shape of its input; that alone nearly tells you the formula.
+
+# %% id=open1 tags=open,answer,check
+class MatMul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return ..., ...
+
+
+check.matmul(MatMul)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: which error?
+#
+# A Function `a * b` with inputs of shape [2]. There are three errors: a wrong **number** of gradients, a wrong
+# **shape**, a wrong **type**. What does each `return` give? Write `"fine"`, `"number"`, `"shape"` or `"type"`.
+
+# %% id=open2 tags=open,answer,check
+answers = {
+    "grad": ...,
+    "grad, grad": ...,
+    "grad, None": ...,
+    "grad, grad, None": ...,
+    "grad, grad, grad": ...,
+    "grad, grad.sum()": ...,
+    "grad, torch.ones(3, 2)": ...,
+    "grad, 1.0": ...,
+}
+check.returns(answers)
+
+# %% [markdown] id=open3-intro
+# ## Open exercise: a derivative that is not true
+#
+# The derivative of rounding is 0, so nothing in front of it would learn. A **straight-through estimator** rounds on the
+# way forward, and on the way back behaves as if it had not.
+
+# %% id=open3 tags=open,answer,check
+class RoundThrough(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return ...
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ...
+
+
+check.straight_through(RoundThrough)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    class Cubed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            print("inside:", torch.is_grad_enabled(), x.requires_grad, (x ** n).requires_grad)
+            ctx.save_for_backward(x)
+            return x ** n
+        @staticmethod
+        def backward(ctx, grad):
+            print("needs:", ctx.needs_input_grad)
+            return grad * 3 * ctx.saved_tensors[0] ** 2, None
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    Cubed.apply(x, 3).sum().backward()
+    print(Cubed.apply(x, 3).grad_fn.name(), x.grad)
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Two ways to keep a tensor, made by running them: what happens in `backward()` if it was changed, or if it runs twice?
+
+# %% id=summary tags=summary
+def says(F, first):
+    h = torch.tensor(3.0, requires_grad=True) * 1
+    y = F.apply(h)
+    first(h, y)
+    try:
+        return f"{torch.autograd.grad(y, h)[0].item():.0f}, without a word"
+    except RuntimeError:
+        return "an error"
+
+table(["kept by", "h was changed", "the second time"], [
+    [name, says(F, lambda h, y: h.detach().mul_(10.0)), says(F, lambda h, y: y.backward())]
+    for name, F in {"ctx.h = h": SquareAttribute, "ctx.save_for_backward(h)": SquareSaved}.items()])
+
+# %% [markdown] id=next
+# **forward** runs with recording off, on the very same tensors. **apply** hangs one node on the result. **backward**
+# returns one gradient for each argument. **save_for_backward** for tensors, attributes for plain numbers.
+#
+# Next: keep nothing, compute it again (lesson 10).
