@@ -9,6 +9,7 @@ and a widget's view is not: where no widget runs, a kept view shows an error in 
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from minigrad_lessons.bank import QUESTIONS
+from minigrad_lessons.folder import LessonError
 from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, pytorch
 
 RECALL = re.compile(r'^recall\("([^"]+)", .*$', re.MULTILINE)
@@ -94,17 +96,19 @@ def transcribe(library: ModuleType) -> dict[str, dict[str, str]]:
     return found
 
 
-def main() -> int:
-    """Build all notebooks, or those whose names begin with an argument (`01`); with PyTorch, its transcripts too."""
+def main(names: Sequence[str] = ()) -> int:
+    """Build all notebooks, or those whose file names begin so (`01`); with PyTorch, its transcripts too."""
+    if not SOURCES.is_dir():
+        raise LessonError("The sources of the lessons are not in an installation: build them in a checkout.")
     library = pytorch()
     if library is not None:
         TRANSCRIPTS.write_text(json.dumps(transcribe(library), indent=1) + "\n", encoding="utf-8")
     for source in sorted(SOURCES.glob("*.py")):
-        if len(sys.argv) == 1 or source.name.startswith(tuple(sys.argv[1:])):
+        if not names or source.name.startswith(tuple(names)):
             build(source, NOTEBOOKS / f"{source.stem}.ipynb")
             print(f"built {source.stem}.ipynb")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

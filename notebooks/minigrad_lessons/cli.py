@@ -5,7 +5,12 @@
     minigrad lab --no-browser        print the address instead
     minigrad lab --reset 3           put lesson 3 back as it was given; what was there is kept
 
-The second time, the same folder is opened as it was left.
+The second time, the same folder is opened as it was left. For teachers:
+
+    minigrad lessons release --to DIR              a folder to hand out, with no answers in it
+    minigrad lessons release --to DIR --nbgrader   the same as a course for nbgrader
+    minigrad lessons load --kernels 30             how much memory and time a class needs of this machine
+    minigrad lessons build                         in a checkout: make the notebooks again
 """
 
 from __future__ import annotations
@@ -13,34 +18,46 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import minigrad
+from minigrad_lessons import build, load, release
 from minigrad_lessons import folder as lessons_in
 from minigrad_lessons.folder import LessonError, Report
 from minigrad_lessons.server import Lab, check_installed, choose_port
+
+Commands = Any  # argparse has no public name for it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is 0, or 1 after an error that was explained."""
     options = _parser().parse_args(arguments)
-    folder = Path(options.to).expanduser().absolute()
+    run: Callable[[argparse.Namespace], int] = options.run
     try:
-        return _reset(folder, options.reset) if options.reset is not None else _lab(folder, options)
+        return run(options)
     except LessonError as error:
         print(f"minigrad: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nStopped. Your lessons are in", folder)
+        print(f"\nStopped. Your lessons are in {_folder(options)}" if run is _lab else "\nStopped.")
         return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="minigrad", description="Opens the minigrad lessons in JupyterLab.")
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
-    lab = parser.add_subparsers(dest="command", required=True).add_parser(
+    commands = parser.add_subparsers(dest="command", required=True)
+    _lab_options(commands)
+    lessons = commands.add_parser("lessons", help="for teachers: hand the lessons out, measure, build")
+    _lessons_options(lessons.add_subparsers(dest="task", required=True))
+    return parser
+
+
+def _lab_options(commands: Commands) -> None:
+    lab = commands.add_parser(
         "lab",
         help="open the lessons in JupyterLab",
         description="Copies the lessons to a folder of yours and opens JupyterLab on the first one. "
@@ -50,7 +67,21 @@ def _parser() -> argparse.ArgumentParser:
     lab.add_argument("--port", type=_port, metavar="N", help="the port to use (default: the first free one from 8888)")
     lab.add_argument("--no-browser", action="store_true", help="print the address to open, and open no browser")
     lab.add_argument("--reset", type=int, metavar="NN", help="put lesson NN back as it was given, keep a backup, end")
-    return parser
+    lab.set_defaults(run=_lab)
+
+
+def _lessons_options(tasks: Commands) -> None:
+    handed = tasks.add_parser("release", help="write a folder to hand out, with no answers in it")
+    handed.add_argument("--to", required=True, metavar="DIR", help="the folder")
+    handed.add_argument("--nbgrader", action="store_true", help="write a course for nbgrader")
+    handed.set_defaults(run=_release)
+    load = tasks.add_parser("load", help="run a lesson in many kernels at once; print memory and latency")
+    load.add_argument("--kernels", type=int, default=30, metavar="N", help="how many students (default: 30)")
+    load.add_argument("--lesson", type=int, default=4, metavar="NN", help="which lesson they run (default: 4)")
+    load.set_defaults(run=lambda options: _load(options.kernels, options.lesson))
+    making = tasks.add_parser("build", help="in a checkout: make the notebooks out of their sources, and run them")
+    making.add_argument("names", nargs="*", metavar="NN", help="which (default: all)")
+    making.set_defaults(run=lambda options: build.main(options.names))
 
 
 def _port(text: str) -> int:
@@ -59,7 +90,14 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _lab(folder: Path, options: argparse.Namespace) -> int:
+def _folder(options: argparse.Namespace) -> Path:
+    return Path(options.to).expanduser().absolute()
+
+
+def _lab(options: argparse.Namespace) -> int:
+    folder = _folder(options)
+    if options.reset is not None:
+        return _reset(folder, options.reset)
     check_installed()
     port = choose_port(options.port)
     lessons = lessons_in.shipped()
@@ -72,6 +110,25 @@ def _lab(folder: Path, options: argparse.Namespace) -> int:
         lab.wait_until_ready()
         print(f"\nOpen {lab.url}\nStop it with Ctrl-C.", flush=True)
         return lab.wait()
+
+
+def _release(options: argparse.Namespace) -> int:
+    folder = _folder(options)
+    if options.nbgrader:
+        names = release.nbgrader_course(folder)
+        print(f"A course for nbgrader is in {folder}. There, for each of {', '.join(names)}:")
+        print(f"  nbgrader generate_assignment {names[0]}")
+    else:
+        report = release.student_set(folder)
+        print(f"The lessons for students are in {folder}: {len(report.added)} added, {len(report.updated)} renewed, "
+              f"{len(report.edited)} left as they were changed.")
+    return 0
+
+
+def _load(kernels: int, lesson: int) -> int:
+    lessons = lessons_in.shipped()
+    print(load.table(load.measure(lessons[lessons_in.find(lessons, lesson)], kernels)))
+    return 0
 
 
 def _reset(folder: Path, number: int) -> int:

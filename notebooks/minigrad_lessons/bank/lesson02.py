@@ -97,10 +97,10 @@ QUESTIONS = (
         "run it; then try it with True"),
     Question(
         "q2.3", "w requires grad. How many of w * 2, w > 0, w.detach() and w.clone() require grad?",
-        lambda: sum(t.requires_grad for t in (_w() * 2, _w() > 0, _w().detach(), _w().clone())),
-        (Belief("whatever is computed from w requires grad", lambda: len((_w() * 2, _w() > 0, _w().detach(), _w()))),
+        lambda: sum(t.requires_grad for t in (_w() * 2, _w().gt(0), _w().detach(), _w().clone())),
+        (Belief("whatever is computed from w requires grad", lambda: len((_w() * 2, _w().gt(0), _w().detach(), _w()))),
          Belief("what is copied from w does not require grad",
-                lambda: sum(t.requires_grad for t in (_w() * 2, _w() > 0, _w().detach())))),
+                lambda: sum(t.requires_grad for t in (_w() * 2, _w().gt(0), _w().detach())))),
         "print requires_grad of all four"),
     Question(
         "q2.4", "y = w * 2; y.retain_grad(); y.detach_(). [y.is_leaf, y.requires_grad, y.retains_grad], as a list?",

@@ -9,14 +9,18 @@ from typing import Any
 
 from minigrad_lessons import notes
 
+verdicts: dict[str, bool] = {}  # whether each check passed when it was last run
+
 
 def not_yet(name: str, why: str) -> None:
     """There is nothing to judge so far."""
+    verdicts[name] = False
     print(f"{name}: not yet. {why}")
 
 
 def passed(name: str, *lines: str) -> None:
     """The answer stands; the lines say what was run to find that out."""
+    verdicts[name] = True
     notes.note("check", name.removeprefix("check."), "passed")
     print(f"{name}: passed.")
     for line in lines:
@@ -25,6 +29,7 @@ def passed(name: str, *lines: str) -> None:
 
 def misconception(name: str, text: str, *lines: str) -> None:
     """The answer does not stand, and the check knows what led to it."""
+    verdicts[name] = False
     notes.note("check", name.removeprefix("check."), "no")
     print(f"{name}: not right yet: {text}")
     for line in lines:

@@ -1,0 +1,86 @@
+"""What a teacher hands out: a folder for students, and the same lessons as a course for nbgrader.
+
+Neither holds a solution: the package has none. A lesson's exercise is handed out with dots, and its check runs what the
+student writes in their place.
+"""
+
+import ast
+import copy
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell
+
+import minigrad
+from minigrad_lessons.folder import LessonError, Report, fill, shipped
+from minigrad_lessons.lint import tags
+
+Notebook = Any
+POINTS = {"faded": 1, "open": 2}
+REQUIREMENTS = "# What the lessons need.\nminigrad-kit[lessons]=={version}\n"
+CONFIG = '''"""nbgrader's configuration for the lessons of minigrad."""
+
+c = get_config()  # noqa: F821 (nbgrader gives it)
+c.CourseDirectory.course_id = "minigrad"
+# The exercises are handed out with dots in them, and the source holds no solution that would have to be taken out.
+c.ClearSolutions.enabled = False
+'''
+
+
+def student_set(folder: Path) -> Report:
+    """Fill a folder with the lessons as students get them, and with the requirements to install.
+
+    A folder that was filled before is brought up to date; what was changed in it stays.
+    """
+    report = fill(folder, shipped())
+    (folder / "requirements.txt").write_text(REQUIREMENTS.format(version=minigrad.__version__), encoding="utf-8")
+    return report
+
+
+def nbgrader_course(folder: Path) -> list[str]:
+    """Write `nbgrader_config.py` and `source/LESSON/LESSON.ipynb` for every lesson; the names of the assignments."""
+    if folder.exists() and any(folder.iterdir()):
+        raise LessonError(f"{folder} is not empty, and nothing was written. Name a new folder with --to.")
+    names = []
+    for path in shipped().values():
+        target = folder / "source" / path.stem / path.name
+        target.parent.mkdir(parents=True)
+        nbformat.write(nbgrader_version(nbformat.read(path, as_version=4)), target)
+        names.append(path.stem)
+    (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    return names
+
+
+def nbgrader_version(notebook: Notebook) -> Notebook:
+    """A lesson in which each exercise is an answer cell of nbgrader, with a locked cell below it that grades it."""
+    made = copy.deepcopy(notebook)
+    made.cells = []
+    for cell in copy.deepcopy(notebook.cells):
+        made.cells.append(cell)
+        if "check" in tags(cell):
+            cell.metadata["nbgrader"] = _marks(cell.id, solution=True)
+            for name, call in _checks(cell.source):
+                made.cells.append(_test_cell(cell, name, call))
+    return made
+
+
+def _checks(source: str) -> list[tuple[str, str]]:
+    """The checks that a cell calls, as pairs of a name and the text of the call."""
+    calls = [line.value for line in ast.parse(source).body if isinstance(line, ast.Expr)]
+    return [(call.func.attr, ast.unparse(call)) for call in calls if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "check"]
+
+
+def _test_cell(exercise: Any, name: str, call: str) -> Any:
+    source = ("# Graded: the check runs once more on what stands above.\n"
+              f"from minigrad_lessons import check\nfrom minigrad_lessons.grade import graded\n\n"
+              f'graded("{name}", lambda: {call})')
+    id = f"{exercise.id}-{name.replace('_', '-')}-graded"
+    points = next(points for tag, points in POINTS.items() if tag in tags(exercise))
+    return new_code_cell(source, id=id, metadata={"nbgrader": _marks(id, grade=True, points=points)})
+
+
+def _marks(id: str, *, solution: bool = False, grade: bool = False, points: int = 0) -> dict[str, Any]:
+    marks = {"schema_version": 3, "grade_id": id, "grade": grade, "solution": solution, "locked": grade, "task": False}
+    return {**marks, "points": points} if grade else marks

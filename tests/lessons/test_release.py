@@ -1,0 +1,74 @@
+"""What a teacher hands out: no answer is in it, and the cells that grade tell right answers from wrong ones."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from minigrad_lessons.cli import main
+from minigrad_lessons.folder import shipped
+from minigrad_lessons.release import nbgrader_version
+from tests.lessons.answers import KEYS
+from tests.lessons.play import Notebook, lesson, write
+
+Run = Callable[[Notebook], dict[str, str]]
+
+
+def grades(cell: Notebook) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_what_grades_an_exercise_tells_right_from_wrong(name: str, run: Run) -> None:
+    """Each exercise stands twice, with its grades: solved, and then wrong, where each grade must raise."""
+    key = KEYS[name]
+    wrong = {id: answers[0] for id, answers in key.exercises_wrong.items()}
+    made = nbgrader_version(write(lesson(name), {}, {}, key.exercises))
+    cells, expected = [], {}
+    for cell in made.cells:
+        cells.append(cell)
+        if grades(cell) and (following := copy.deepcopy(cell)):
+            exercise = cells[-2].id
+            following.id += "-wrong"
+            following.metadata["tags"] = ["raises-exception"]
+            cells += [nbformat.v4.new_code_cell(wrong[exercise][0], id=f"{exercise}-wrong"), following]
+            expected[cell.id], expected[following.id] = "passed.", wrong[exercise][1]
+    made.cells = cells
+    printed = run(made)
+    assert len(expected) == 2 * len(key.exercises)
+    for id, words in expected.items():
+        assert words in printed[id], printed[id]
+
+
+def test_marks_are_whole_and_the_cells_that_grade_are_locked() -> None:
+    for path in shipped().values():
+        made = nbgrader_version(nbformat.read(path, as_version=4))
+        nbformat.validate(made)
+        marks = [cell.metadata["nbgrader"] for cell in made.cells if "nbgrader" in cell.metadata]
+        assert len({mark["grade_id"] for mark in marks}) == len(marks)
+        assert all(mark["locked"] and mark["points"] > 0 for mark in marks if mark["grade"])
+        assert all("widget" not in cell.source and "inspect" not in cell.source for cell in made.cells if grades(cell))
+
+
+def test_the_set_for_students_is_the_lessons_and_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "class"
+    assert main(["lessons", "release", "--to", str(folder)]) == 0
+    assert f"{len(shipped())} added" in capsys.readouterr().out
+    assert {path.name for path in folder.iterdir()} == {*shipped(), ".minigrad", "requirements.txt"}
+    assert "minigrad-kit[lessons]==" in (folder / "requirements.txt").read_text()
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.ipynb"))
+    answers = [answer for key in KEYS.values() for answer in key.exercises.values()]
+    assert answers and not [answer for answer in answers if repr(answer)[1:-1] in text or answer in text]
+
+
+def test_a_course_for_nbgrader_is_written_into_a_new_folder_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lessons", "release", "--to", str(tmp_path / "course"), "--nbgrader"]) == 0
+    assert {path.stem for path in tmp_path.glob("course/source/*/*.ipynb")} == {name[:-6] for name in shipped()}
+    assert main(["lessons", "release", "--to", str(tmp_path / "course"), "--nbgrader"]) == 1
+    assert "is not empty, and nothing was written" in capsys.readouterr().err
