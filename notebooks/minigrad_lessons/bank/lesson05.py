@@ -1,10 +1,10 @@
-"""Lesson 5: recall questions about it (asked later)."""
+"""Lesson 5: recall questions about it (asked later) and its predictions."""
 
 from collections.abc import Callable
 
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons.bank.kinds import Belief, Question
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
 from minigrad_lessons.exercises.graph import grad_of
 
 
@@ -27,13 +27,19 @@ def _zeroed(set_to_none: bool) -> object:
     return None if x.grad is None else x.grad.item()
 
 
+def _come_and_run(result: torch.Tensor) -> list[int]:
+    """How many gradients come to the accumulator when `result` runs backward, and how often it runs."""
+    with record() as trace:
+        result.backward()
+    ends = [number for number, node in enumerate(trace.nodes) if node["name"] == "AccumulateGrad"]
+    return [sum(event["kind"] == kind and event.get("to", event.get("node")) in ends for event in trace.events)
+            for kind in ("flow", "run")]
+
+
 def _count(kind: str) -> int:
     """How many such events go into x's accumulator, for x * x."""
     x = _x()
-    with record() as trace:
-        (x * x).backward()
-    ends = [number for number, node in enumerate(trace.nodes) if node["name"] == "AccumulateGrad"]
-    return sum(event["kind"] == kind and event.get("to", event.get("node")) in ends for event in trace.events)
+    return _come_and_run(x * x)[kind == "run"]
 
 
 def _divisor(parts: int, whole: Callable[[torch.Tensor], torch.Tensor]) -> float:
@@ -81,4 +87,146 @@ QUESTIONS = (
         lambda: _second_pass(lambda first, now: now is first),
         (Belief("a sum is a new tensor", lambda: _second_pass(lambda first, now: (now + now) is first)),),
         "print g is x.grad; and look what g shows after the second pass"),
+)
+
+
+
+
+def _uses(case: Case) -> int:
+    return case.names_used().count("x")
+
+
+def _steps_of(case: Case) -> list[str]:
+    return case.names_used()[1:]
+
+
+def backward(x: torch.Tensor) -> None:
+    """One more pass, with the gradient 3."""
+    (x * 3).backward()
+
+
+def set_none(x: torch.Tensor) -> None:
+    """Drop the gradient."""
+    x.grad = None
+
+
+def set_zero(x: torch.Tensor) -> None:
+    """Fill the gradient with zeros, in place."""
+    grad_of(x).zero_()
+
+
+def _g_shows(*steps: Callable[[torch.Tensor], None]) -> float:
+    """What the name g, given to x.grad after a first pass, shows after these steps."""
+    x = _x()
+    backward(x)
+    g = grad_of(x)
+    for step in steps:
+        step(x)
+    return float(g)
+
+
+def _if_one_tensor(case: Case) -> float:
+    shown, held = 3.0, True
+    for step in _steps_of(case):
+        if step == "set_none":
+            held = False
+        elif held:
+            shown = shown + 3.0 if step == "backward" else 0.0
+    return shown
+
+
+def _if_a_name_for_grad(case: Case) -> float | None:
+    shown: float | None = 3.0
+    for step in _steps_of(case):
+        shown = None if step == "set_none" else 0.0 if step == "set_zero" else (shown or 0.0) + 3.0
+    return shown
+
+
+def _moves(clear: str, momentum: float = 0.0) -> bool:
+    """Whether a step moves w after a step with a gradient and a clearing to "None" or to "zeros"."""
+    w = _x()
+    optimiser = torch.optim.SGD([w], lr=0.1, momentum=momentum)
+    (w * 3).backward()
+    optimiser.step()
+    optimiser.zero_grad(set_to_none=clear == "None")
+    before = w.item()
+    optimiser.step()
+    return bool(w.item() != before)
+
+
+def _too_large(parts: int, reduce: Callable[[torch.Tensor], torch.Tensor]) -> int:
+    return round(_divisor(parts, reduce))
+
+
+def _moved(steps: int, clear: bool = False) -> float:
+    """How far w moves in so many steps of 0.1 along the gradient 1."""
+    w = torch.tensor(0.0, requires_grad=True)
+    optimiser = torch.optim.SGD([w], lr=0.1)
+    for _ in range(steps):
+        if clear:
+            optimiser.zero_grad()
+        (w * 1).backward()
+        optimiser.step()
+    return round(-float(w.detach()), 3)
+
+
+def _number(case: Case) -> int:
+    return int("".join(letter for letter in case.code if letter.isdigit()))
+
+
+def _names() -> Names:
+    return {"x": _x(), "backward": backward, "set_none": set_none, "set_zero": set_zero, "g_shows": _g_shows,
+            "moves": _moves, "too_large": _too_large, "moved": _moved, "mean": torch.mean, "sum": torch.sum}
+
+
+PREDICTIONS = (
+    Prediction(
+        "5.1",
+        (Belief("each edge adds for itself", lambda: _count("flow")),),
+        Why("How many gradients come to x's accumulator, and how often does it run?", _names,
+            ("x * 3", "x * x", "x + x + x"), _come_and_run, {
+                "a": Reason("one comes for each use of x; they are added up first, and then it runs once",
+                            lambda case: [_uses(case), 1]),
+                "b": Reason("one comes for each use of x, and it runs for each", lambda case: [_uses(case)] * 2),
+                "c": Reason("two edges to one node become one edge", lambda case: [1, 1])})),
+    Prediction(
+        "5.2",
+        (Belief("g is a copy of what x.grad was", lambda: _g_shows()),),
+        Why("What is g?", _names,
+            ("g_shows(backward)", "g_shows(set_zero)", "g_shows(set_none)", "g_shows(set_none, backward, backward)"),
+            lambda value: value, {
+                "a": Reason("a copy of what x.grad was", lambda case: 3.0),
+                "b": Reason("another name for x.grad, whatever that is now", _if_a_name_for_grad),
+                "c": Reason("the tensor that x.grad was; as long as it is there, backward adds into it",
+                            _if_one_tensor)})),
+    Prediction(
+        "5.3",
+        (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
+        Why("A step, then the gradient is cleared to None or to zeros. Does the next step move w?", _names,
+            ('moves("None")', 'moves("zeros")', 'moves("None", momentum=0.9)', 'moves("zeros", momentum=0.9)'),
+            lambda value: value, {
+                "a": Reason("never: without a gradient there is no step", lambda case: False),
+                "b": Reason("with momentum it rolls on, unless .grad is None: then w is left out",
+                            lambda case: "momentum" in case.code and "zeros" in case.code),
+                "c": Reason("with momentum it rolls on, None counts as zero", lambda case: "momentum" in case.code)})),
+    Prediction(
+        "5.4",
+        (Belief("a mean of parts is the mean of the whole", lambda: _divisor(4, torch.sum)),
+         Belief("each part is a fourth of the batch", lambda: 1 / _divisor(4, torch.mean))),
+        Why("How many times too large is the sum over the parts?", _names,
+            ("too_large(2, mean)", "too_large(4, mean)", "too_large(4, sum)"), lambda value: value, {
+                "a": Reason("as many times as there are parts, if the loss is a mean: each divides by its own size",
+                            lambda case: _number(case) if "mean" in case.code else 1),
+                "b": Reason("as many times as there are parts, whatever the loss is", _number),
+                "c": Reason("it is right in any case: gradients add up", lambda case: 1)})),
+    Prediction(
+        "5.5",
+        (Belief("without zero_grad the last gradient counts", lambda: _moved(3, clear=True)),
+         Belief("the gradient is doubled each time", lambda: 0.1 * (2**3 - 1))),
+        Why("How far does w go?", _names, ("moved(1)", "moved(2)", "moved(4)"), lambda value: value, {
+            "a": Reason("each step goes along the sum of all gradients so far",
+                        lambda case: round(0.1 * sum(range(_number(case) + 1)), 3)),
+            "b": Reason("each step goes along the last gradient", lambda case: round(0.1 * _number(case), 3)),
+            "c": Reason("each step goes twice as far as the one before",
+                        lambda case: round(0.1 * (2 ** _number(case) - 1), 3))})),
 )

@@ -3,13 +3,27 @@
 They are in the source distribution, for teachers, and never in the wheel.
 """
 
-from tests.lessons.answers import lesson01, lesson03, lesson04, lesson07, lesson09
+from tests.lessons.answers import (
+    lesson01,
+    lesson02,
+    lesson03,
+    lesson04,
+    lesson05,
+    lesson06,
+    lesson07,
+    lesson08,
+    lesson09,
+)
 from tests.lessons.answers.kinds import Key
 
 KEYS: dict[str, Key] = {
     "01_tensors_and_leaves": lesson01.KEY,
+    "02_requires_grad": lesson02.KEY,
     "03_next_functions": lesson03.KEY,
     "04_engine": lesson04.KEY,
+    "05_accumulation": lesson05.KEY,
+    "06_hooks": lesson06.KEY,
     "07_grad_modes": lesson07.KEY,
+    "08_inplace_and_versions": lesson08.KEY,
     "09_function": lesson09.KEY,
 }

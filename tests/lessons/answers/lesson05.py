@@ -1,0 +1,73 @@
+"""The key of lesson 5."""
+
+from tests.lessons.answers.kinds import Key, Wrong
+
+PARTS = """def train_in_parts(w, xs, ys, parts, optimiser):
+    optimiser.zero_grad()
+    for x, y in zip(xs.chunk(parts), ys.chunk(parts)):
+        loss = ((w * x - y) ** 2).mean()
+        (loss / parts).backward()
+    optimiser.step()
+
+
+check.parts(train_in_parts)"""
+
+
+def build(result: str) -> str:
+    """The cell of the three gradients."""
+    return f"def build(x):\n    return {result}\n\n\ncheck.arrivals(build, 3, 12.0)"
+
+
+def forgot(letter: str) -> str:
+    """The cell of the four loops."""
+    return f"forgot = {letter}\ncheck.forgot(forgot)"
+
+
+PARTS_WRONG: tuple[Wrong, ...] = (
+    (PARTS.replace("/ parts", "/ 1"), "w moved 2 times as far: the mean of a part has divided by 4"),
+    (PARTS.replace("    optimiser.step()", "        optimiser.step()"), "that is training on small batches"),
+    (PARTS.replace("optimiser.step()", "return w"), "the optimiser has to step"),
+    (PARTS.replace("        loss =", "        optimiser.zero_grad()\n        loss ="), "only the last part counts"),
+    (PARTS.replace("/ parts", "/ len(x)"), "but its mean had done a part of that already"),
+    (PARTS.replace("/ parts", "/ len(xs)"), "but its mean had done a part of that already"),
+    (PARTS.replace("/ parts", "/ 3"), "w moved 0.333 times as far"),
+    (PARTS.replace("/ parts", "/ pieces"), "raised NameError"),
+)
+BUILD_WRONG: tuple[Wrong, ...] = (
+    (build("x**3"), "x.grad is 12, but 1 came"),
+    (build("x * x * 3"), "x.grad is 12, but 2 came"),
+    (build("x * 5"), "1 came. One comes for each time that x itself is an input"),
+    (build("(lambda b: b * b * b)(x * 1)"), "A name for x * 1 meets above x"),
+    (build("x + x + x"), "3 came, but their sum is 3"),
+    (build("x * x * x * x"), "4 came, 3 are asked for"),
+    (build("x.detach() * 12"), "must return a tensor that requires grad"),
+)
+FORGOT_WRONG: tuple[Wrong, ...] = (
+    (forgot('"a"'), "It creeps down and never turns back"),
+    (forgot('"b"'), "its steps are too long"),
+    (forgot('"d"'), "It jumps from batch to batch and settles"),
+    (forgot('"e"'), "Write one of a, b, c, d"),
+)
+
+KEY = Key(
+    recall={"q1.3": '"None"', "q3.2": "2", "q3.4": "True", "q4.1": "1", "q4.4": "True"},
+    recall_wrong={
+        "q1.3": (('"AccumulateGrad"', "a leaf's grad_fn is the node that fills its .grad"),
+                 ('"Tensor"', "every tensor that requires grad has a grad_fn")),
+        "q3.2": (("0", "the integer is always 0"), ("1", "it counts the inputs: c is the first")),
+        "q3.4": (("False", "the graph holds my tensors, and one of them is gone"),),
+        "q4.1": (("4", "once for each way that leads to it"),),
+        "q4.4": (("False", "grad is backward by another name"),),
+    },
+    predict={"5.1": "1", "5.2": "6", "5.3": '"None"', "5.4": "4", "5.5": "0.6"},
+    predict_wrong={
+        "5.1": (("2", "each edge adds for itself"),),
+        "5.2": (("3", "g is a copy of what x.grad was"),),
+        "5.3": (("0", "zero_grad leaves zeros"),),
+        "5.4": (("1", "a mean of parts is the mean of the whole"), ("0.25", "each part is a fourth of the batch")),
+        "5.5": (("0.3", "without zero_grad the last gradient counts"), ("0.7", "the gradient is doubled each time")),
+    },
+    why={"5.1": "a", "5.2": "c", "5.3": "b", "5.4": "a", "5.5": "a"},
+    exercises={"faded": PARTS, "open1": build("x * x * x"), "open2": forgot('"c"')},
+    exercises_wrong={"faded": PARTS_WRONG, "open1": BUILD_WRONG, "open2": FORGOT_WRONG},
+)
