@@ -1,0 +1,314 @@
+"""The source of lesson 8. `python -m minigrad_lessons.build 08` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 8: Shared memory, changes in place, and versions
+#
+# `detach()`, `clone()`, `.data`, `.to()`: which of them copies, which cuts? And if you write into a tensor that the
+# backward pass still needs, who notices?
+#
+# About 40 minutes. Predict first, then run.
+
+# %% id=setup
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_widgets import AliasView, state_card
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lessons 7, 6 and 4, from memory. Write `"?"` where you do not know.
+
+# %% id=recall tags=recall,answer
+recall("q7.2", ...)
+recall("q7.3", ...)
+recall("q6.2", ...)
+recall("q4.2", ...)
+recall("q4.5", ...)
+
+# %% [markdown] id=belief-copy tags=belief
+# ## A belief: `detach()` gives me a copy
+#
+# > "I detach it, then it is mine, and I can do with it what I like."
+
+# %% id=belief-copy-run tags=refutation,answers:s4.3
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+d, c = w.detach(), w.clone()
+d[0] = 9.0
+print("w is now ", w.tolist())
+print("its clone", c.tolist())
+print("recorded: detach", d.grad_fn is not None, " clone", c.grad_fn is not None)
+
+# %% [markdown] id=two-questions
+# Two different questions. **Memory**: do both look at the same numbers? **Graph**: does a gradient find its way back?
+# `detach()` keeps the memory and leaves the graph. `clone()` is the other way round. For a copy outside the graph you
+# need both: `w.detach().clone()`.
+
+# %% [markdown] id=belief-leaf tags=belief
+# ## A second belief: a tensor that I only move stays what it is
+#
+# > "I made `w` a leaf. Then I moved it to the GPU, or to float64. It is still my leaf."
+#
+# There may be no GPU here. To change the dtype is the same operation, `.to(...)`.
+
+# %% id=belief-leaf-run tags=refutation,answers:row9,answers:s4.8,contradicts:c4.11
+w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float64)
+print("is_leaf:", w.is_leaf, " grad_fn:", w.grad_fn.name(), " that of w + 1:", (w + 1).grad_fn.name())
+(w * 3).sum().backward()
+print("the leaf that w was made of has the gradient:", w.grad_fn.next_functions[0][0].variable.grad)
+
+# %% [markdown] id=versions
+# The move is recorded. What you call `w` is a result; the gradient goes on to a leaf that has no name any more.
+#
+# ## The version
+#
+# Every memory has a **counter**. Each change in place raises it, and whoever shares the memory shares the counter. Look
+# at the last column:
+
+# %% id=card tags=card
+w = torch.tensor([1.0, 2.0])
+view, shared, copy = w[:1], w.detach(), w.clone()
+shared.add_(1)
+view.mul_(2)
+state_card(w=w, view=view, shared=shared, copy=copy)
+
+# %% [markdown] id=leaf-intro
+# A node that saves a tensor notes its version. When the node runs, it compares. That is the whole mechanism. One thing
+# is refused at once, though:
+
+# %% id=leaf tags=raises-exception
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+w.add_(1)
+
+# %% [markdown] id=leaf-note
+# A leaf that requires grad has no history. After a recorded `add_` it would be a result, and your gradient would go to
+# nobody. If the change is not part of your formula, say so:
+
+# %% id=leaf-fixed tags=answers:row10
+with torch.no_grad():
+    w.add_(1)
+print(w, w.is_leaf)
+
+# %% [markdown] id=predict-intro tags=section:predict
+# ## Predict, then run
+#
+# Predict in the first cell, run the second, then give a reason with `why=`.
+
+# %% id=p1 tags=predict,answer
+# The derivative of exp(x) is exp(x): the result itself.
+#     y = w.exp()
+#     y.add_(1)
+#     y.sum().backward()
+# Is there an error?  The number of the line that raises it, 1, 2 or 3; 0 if there is none
+predict("8.1", ...)
+
+# %% id=r1 tags=reveal,answer
+def line_that_raises(*lines):
+    for number, line in enumerate(lines, 1):
+        try:
+            line()
+        except RuntimeError:
+            return number
+    return 0
+
+y = w.exp()
+reveal("8.1", line_that_raises(lambda: y, lambda: y.add_(1), lambda: y.sum().backward()))
+
+# %% id=p2 tags=predict,answer
+# The same with another formula.
+#     y = w * 2
+#     y.add_(1)
+#     y.sum().backward()
+# Does the last line raise an error?  True or False
+predict("8.2", ...)
+
+# %% id=r2 tags=reveal,answer
+y = w * 2
+y.add_(1)
+reveal("8.2", line_that_raises(lambda: y.sum().backward()) > 0)
+
+# %% id=p3 tags=predict,answer
+# Nobody sees what is done to a detached tensor, or do they?
+#     y = (w * w).sum()
+#     w.detach().mul_(10)
+#     y.backward()
+# Does the last line raise an error?  True or False
+predict("8.3", ...)
+
+# %% id=r3 tags=reveal,answer
+y = (w * w).sum()
+w.detach().mul_(10)
+reveal("8.3", line_that_raises(y.backward) > 0)
+
+# %% id=p4 tags=predict,answer
+# .data is an old way to reach the numbers.
+#     w = torch.tensor([1.0, 2.0], requires_grad=True)
+#     y = (w * w).sum()
+#     w.data.mul_(10)
+#     y.backward()
+# What is in w.grad?  A list, or "error". The slope of w * w at [1, 2] is [2, 4]
+predict("8.4", ...)
+
+# %% id=r4 tags=reveal,answer
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = (w * w).sum()
+w.data.mul_(10)
+reveal("8.4", "error" if line_that_raises(y.backward) else w.grad.tolist())
+
+# %% id=p5 tags=predict,answer
+# Converted to the dtype that it has already.
+#     w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float32)
+# Is w a leaf?  True or False
+predict("8.5", ...)
+
+# %% id=r5 tags=reveal,answer
+w = torch.tensor([1.0, 2.0], requires_grad=True).to(torch.float32)
+reveal("8.5", w.is_leaf)
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## See who looks at what
+#
+# The alias view shows each memory as a row of numbers, the tensors that look at it, its version, and who has saved it
+# at which version. This one shows the end, the error. Step back from there.
+#
+# - How many names look at the first row?
+# - At which step is the outcome decided, before anything raises?
+
+# %% id=inspector tags=inspector,answers:row3
+try:
+    with record() as trace:
+        x = torch.tensor([4.0, 9.0], requires_grad=True)
+        y = x.sqrt()        # its derivative is 1 / (2 * y)
+        part, cut, own = y[:1], y.detach(), y.clone()
+        cut.mul_(2)
+        (y + own).sum().backward()
+except RuntimeError as error:
+    print(str(error).split(": [")[0])
+AliasView(trace, step=len(trace.events))
+
+# %% [markdown] id=inspector-note
+# `sqrt` saved its result at version 0. `cut` wrote into the same memory, so the counter went to 1. When the node of
+# `sqrt` ran, it compared 1 with 0. The cure: write into a copy, or compute `y * 2` as a new tensor. `own` was safe.
+#
+# ## Worked example: a step of an optimiser
+#
+# The parameter must stay the same tensor, or the model would not see the change. So it is changed in place, unrecorded,
+# **after** the backward pass, when no node needs the old value any more.
+
+# %% id=worked tags=worked,section:exercises
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+for _ in range(3):
+    loss = (w * w).sum()
+    loss.backward()
+    with torch.no_grad():
+        w.sub_(0.25 * w.grad)
+        w.grad.zero_()
+    print(f"loss {loss.item():.3g}, w {[round(v, 3) for v in w.tolist()]}")
+
+# %% [markdown] id=faded-intro
+# ## Faded example: a parameter in float64
+#
+# Two ways to a **leaf** of three ones in float64 that requires grad. One blank in each.
+
+# %% id=faded tags=faded,answer,check
+def at_once():
+    return torch.ones(3, dtype=..., requires_grad=True)
+
+
+def afterwards():
+    w = torch.ones(3).to(torch.float64)
+    return w.requires_grad_(...)
+
+
+check.parameter(at_once, afterwards)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: which of them raise?
+#
+# `a` is a result, and `y.sum().backward()` follows. True if it raises. Ask of each: which value does the derivative
+# need, and is it that one which was changed?
+
+# %% id=open1 tags=open,answer,check
+answers = {
+    "y = a.exp(); y.add_(1)": True,
+    "y = a.exp(); a.add_(1)": ...,
+    "y = a.sin(); y.add_(1)": ...,
+    "y = a.sin(); a.add_(1)": ...,
+    "y = a.sigmoid(); y.add_(1)": ...,
+    "y = a.relu(); y.add_(1)": ...,
+    "y = a * 2; a.add_(1)": ...,
+    "y = a * a; a.add_(1)": ...,
+    "y = a + 3; a.add_(1)": ...,
+    "y = a ** 2; y.add_(1)": ...,
+}
+check.changed(answers)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: loud and silent
+#
+# `loss = (w * w).sum()` was recorded, `loss.backward()` follows. Write two functions that spoil it in between: `loud`
+# so that backward raises, `silent` so that it runs through with a **wrong** gradient. Then never use the second again.
+
+# %% id=open2 tags=open,answer,check,answers:row8
+def loud(w):
+    ...
+
+
+def silent(w):
+    ...
+
+
+check.spoil(loud, silent)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    print(w.to(torch.float64).is_leaf, w.to(torch.float32) is w, w.to(torch.float64).grad_fn.name())
+    for change in (w.detach, lambda: w.data, w.clone):
+        w.grad, loss = None, (w * w).sum()
+        with torch.no_grad():
+            change().add_(1)
+        try:
+            loss.backward()
+            print(w.grad)
+        except RuntimeError as error:
+            print(str(error).split(". Hint")[0])
+
+# %% [markdown] id=error-intro
+# Its whole text, once, as you will meet it. Two things in it help: the shape of the tensor that was changed, and the
+# node whose output it is.
+
+# %% id=error tags=raises-exception,answers:row3
+y = w.exp()
+y.add_(1)
+y.sum().backward()
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Made by running each line, just now. "Noticed": `w * w` saved `w`; then somebody writes through this tensor.
+
+# %% id=summary tags=summary,answers:row8
+makes = {"w.detach()": lambda w: w.detach(), "w.data": lambda w: w.data, "w.clone()": lambda w: w.clone(),
+         "w.detach().clone()": lambda w: w.detach().clone(), "w[:1]": lambda w: w[:1],
+         "w.to(torch.float64)": lambda w: w.to(torch.float64)}
+
+def look(make):
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    loss, made = (w * w).sum(), make(w)
+    with torch.no_grad():
+        made.add_(1)
+    shares = w[0].item() == 2.0
+    return [shares, made.grad_fn is not None, line_that_raises(loss.backward) > 0 if shares else "-"]
+
+table(["made by", "shares memory", "in the graph", "noticed"],
+      [[code, *map(str, look(make))] for code, make in makes.items()])
+
+# %% [markdown] id=next
+# Where memory is shared, the version tells who wrote. Only `.data` hides it: leave it alone.
+#
+# Next: a Function of your own, which decides itself what to save (lesson 9).
