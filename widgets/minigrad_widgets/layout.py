@@ -1,8 +1,8 @@
 """Where the nodes of a graph stand: computed once in Python, kept in the trace, used by every picture.
 
-fast-sugiyama places the nodes in layers. The roots (nothing leads to them) are at the top and every edge points down
-along `next_functions`, so that a backward pass runs down the page. Nothing here recurses: a chain of 10,000 nodes and
-a fan-out of 2,000 are laid out like any other graph.
+fast-sugiyama puts the nodes into layers and each layer into order; where they stand in it is `straighten`'s. The roots
+(nothing leads to them) are at the top and every edge points down along `next_functions`, so that a backward pass runs
+down the page. Nothing here recurses: a chain of 10,000 nodes and a fan-out of 2,000 are laid out like any other graph.
 
 What would take long is avoided. The total length of all edges is not minimised where longest paths already do it,
 nor in the largest graphs; and where long edges are many (each step of a loop uses the same weight), the longest get no
@@ -19,12 +19,14 @@ from typing import Any, Literal, TypedDict
 from fast_sugiyama import from_edges
 
 from minigrad_widgets.geometry import HEIGHT, width_of
+from minigrad_widgets.straighten import straighten
 
 LAYER = 98
 GAP = 44
 MARGIN = 24
 UNIT = 100.0
 DUMMY = 0.25
+LANE = 20.0  # so wide is the way of an edge that passes a layer
 TIGHT = 1.02  # so much longer than one layer may edges be on average, and their length is not worth minimising
 ROOM = 12_000  # so many layers in all may edges pass: each takes a place in one
 MANY = 4_000  # so many edges are too many to minimise their length
@@ -58,11 +60,12 @@ def place(trace: dict[str, Any]) -> Layout:
     placed, bends, right, bottom = {}, {}, float(MARGIN), 0.0
     for piece, layers in chain.from_iterable(map(_plans, parts)):
         spots, between = _spread(piece, widths, layers)
-        left = min(x - widths[node] / 2 for node, (x, _) in spots.items())
+        ways = [x for points in between.values() for x, _ in points]
+        left = min(*ways, *(x - widths[node] / 2 for node, (x, _) in spots.items()))
         shift = right - left
         placed.update({node: [x + shift, y] for node, (x, y) in spots.items()})
         bends.update({edge: [[x + shift, y] for x, y in points] for edge, points in between.items()})
-        right = max(x + shift + widths[node] / 2 for node, (x, _) in spots.items()) + GAP
+        right = max(*ways, *(x + widths[node] / 2 for node, (x, _) in spots.items())) + shift + GAP
         bottom = max(bottom, *(y for _, y in spots.values()))
     for node in range(len(trace["nodes"])):
         if node not in placed:
@@ -155,13 +158,30 @@ def _spread(edges: Edges, widths: Sequence[int],
         dummy_vertices=True, dummy_size=DUMMY, ranking_type="minimize" if layers == "shortest" else "up",
         crossing_minimization="barycenter", transpose=len(edges) < 500,
     )
-    wide = max(widths[node] for node in nodes) + GAP
-    spots = {int(at): [x / UNIT * wide, (y if turned else tall - y) / UNIT * LAYER + MARGIN + HEIGHT / 2]
-             for at, (x, y) in positions}
+    levels: dict[float, list[tuple[float, int]]] = {}
+    for at, (x, y) in positions:
+        levels.setdefault(y if turned else tall - y, []).append((x, int(at)))
+    places = _places([[at for _, at in sorted(levels[y])] for y in sorted(levels)], [widths[node] for node in nodes],
+                     [(int(b), int(a)) if turned else (int(a), int(b)) for a, b in drawn or []])
+    spots = {at: [places[at], y / UNIT * LAYER + MARGIN + HEIGHT / 2] for y, level in levels.items() for _, at in level}
     bends = _bends(drawn or [], spots, len(nodes))
     return ({node: spots[at] for node, at in number.items()},
             {(nodes[b], nodes[a]) if turned else (nodes[a], nodes[b]): points[::-1] if turned else points
              for (a, b), points in bends.items()})
+
+
+def _places(layers: list[list[int]], widths: list[int], pieces: Edges) -> dict[int, float]:
+    """Where in its layer everything stands: the nodes, and behind them in number what long edges pass."""
+    links: dict[int, list[int]] = {}
+    for a, b in pieces:
+        links.setdefault(a, []).append(b)
+    count = len(widths)
+
+    def gap(a: int, b: int) -> float:
+        beside = LANE if a >= count or b >= count else GAP
+        return sum(widths[at] if at < count else LANE for at in (a, b)) / 2 + beside
+
+    return straighten(layers, links, lambda at: at >= count, gap)
 
 
 def _bends(drawn: Iterable[tuple[Any, Any]], spots: dict[int, Point], count: int) -> dict[tuple[int, int], list[Point]]:

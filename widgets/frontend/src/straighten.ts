@@ -4,9 +4,9 @@ import type { Coord, SugiNode, SugiSeparation } from "d3-dag";
 type Node = SugiNode<unknown, unknown>;
 type Between = SugiSeparation<unknown, unknown>;
 
-const SWEEPS = 12;
+const SWEEPS = 16;
 /** How much straighter an edge is wanted where it only passes a layer. */
-const PASSING = 4;
+const PASSING = 20;
 
 /** What a sweep needs of a node, asked once. */
 interface Item {
@@ -93,7 +93,7 @@ function settle(layer: Item[], gaps: number[], near: (item: Item) => Item[]): vo
 function wish(item: Item, near: Item[], offset: number): { sum: number; weight: number } {
   let [sum, weight] = [(item.x - offset) * 0.01, 0.01];
   for (const other of near) {
-    const pull = Math.min(item.weight, other.weight) * (item.bend && other.bend ? PASSING : 1);
+    const pull = Math.min(item.weight, other.weight) * (item.bend || other.bend ? PASSING : 1);
     sum += (other.x - offset) * pull;
     weight += pull;
   }
