@@ -41,7 +41,8 @@ for name, told in ways.items():
 CELLS = {
     "imports": "import minigrad as torch\nfrom minigrad import nn\nfrom minigrad.recorder import record\n"
                "from minigrad.utils.checkpoint import checkpoint\n"
-               "from minigrad_widgets import Inspector, compare, inspect, state_card",
+               "from minigrad_widgets import AliasView, Inspector, ParameterLedger, StateExplorer\n"
+               "from minigrad_widgets import compare, explore, inspect, state_card",
     "program": PROGRAM,
     "ways": RUNS,
     "forward": "forward = Inspector(trace, lens='forward')\nforward",
@@ -51,6 +52,9 @@ CELLS = {
     "all": "every = Inspector(trace, lens='all')\nevery",
     "ask": "asking = Inspector(trace, ask=True)\nasking",
     "comparison": "comparison = compare(ways)\ncomparison",
+    "aliases": "aliases = AliasView(trace)\naliases",
+    "ledger": "ledger = ParameterLedger(trace)\nledger",
+    "explorer": "explorer = StateExplorer(explore(torch))\nexplorer",
     "magic": "%%inspect made\nw = torch.tensor([1., 2.], requires_grad=True)\n(w * w).sum().backward()",
     "state card": "state_card(x=x, h=h, b=b, loss=loss)",
 }

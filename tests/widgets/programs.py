@@ -48,3 +48,29 @@ def network(blocks: int) -> Inspector:
     torch.manual_seed(0)
     net = nn.Sequential(*[Residual() for _ in range(blocks)])
     return inspect(lambda: net(torch.ones(1, 4)).sum())
+
+
+def in_place() -> Trace:
+    """A view and an in-place op that a backward pass would notice, and one that it does."""
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    with record() as trace:
+        base = x * 2
+        view = base[1:3]
+        view.mul_(3)
+        saved = base.exp()
+        loss = saved.sum()
+        loss.backward()
+    return trace
+
+
+def two_steps() -> Trace:
+    """Two steps of an optimizer on two parameters."""
+    w = torch.tensor([1.0, -1.0], requires_grad=True)
+    b = torch.tensor(0.5, requires_grad=True)
+    optimizer = torch.optim.SGD([w, b], lr=0.1)
+    with record() as trace:
+        for _ in range(2):
+            optimizer.zero_grad()
+            ((w * w).sum() * b).backward()
+            optimizer.step()
+    return trace

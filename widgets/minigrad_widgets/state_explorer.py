@@ -28,7 +28,8 @@ SIZE = (460, 330)
 RADIUS = 22
 DPI = 100
 ROW = 26
-PART = 6  # of 16 parts of an arrow: where its letters stand, nearer to its start, so that two that cross stay apart
+PARTS = (6, 8, 5, 7, 10, 4, 11, 12)  # of 16 parts of an arrow: where its letters may stand, rather near its start
+LETTER = 6.5
 
 Point = tuple[float, float]
 
@@ -55,8 +56,30 @@ def draw_up(found: Exploration) -> dict[str, Any]:
             arrows.setdefault((move["from"], move["to"]), []).append(move["call"])
     return {"words": [words(name) for name in found["attributes"]], "size": list(SIZE),
             "places": [[round(x, 1), round(y, 1)] for x, y in places],
-            "arrows": [{"from": a, "to": b, "calls": calls, "points": bend(places[a], places[b])}
-                       for (a, b), calls in sorted(arrows.items())]}
+            "arrows": lettered([{"from": a, "to": b, "calls": calls, "points": bend(places[a], places[b])}
+                                for (a, b), calls in sorted(arrows.items())])}
+
+
+def lettered(arrows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Arrows with the place of their letters, where those of no arrow before stand, if there is such a place."""
+    taken: list[tuple[float, float, float]] = []
+
+    def is_free(spot: Point, half: float) -> bool:
+        return all(abs(x - spot[0]) > half + other or abs(y - spot[1]) > 16 for x, y, other in taken)
+
+    for arrow in arrows:
+        half, line = LETTER * len(arrow["calls"]), curve(arrow["points"])
+        spot = next((line[part] for part in PARTS if is_free(line[part], half)), line[PARTS[0]])
+        taken.append((*spot, half))
+        arrow["letters"] = [round(each, 1) for each in spot]
+    return arrows
+
+
+def curve(points: list[list[float]]) -> list[Point]:
+    """17 points along an arrow."""
+    (ax, ay), (x, y), (bx, by) = points
+    weights = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in [part / 16 for part in range(17)]]
+    return [(p * ax + q * x + r * bx, p * ay + q * y + r * by) for p, q, r in weights]
 
 
 def bend(start: Point, end: Point) -> list[list[float]]:
@@ -202,21 +225,16 @@ class _Picture:
     def arrow(self, arrow: dict[str, Any], here: bool) -> None:
         _, (x, y), (bx, by) = arrow["points"]
         color, order = (HERE, 2) if here else ("#b5bac1", 1)
-        for (px, py), (qx, qy) in pairwise(self.curve(arrow["points"])):
+        for (px, py), (qx, qy) in pairwise(curve(arrow["points"])):
             self.axes.plot([px, qx], [py, qy], color=color, linewidth=1.8 if here else 1.0, zorder=order,
                            solid_capstyle="round")
         self.axes.add_patch(FancyArrowPatch((bx - (bx - x) * 0.05, by - (by - y) * 0.05), (bx, by), color=color,
                                             arrowstyle="-|>", mutation_scale=11, linewidth=0, zorder=order))
         text = " ".join(self.letters[call] for call in arrow["calls"])
-        spot = self.curve(arrow["points"])[PART]
+        x, y = arrow["letters"]
         pad = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
-        self.write(*spot, text, HERE if here else SOFT, 8 if here else 7, "bold" if here else "normal", ha="center",
+        self.write(x, y, text, HERE if here else SOFT, 8 if here else 7, "bold" if here else "normal", ha="center",
                    bbox=pad, zorder=order)
-
-    def curve(self, points: list[list[float]]) -> list[Point]:
-        (ax, ay), (x, y), (bx, by) = points
-        weights = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in [part / 16 for part in range(17)]]
-        return [(p * ax + q * x + r * bx, p * ay + q * y + r * by) for p, q, r in weights]
 
     def table(self) -> None:
         for x, name in zip(self.edges, ["state", *self.found["attributes"], *self.letters], strict=True):

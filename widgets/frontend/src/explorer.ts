@@ -15,6 +15,8 @@ interface Arrow {
   to: number;
   calls: number[];
   points: [number, number][];
+  /** Where the letters of its calls stand. */
+  letters: [number, number];
 }
 
 /** What `minigrad_widgets.states.explore` has found, and where the states are drawn. */
@@ -29,9 +31,6 @@ export interface Exploration {
 
 const RADIUS = 22;
 const ALPHABET = 26;
-/** Letters stand nearer to the start of an arrow than to its end, so that those of two that cross stay apart. */
-const PART = 6 / 16;
-
 function letter(call: number): string {
   return String.fromCharCode(97 + (call % ALPHABET)).repeat(1 + Math.floor(call / ALPHABET));
 }
@@ -165,9 +164,8 @@ export class Explorer {
     const angle = (Math.atan2(c[1] - b[1], c[0] - b[0]) * 180) / Math.PI;
     const head = svg("path", { class: "mg-tip", d: "M0,0L-9,-4.5L-9,4.5Z", transform: `translate(${c[0]},${c[1]}) rotate(${angle.toFixed(1)})` });
     const line = svg("path", { class: "mg-way", d: `M${a.join()}Q${b.join()} ${c.join()}` });
-    const spot = (i: 0 | 1): number => (1 - PART) ** 2 * a[i] + 2 * PART * (1 - PART) * b[i] + PART ** 2 * c[i];
-    const at = { x: spot(0), y: spot(1) };
-    const text = svg("text", { class: "mg-letters", ...at }, arrow.calls.map(letter).join(" "));
+    const [x, y] = arrow.letters;
+    const text = svg("text", { class: "mg-letters", x, y }, arrow.calls.map(letter).join(" "));
     return svg("g", { class: "mg-arrow", "aria-hidden": true }, line, head, text);
   }
 

@@ -10,6 +10,7 @@ import { GraphPane } from "./graph";
 import { listen } from "./keys";
 import type { Changed, Lens } from "./lens";
 import { Memory } from "./memory";
+import { NodeList } from "./nodelist";
 import type { Link } from "./link";
 import { QueueStrip } from "./queue";
 import { Ribbon } from "./ribbon";
@@ -32,6 +33,7 @@ export class Inspector {
   private readonly details: DetailsPane;
   private readonly queue: QueueStrip;
   private readonly memory: Memory;
+  private readonly list: NodeList;
   private readonly ask: Ask;
   private readonly transport: Transport;
   private readonly ribbon: Ribbon;
@@ -57,6 +59,8 @@ export class Inspector {
     this.source = new SourcePane(trace);
     this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step));
     this.queue = new QueueStrip(trace, pick);
+    this.list = new NodeList(trace, pick);
+    this.graph.tools.lastElementChild?.before(this.list.element);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);
@@ -209,6 +213,7 @@ export class Inspector {
     const lens = this.lens;
     const scene = lens.scene(this.selected);
     this.graph.update(scene, changed.nodes, changed.edges);
+    this.list.show(scene);
     if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
     const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;

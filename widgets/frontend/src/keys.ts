@@ -22,7 +22,13 @@ function ownKey(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
   if (target?.matches("select, input[type=search], input[type=text], input[type=radio]")) return true;
   if (target?.matches("button, summary")) return event.key === " " || event.key === "Enter";
-  return (target?.matches(".mg-code, .mg-details-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
+  return (target?.matches(".mg-code, .mg-details-body, .mg-nodelist-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
+}
+
+/** What is drawn anew may take the focus with it. It then stays in the inspector, and the next key does not get out. */
+function hold(root: HTMLElement): void {
+  const { activeElement } = root.getRootNode() as Document | ShadowRoot;
+  if (activeElement === null || activeElement === document.body) root.focus({ preventScroll: true });
 }
 
 export function listen(root: HTMLElement, actions: Actions): () => void {
@@ -45,7 +51,13 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
     if (!act || event.altKey || ownKey(event)) return;
     event.preventDefault();
     act();
+    hold(root);
   };
+  const clicked = (): void => hold(root);
   root.addEventListener("keydown", handle);
-  return () => root.removeEventListener("keydown", handle);
+  root.addEventListener("click", clicked);
+  return () => {
+    root.removeEventListener("keydown", handle);
+    root.removeEventListener("click", clicked);
+  };
 }

@@ -21,6 +21,8 @@ export class Viewport {
   private y = 0;
   private view: Point = [640, 420];
   private touched = false;
+  /** What was last to be in view: a pane that gets its size later moves there then. */
+  private wanted: [Point, number] | null = null;
   /** Called with what is in view whenever that changes. */
   onMove: (region: Region, far: boolean) => void = () => undefined;
   private readonly observer: ResizeObserver | null = null;
@@ -43,6 +45,7 @@ export class Viewport {
   /** The drawing is another one, of this size. */
   resize(content: Point, top: Point): void {
     [this.content, this.top] = [content, top];
+    this.wanted = null;
   }
 
   /** Brings a point into the middle. */
@@ -101,6 +104,7 @@ export class Viewport {
 
   /** Moves only as far as is needed to bring a box into view. */
   reveal([x, y]: Point, width: number): void {
+    this.wanted = [[x, y], width];
     const left = this.x + (x - width / 2) * this.scale;
     const right = this.x + (x + width / 2) * this.scale;
     const middle = this.y + y * this.scale;
@@ -124,7 +128,9 @@ export class Viewport {
     const { clientWidth, clientHeight } = this.frame;
     if (clientWidth === 0 || clientHeight === 0) return;
     this.view = [clientWidth, clientHeight];
-    if (!this.touched) this.fit();
+    if (this.touched) return;
+    this.fit();
+    if (this.wanted) this.reveal(...this.wanted);
   }
 
   /** The wheel zooms only where the student works; elsewhere it scrolls the notebook as always. */

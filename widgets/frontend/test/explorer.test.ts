@@ -24,8 +24,8 @@ const exploration = {
     size: [460, 330],
     places: [[42, 165], [418, 165]],
     arrows: [
-      { from: 0, to: 1, calls: [0], points: [[67, 160], [230, 100], [390, 160]] },
-      { from: 1, to: 0, calls: [0], points: [[390, 170], [230, 230], [67, 170]] },
+      { from: 0, to: 1, calls: [0], points: [[67, 160], [230, 100], [390, 160]], letters: [230, 130] },
+      { from: 1, to: 0, calls: [0], points: [[390, 170], [230, 230], [67, 170]], letters: [230, 200] },
     ],
   },
 };

@@ -1,0 +1,47 @@
+"""Very long words of a trace, cut for display: a name of a megabyte would be neither read nor drawn by anybody.
+
+The trace itself keeps them. A name keeps its start and its end, by which one knows it; a line keeps its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+NAME, LINE = 80, 2_000
+NAMES = ("name", "op", "hook", "type", "mode", "module", "dtype")
+
+
+def name(text: str) -> str:
+    """A name of at most 80 characters."""
+    return text if len(text) <= NAME else f"{text[:NAME - 30]}…{text[-29:]}"
+
+
+def line(text: str) -> str:
+    """A line of at most 2,000 characters."""
+    return text if len(text) <= LINE else f"{text[:LINE - 1]}…"
+
+
+def shorten(data: dict[str, Any]) -> dict[str, Any]:
+    """Cuts, in place, all that is too long in a trace as plain data; gives the same dict."""
+    for records in (data["files"], data["tensors"], data["nodes"], data.get("scopes", ()), data["events"], data["values"]):
+        for record in records:
+            cut(record, NAMES)
+    for file in data["files"]:
+        file["lines"] = [line(each) for each in file["lines"]]
+    for event in data["events"]:
+        if "message" in event:
+            event["message"] = line(event["message"])
+    for node in data["nodes"]:
+        node["saved"] = [[name(str(each[0])), *each[1:]] for each in node["saved"]]
+    data["library"] = name(data["library"])
+    data["formulas"] = {name(key): line(text) for key, text in data["formulas"].items()}
+    return data
+
+
+def cut(record: dict[str, Any], keys: Iterable[str]) -> None:
+    """Cuts these names of a record."""
+    for key in keys:
+        text = record.get(key)
+        if isinstance(text, str) and len(text) > NAME:
+            record[key] = name(text)
