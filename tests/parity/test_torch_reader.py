@@ -56,12 +56,26 @@ class Told:
     def made(self, index: int) -> Any:
         return self.value(self.trace.tensors[index]["value"])
 
+    def scope(self, record: Any) -> str:
+        """The calls of modules inside of which something was made, the outermost first."""
+        path, scope = "", record.get("scope")
+        while scope is not None:
+            of = self.trace.scopes[scope]
+            path, scope = f"{of['name'] or ''} {of['module']}/{path}", of["parent"]
+        return path
+
+    def scopes(self) -> list[tuple[Any, ...]]:
+        """All calls of modules, and inside of which of them each leaf was met."""
+        return [(s["name"], s["module"], s["parent"]) for s in self.trace.scopes] + [
+            (node["name"], self.scope(node)) for node in self.trace.nodes if node["name"] == "AccumulateGrad"]
+
     def fields(self, e: Any) -> tuple[Any, ...]:
         """What an event says, in words that both libraries share."""
         kind = e["kind"]
         if kind == "forward":
             outputs = [t for t in e["outputs"] if e["node"] is None or self.trace.tensors[t]["node"] is not None]
-            return e["op"], self.node(e["node"]), [self.made(t) for t in outputs]
+            maker = e if e["node"] is None else self.trace.nodes[e["node"]]
+            return e["op"], self.node(e["node"]), [self.made(t) for t in outputs], self.scope(maker)
         if kind == "backward_start":
             return ([(self.node(n), nr, self.value(v)) for n, nr, v in e["roots"]],
                     [(self.node(n), count) for n, count in e["needs"]], e["create_graph"], e["retain_graph"])
@@ -155,8 +169,9 @@ DIFFERENCES = (
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_same_story(torch, reader, program):
-    ours = Told(recorded(minigrad, recorder.record, program)).events()
-    theirs = Told(recorded(torch, reader.record, program)).events()
+    told = Told(recorded(minigrad, recorder.record, program)), Told(recorded(torch, reader.record, program))
+    assert told[0].scopes() == told[1].scopes()
+    ours, theirs = told[0].events(), told[1].events()
     for difference in DIFFERENCES:
         if program.__name__ in difference.programs:
             assert not alike(ours, theirs), f"needless: {difference.why}"
@@ -302,6 +317,47 @@ def test_values_that_numpy_has_not(torch, reader, make):
     assert trace.events[-1]["kind"] == "backward_end"
     assert recorder.Trace.from_json(trace.to_json()) == trace
     assert x.grad is not None
+
+
+def left(lib: Any) -> None:
+    """Modules that are left by an error, stopped when they run again, called by others' hooks, and called twice."""
+    nn, checkpoint = lib.nn, lib.utils.checkpoint.checkpoint
+    inner = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    model = nn.Sequential(inner, inner, nn.ModuleList([nn.Linear(3, 3)])[0])
+    x = lib.ones(1, 2).requires_grad_()
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        model(x)
+    for how in (True, False):
+        checkpoint(model[0], x, use_reentrant=how).sum().backward()
+        checkpoint(lib.sin, checkpoint(lambda t: t.exp(), x, use_reentrant=how), use_reentrant=how).sum().backward()
+    inner[1].register_forward_hook(lambda module, args, result: inner[0](result) * 2)
+    inner[0].register_forward_pre_hook(lambda module, args: args[0].sin())
+    model[:2](x).exp().sum().backward()
+
+
+def test_modules_that_are_left_in_every_way(torch, reader):
+    ours, theirs = (Told(recorded(lib, record, left)) for lib, record in (
+        (minigrad, recorder.record), (torch, reader.record)))
+    assert ours.scopes() == theirs.scopes()
+    assert len(ours.trace.scopes) == 29
+    for a, b in zip(ours.events(), theirs.events(), strict=True):
+        assert alike(a, b), f"minigrad: {a}\nPyTorch: {b}"
+
+
+def test_a_recording_that_begins_inside_of_a_module(torch, reader):
+    traces = []
+
+    class Inside(torch.nn.Linear):
+        def forward(self, x):
+            with reader.record() as trace:
+                y = torch.nn.Tanh()(super().forward(x))
+            traces.append(trace)
+            return y
+
+    Inside(2, 2)(torch.ones(1, 2))
+    assert [scope["module"] for scope in traces[0].scopes] == ["Tanh"]
+    names = {node["name"]: node.get("scope") for node in traces[0].nodes}
+    assert names["AddmmBackward0"] is None and names["TanhBackward0"] == 0
 
 
 def test_one_at_a_time(reader):

@@ -124,6 +124,8 @@ class Ops:
         if node is None or foreign or self.seen.number_of(node) is not None:
             made = [self.output(t, copy, foreign) for t, copy in zip(outputs, op.copies)]
             self.log.append(("forward", op.at, op.depth, op.name.lstrip("_"), op.given, made))
+            if op.name == "detach":
+                self.seen.apart(made[0], op.given[0])
             self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
         else:
             own = self.record(op, node, outputs)

@@ -1,7 +1,8 @@
 """The reader: an observer of PyTorch. It puts together what the stack, the ops and the passes tell.
 
 Nothing of the program is replaced: a dispatch mode sees the ops, hooks on the nodes see the passes, PyTorch's own
-functions on the stack say which checkpoint is running. All of them only look.
+functions on the stack say which checkpoint is running, a profile function when a module is called and left. All of
+them only look.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from minigrad.recorder import NOWHERE, RARER, Builder, Teller, Trace, register_l
 from minigrad_widgets.torch_reader.ops import Ops, Watching
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.probes import take_out
-from minigrad_widgets.torch_reader.stack import ENGINE, PACK, Call, Look, Stack, unprofiled
+from minigrad_widgets.torch_reader.stack import ENGINE, MODULE, PACK, Call, Look, Stack, unprofiled
 
 __all__ = ["record"]
 
@@ -42,6 +43,7 @@ class Reader:
         self.ops = Ops(self.seen, self.log)
         self.mode = Watching(self.dispatched)
         self.open: list[Call] = []
+        self.modules: list[FrameType] = []  # the calls of modules that are running
         self.touched: list[Any] = []  # see Pass
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
 
@@ -99,6 +101,8 @@ class Reader:
                 self.passes.leave_broken(torch._C._current_graph_task_id())
             return self.ops.run(func, args, kwargs, look.at, self.depth + 1)
         if code is PACK:
+            if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will
+                self.caught_up(look, settle=False)
             self.refill(look.calls[-1], args[0])
         return func(*args, **kwargs)
 
@@ -107,8 +111,20 @@ class Reader:
         self.ops.find_functions(roots, self.look().at, self.depth + 1)
 
     def entering(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Python calls a function: if it is the one that starts a pass, see its graph, and the hooks of its roots."""
-        if frame.f_code is not ENGINE or event != "call":
+        """Python calls a function, or leaves it: see the calls of modules, and what starts a pass: its graph, and the
+        hooks of its roots."""
+        code = frame.f_code
+        if code is MODULE:
+            if event == "call":
+                self.catch_up()
+                self.modules.append(frame)
+                self.seen.module_begin(frame.f_locals["self"])
+            elif event == "return" and self.modules and self.modules[-1] is frame:
+                self.catch_up()
+                self.modules.pop()
+                self.seen.module_end()
+            return
+        if code is not ENGINE or event != "call":
             return
         self.catch_up()
         self.passes.leave_broken(torch._C._current_graph_task_id())

@@ -17,6 +17,7 @@ from minigrad.recorder import NOWHERE, SAME, Large, Watch, Watched
 
 __all__ = ["Hooked", "Seen", "leaf_of", "without_dispatch"]
 
+set_version: Any = torch._C._autograd._unsafe_set_version_counter
 without_dispatch = torch._C._DisableTorchDispatch  # a block in which the reader does not see its own copies
 ONE: Any = torch.ones(1, requires_grad=True)
 ACCUMULATE_GRAD = type(ONE.view(1).grad_fn.next_functions[0][0])
@@ -32,6 +33,17 @@ def leaf_of(node: Any) -> Any:
 def key_of(node: Any) -> int:
     """What a node is known by; below zero, so that it is no `id()`."""
     return -1 - int(node._sequence_nr())
+
+
+def same_counter(a: Any, b: Any) -> bool:
+    """Whether two tensors have one version counter: when one counts on, both do. The count is put back at once."""
+    if a is None or b is None or a.is_inference() or b.is_inference():
+        return False
+    first, second = a._version, b._version
+    set_version((a,), (first + 1,))
+    found = bool(b._version != second)
+    set_version((a,), (first,))
+    return found
 
 
 class Hooked:
@@ -103,9 +115,27 @@ class Seen(Watched):
         self.log.append(("tensor", t.requires_grad and not before, above, t.output_nr,
                          isinstance(t, torch.nn.Parameter), *memory(t), t.nbytes,
                          self.copied(t) if copy is None else copy))
+        facts = self.shares(t)
+        if facts:
+            self.log.append(("shares", watch.number, facts))
         if t.is_leaf and t.grad is not None:
             self.meet_grad(t.grad)
         return int(watch.number)
+
+    def shares(self, t: Any) -> dict[str, Any]:
+        """Of what a tensor is a view, its version, and where it looks in its storage: only what is not the usual."""
+        facts: dict[str, Any] = {} if t._base is None else {"base": self.tensor(t._base)}
+        if not t.is_inference() and t._version:
+            facts["version"] = t._version
+        if t.layout is torch.strided and (t.storage_offset() or not t.is_contiguous()):
+            facts.update(offset=t.storage_offset(), strides=list(t.stride()))
+        return facts
+
+    def apart(self, made: int, given: int) -> None:
+        """Note that a detached tensor has the version counter of the one that it was made of; `.data` has its own."""
+        tensors = {watch.number: watch() for watch in self.tensors.values() if watch.number in (made, given)}
+        if same_counter(tensors.get(made), tensors.get(given)):
+            self.log.append(("shares", made, {"counter": given}))
 
     def changed(self, t: Any) -> None:
         """The values of a tensor were changed in place; its node may be another one."""

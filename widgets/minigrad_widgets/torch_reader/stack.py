@@ -19,7 +19,7 @@ from torch.autograd import graph
 
 from minigrad.recorder import NOWHERE, Builder
 
-__all__ = ["ENGINE", "PACK", "Call", "Look", "Stack", "frame_of", "unprofiled"]
+__all__ = ["ENGINE", "MODULE", "PACK", "Call", "Look", "Stack", "frame_of", "unprofiled"]
 
 
 def inner(function: Any, name: str) -> CodeType:
@@ -35,6 +35,9 @@ AGAIN = inner(checkpoints._checkpoint_hook.__init__, "unpack_hook")
 AGAIN_REENTRANT = inspect.unwrap(checkpoints.CheckpointFunction.backward).__code__
 PACK = inner(checkpoints._recomputation_hook.__init__, "pack_hook")
 SPECIAL = frozenset({APPLY, ENGINE, FIRST_RUN, FIRST_RUN_REENTRANT, AGAIN, AGAIN_REENTRANT, PACK})
+MODULE = torch.nn.Module.__call__.__code__
+RUNNING = frozenset({FIRST_RUN, FIRST_RUN_REENTRANT, AGAIN_REENTRANT, inner(
+    inspect.unwrap(checkpoints._checkpoint_without_reentrant_generator), "recompute_fn")})  # they call the function
 
 
 class Call(NamedTuple):
@@ -48,8 +51,8 @@ class Call(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What one look at the stack found: the user's line, the first special frame above it, the calls from the
-    outermost on."""
+    """What one look at the stack found: the user's line, the special frame whose own work this is, None if it is the
+    user's or a module's, the calls from the outermost on."""
 
     at: Any
     inside: FrameType | None
@@ -70,17 +73,20 @@ class Stack:
         inside: FrameType | None = None
         calls: list[Call] = []
         unplaced, function = 0, None
+        theirs = frame is not None and frame.f_code in RUNNING
         while frame is not None:
             code = frame.f_code
             if code in SPECIAL:
                 if code is APPLY:
                     function = frame.f_locals["cls"]
-                elif at is NOWHERE and inside is None:
+                elif at is NOWHERE and inside is None and not theirs:
                     inside = frame
                 call = call_of(code, frame)
                 if call is not None:
                     calls.append(call)
                     unplaced += 1
+            elif code is MODULE:
+                theirs = True
             elif at is NOWHERE or unplaced or function:
                 index = self.builder.file(code.co_filename)
                 if index >= 0:
@@ -119,7 +125,8 @@ def call_of(code: CodeType, frame: FrameType) -> Call | None:
 
 def title(function: Any) -> str:
     """What a checkpointed function is called."""
-    return str(getattr(function, "__qualname__", type(function).__name__)).rpartition("<locals>.")[2]
+    name = "__name__" if inspect.isbuiltin(function) else "__qualname__"
+    return str(getattr(function, name, type(function).__name__)).rpartition("<locals>.")[2]
 
 
 def frame_of(code: CodeType) -> FrameType | None:
