@@ -91,6 +91,14 @@ def test_a_pass_that_an_error_ends() -> None:
     assert seen(trace, "sin") == ["on"]
 
 
+def test_modes_that_were_not_seen_are_not_told() -> None:
+    x = torch.ones(1, requires_grad=True)
+    with record() as trace:
+        x.sin().backward()
+    assert modes(trace.to_dict())
+    assert modes({**trace.to_dict(), "library": "torch 2.13.0"}) == []
+
+
 def test_the_inspector_says_so() -> None:
     x = torch.ones(1, requires_grad=True)
     with record() as trace:

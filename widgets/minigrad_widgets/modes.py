@@ -15,6 +15,8 @@ WORDS = {"on": "grad mode on", "off": "grad mode off", "inference": "inference m
 
 def modes(data: Data) -> list[list[int | str]]:
     """The steps at which the mode changes, with the mode from there on: `on`, `off` or `inference`."""
+    if not data["library"].startswith("minigrad"):  # PyTorch's modes are not seen
+        return []
     grad, inference = began(data, "grad", True), began(data, "inference", False)
     inner: list[tuple[str, bool]] = []  # passes and runs of checkpointed functions that are open, with their modes
     changes: list[list[int | str]] = []
