@@ -3,8 +3,9 @@
 A step of 24 blocks of Linear(1,024) and tanh on a batch of 4,096, float32: how much memory it needs at its peak beyond
 what was there before it (weights, input), as the operating system saw it. Plain, and with both kinds of checkpoint in
 2, 5 (about √24) and 12 segments, each in a fresh process, minigrad beside PyTorch; once as is, and once with
-MALLOC_MMAP_THRESHOLD_=1048576, so that what the C allocator does not give back flatters nobody. Writes a JSON file and
-a plot beside it; exits with 1 if a limit is broken.
+MALLOC_MMAP_THRESHOLD_=1048576, so that what the C allocator does not give back flatters nobody. Prints each row, with
+the processor's time of the step over that of the plain one; writes a JSON file and a plot beside it; exits with 1 if a
+limit is broken.
 
 The least that there must be. A block's activation takes A = 4,096 × 1,024 × 4 bytes = 16 MiB, the gradient of its
 weights W = 4 MiB (and 4 KiB for the bias, left out here). Plain, the fullest moment is the first block that the pass
@@ -86,7 +87,7 @@ def step(torch: Any, model: list[Any], x: Any, segments: int, reentrant: bool) -
 
 
 def measure(library: str, segments: int, reentrant: bool, blocks: int, width: int, batch: int) -> Row:
-    """The peak of one step in this process, in MiB beyond what was there, and its seconds."""
+    """The peak of one step in this process, in MiB beyond what was there, and the processor's seconds in it."""
     torch = importlib.import_module(library)
     importlib.import_module(f"{library}.utils.checkpoint")
     torch.manual_seed(0)
@@ -97,9 +98,9 @@ def measure(library: str, segments: int, reentrant: bool, blocks: int, width: in
     step(torch, model(8), torch.randn(8, 8).requires_grad_(), segments, reentrant)  # load what is loaded on first use
     layers, x = model(width), torch.randn(batch, width).requires_grad_()
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the most so far is what there is now
-    before, start = peak()[0], time.perf_counter()
+    before, start = peak()[0], time.process_time()
     step(torch, layers, x, segments, reentrant)
-    return {"peak": (peak()[1] - before) / MIB, "seconds": time.perf_counter() - start,
+    return {"peak": (peak()[1] - before) / MIB, "seconds": time.process_time() - start,
             "version": str(torch.__version__), "check": float(layers[0][0].weight.grad.abs().sum())}
 
 
@@ -135,7 +136,7 @@ def line(row: Row) -> str:
     """A row as text."""
     return (f"{row['allocator']:10} {row['way']:14} {row['segments']:3} segments   least {row['least']:6.1f} MiB   "
             f"minigrad {row['minigrad']['peak']:6.1f}   PyTorch {row['torch']['peak']:6.1f}   of the least "
-            f"{row['of least']:.2f}, of PyTorch's {row['of torch']:.2f}   time over the plain step "
+            f"{row['of least']:.2f}, of PyTorch's {row['of torch']:.2f}   processor time over the plain step "
             f"{row['time']['minigrad']:.2f}, PyTorch's {row['time']['torch']:.2f}")
 
 
@@ -179,7 +180,8 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(measure(*options.one)))
         return 0
     found = rows(*(QUICK if options.quick else FULL), (2,) if options.quick else SEGMENTS)
-    about = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "system": os.uname().release}
+    about = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "system": os.uname().release,
+             "threads": os.environ.get("OMP_NUM_THREADS", "as is")}
     options.out.write_text(json.dumps({"machine": about, "rows": found}, indent=1) + "\n", encoding="utf-8")
     plot(found, options.out.with_suffix(".png"))
     failures = [f"{line(row)}: {text}" for row in found for text in broken(row)]
