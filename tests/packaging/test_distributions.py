@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from minigrad_lessons.folder import shipped
+from tests.lessons.answers import KEYS
 from tests.packaging.lab import lab
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -88,6 +93,9 @@ def test_answers_are_in_the_sdist_and_never_in_the_wheel(
         shipped_texts = {archive.read(name) for name in in_wheel if in_wheel[name]}
     assert not [path for path in answers if path.read_bytes() in shipped_texts]
     assert not [name for name in in_wheel if "answers" in name]
+    solutions = [answer.encode() for key in KEYS.values() for answer in key.exercises.values()]
+    solutions += [json.dumps(answer.decode())[1:-1].encode() for answer in solutions]  # as a notebook would hold it
+    assert not [answer for answer in solutions for text in shipped_texts if answer in text]
 
 
 def test_the_sdist_holds_what_the_tests_need(in_sdist: set[str]) -> None:
@@ -109,8 +117,32 @@ def test_the_core_installs_and_runs_with_numpy_alone(wheel: Path, tmp_path: Path
     assert "Traceback" not in refused.stderr and not (tmp_path / "minigrad-lessons").exists()
 
 
-def test_a_clean_environment_opens_the_lessons(wheel: Path, tmp_path: Path) -> None:
-    python = clean_environment(tmp_path / "lessons", f"{wheel}[lessons]")
+@pytest.fixture(scope="module")
+def wheels(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheels of all that the lessons need: what a teacher carries to a room without a network."""
+    folder = tmp_path_factory.mktemp("wheels")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest", str(folder)]
+    done = subprocess.run([*command, f"{wheel}[lessons]"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def without_network(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    """Run a command in a network of its own with nothing in it, or else with a proxy that is not there."""
+    alone = ["unshare", "--map-root-user", "--net"]
+    able = shutil.which(alone[0]) and subprocess.run([*alone, "true"], capture_output=True).returncode == 0
+    dead = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    environment = {**os.environ, **dead, "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+    return subprocess.run([*(alone if able else ()), *command], env=environment, capture_output=True, text=True)
+
+
+def test_without_network_the_lessons_install_from_a_folder_and_open(wheels: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "room", with_pip=True)
+    python = tmp_path / "room" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    assert without_network([python, "-m", "pip", "download", "--no-deps", "six"]).returncode != 0, "there is a network"
+    install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", wheels, "minigrad-kit[lessons]"]
+    done = without_network(install)
+    assert done.returncode == 0, done.stderr
     with lab([python.with_name("minigrad"), "lab", "--no-browser"], tmp_path) as running:
         assert "started" in running.json("/api/status")
         assert running.json(f"/api/contents/{running.lesson}")["type"] == "notebook"
