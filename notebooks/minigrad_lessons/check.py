@@ -9,12 +9,14 @@ from minigrad_lessons.exercises.lesson02 import flags, reach, result_flag
 from minigrad_lessons.exercises.lesson03 import diamond, integers, walk
 from minigrad_lessons.exercises.lesson04 import jacobian, second_backward, waiting_walk
 from minigrad_lessons.exercises.lesson05 import arrivals, forgot, parts
+from minigrad_lessons.exercises.lesson06 import clip, event_order, watch_layers
 from minigrad_lessons.exercises.lesson07 import decorator, modes, repaired, set_mode
 from minigrad_lessons.exercises.lesson08 import changed, parameter, spoil
 from minigrad_lessons.exercises.lesson09 import matmul, returns, square, straight_through
 
 __all__ = [
-    "arrivals", "changed", "decorator", "diamond", "flags", "forgot", "integers", "jacobian", "matmul", "modes",
-    "non_leaf", "parameter", "parts", "reach", "repaired", "result_flag", "returns", "second_backward", "set_mode",
-    "spoil", "square", "straight_through", "twelve", "two_ways", "waiting_walk", "walk",
+    "arrivals", "changed", "clip", "decorator", "diamond", "event_order", "flags", "forgot", "integers", "jacobian",
+    "matmul", "modes", "non_leaf", "parameter", "parts", "reach", "repaired", "result_flag", "returns",
+    "second_backward", "set_mode", "spoil", "square", "straight_through", "twelve", "two_ways", "waiting_walk",
+    "walk", "watch_layers",
 ]
