@@ -6,29 +6,25 @@ bytes: what each holds, what runs again, where a run stops early. It needs no ke
 
 from __future__ import annotations
 
-import os
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-import anywidget
 import traitlets
+from matplotlib.figure import Figure
 
 from minigrad.recorder import Trace
 from minigrad_widgets import timeline
-from minigrad_widgets.canvas import to_png, to_svg
-from minigrad_widgets.page import STATIC, write_page
+from minigrad_widgets.widget import Widget
 
 
-class Comparison(anywidget.AnyWidget):
+class Comparison(Widget):
     """Shows several traces over one another; `step` can be set and observed.
 
     Raises:
         ValueError: if there is no trace to show.
     """
 
-    _esm = STATIC / "inspector.js"
-    _css = STATIC / "inspector.css"
+    STATE = ("traces", "step")
 
     traces = traitlets.Dict(traitlets.Unicode(), help="the traces as JSON, by name").tag(sync=True)
     step = traitlets.Int(0, help="the step that is shown of each").tag(sync=True)
@@ -55,25 +51,9 @@ class Comparison(anywidget.AnyWidget):
         """The comparison in words, the same on every machine."""
         return f"Comparison of traces\n{timeline.comparison_text(self._data, self.step)}"
 
-    def to_png(self) -> bytes:
-        """The charts at the current step as a PNG picture."""
-        return to_png(timeline.draw(self._data, self.step, f"step {self.step}"))
-
-    def to_svg(self) -> str:
-        """The charts at the current step as SVG text."""
-        return to_svg(timeline.draw(self._data, self.step, f"step {self.step}"))
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that shows this comparison on its own; with `path`, it is also written to that file."""
-        return write_page({"traces": self.traces, "step": self.step}, path)
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget, and what stands for it where none can run."""
-        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**data, "text/plain": self.text, "image/png": b64encode(self.to_png()).decode()}, metadata
+    def figure(self) -> Figure:
+        """The charts at the current step as a picture."""
+        return timeline.draw(self._data, self.step, f"step {self.step}")
 
 
 def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:

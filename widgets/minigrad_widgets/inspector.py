@@ -11,12 +11,9 @@ page that plays on its own, without a kernel and without asking the network for 
 from __future__ import annotations
 
 import json
-import os
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import anywidget
 import traitlets
 
 from minigrad.recorder import Trace, written
@@ -27,15 +24,15 @@ from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.folding import Folding, add_runs, opening
 from minigrad_widgets.layout import place
 from minigrad_widgets.modes import WORDS, mode_at, modes
-from minigrad_widgets.page import STATIC, write_page
 from minigrad_widgets.shorten import shorten
 from minigrad_widgets.text import Words, traversal_text
+from minigrad_widgets.widget import Widget
 
 STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "ask", "answers", "score")
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
 
 
-class Inspector(anywidget.AnyWidget):
+class Inspector(Widget):
     """Shows a trace.
 
     `lens` is "forward" (what the user's code ran), "backward", "traversal" (call nodes by hand), "checkpoint" (what is
@@ -44,8 +41,7 @@ class Inspector(anywidget.AnyWidget):
     then?), or of `{"kind": …, "step": the step that answers it}`; `score` and `answers` hold what a student made of it.
     """
 
-    _esm = STATIC / "inspector.js"
-    _css = STATIC / "inspector.css"
+    STATE = STATE
 
     trace = traitlets.Unicode(help="the trace as JSON, sent once").tag(sync=True)
     lens = traitlets.Enum(LENSES, default_value="backward").tag(sync=True)
@@ -134,13 +130,6 @@ class Inspector(anywidget.AnyWidget):
             return to_svg(timeline.draw({"": self._data}, self.step, self._title()))
         return picture.svg(*self._drawn_at(step))
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that shows this inspector on its own: everything is inside, nothing is asked from the network.
-
-        With `path`, it is also written to that file.
-        """
-        return write_page({name: getattr(self, name) for name in STATE}, path)
-
     def _drawn_at(self, step: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
         """What a picture shows: the graph and its frame, folded as `collapsed` says, and the title."""
         frame = self._drawn() if step is None else dict(self._trace.frame(step))
@@ -184,11 +173,3 @@ class Inspector(anywidget.AnyWidget):
         if self.lens == "traversal":
             return f"called by hand: {len(self.calls)} of {len(self._data['nodes'])} nodes"
         return f"step {self.step}: {Words(self._data).describe(self.step)}"
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget, and what stands for it where none can run: a PNG and a text (an SVG would break PDF export)."""
-        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**data, "text/plain": self.text, "image/png": b64encode(self.to_png()).decode()}, metadata

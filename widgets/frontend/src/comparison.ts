@@ -50,16 +50,7 @@ export class Comparison {
   }
 
   private actions() {
-    const walk = { choose: () => undefined, walk: () => undefined };
-    const { transport } = this;
-    return {
-      ...walk,
-      back: () => transport.back(),
-      forward: () => transport.forward(),
-      first: () => transport.first(),
-      last: () => transport.end(),
-      toggle: () => transport.toggle(),
-    };
+    return { ...this.transport.keys, choose: () => undefined, walk: () => undefined };
   }
 
   private row(name: string, trace: Trace, chart: Chart): Row {

@@ -103,11 +103,7 @@ export class Inspector {
 
   private actions() {
     return {
-      back: () => this.transport.back(),
-      forward: () => this.transport.forward(),
-      first: () => this.transport.first(),
-      last: () => this.transport.end(),
-      toggle: () => this.transport.toggle(),
+      ...this.transport.keys,
       choose: () => this.clicked(this.selected ?? this.lens.lit),
       walk: (direction: 1 | -1) => this.walk(direction),
       fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),

@@ -46,16 +46,7 @@ export class Stepped {
   }
 
   private actions() {
-    const { transport } = this;
-    return {
-      back: () => transport.back(),
-      forward: () => transport.forward(),
-      first: () => transport.first(),
-      last: () => transport.end(),
-      toggle: () => transport.toggle(),
-      choose: () => undefined,
-      walk: () => undefined,
-    };
+    return { ...this.transport.keys, choose: () => undefined, walk: () => undefined };
   }
 
   private positionOf(step: number): number {

@@ -47,6 +47,17 @@ export class Transport {
     this.element = html("div", { class: "mg-transport" }, group, this.track, this.counter, this.speed);
   }
 
+  /** What the keys do that step. */
+  get keys() {
+    return {
+      back: () => this.back(),
+      forward: () => this.forward(),
+      first: () => this.first(),
+      last: () => this.end(),
+      toggle: () => this.toggle(),
+    };
+  }
+
   get playing(): boolean {
     return this.timer !== null;
   }
