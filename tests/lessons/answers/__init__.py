@@ -13,6 +13,7 @@ from tests.lessons.answers import (
     lesson07,
     lesson08,
     lesson09,
+    lesson11,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -26,4 +27,5 @@ KEYS: dict[str, Key] = {
     "07_grad_modes": lesson07.KEY,
     "08_inplace_and_versions": lesson08.KEY,
     "09_function": lesson09.KEY,
+    "11_modules_and_optimisers": lesson11.KEY,
 }

@@ -1,0 +1,264 @@
+"""The checks of lesson 11: a step with momentum, a Module, and who does not learn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import minigrad as torch
+from minigrad import nn
+from minigrad_lessons.exercises import report
+
+STEPS, LR, MOMENTUM = 5, 0.1, 0.8
+RULES: dict[str, Callable[[float, float, float], tuple[float, float]]] = {
+    "w went along the gradient alone: nothing is kept of the steps before": lambda v, g, m: (g, g),
+    "the gradient was added, but the old velocity was not made smaller": lambda v, g, m: (v + g, v + g),
+    "the new gradient was made smaller too, as in Adam; SGD adds it whole":
+        lambda v, g, m: (m * v + (1 - m) * g,) * 2,
+    "momentum is on the gradient, not on the velocity": lambda v, g, m: (v + m * g,) * 2,
+}
+
+
+def _path(step: Callable[[torch.Tensor, Any], Any]) -> list[float]:
+    """Where w = 1 goes in some steps on the loss w * w."""
+    w, velocity, path = torch.tensor([1.0], requires_grad=True), None, []
+    for _ in range(STEPS):
+        w.grad = None
+        (w * w).sum().backward()
+        velocity = step(w, velocity)
+        path.append(w.item())
+    return path
+
+
+def _ours() -> list[float]:
+    optimizer: list[Any] = []
+
+    def step(w: torch.Tensor, velocity: Any) -> None:
+        if not optimizer:
+            optimizer.append(torch.optim.SGD([w], lr=LR, momentum=MOMENTUM))
+        optimizer[0].step()
+
+    return _path(step)
+
+
+def _by_rule(rule: Callable[[float, float, float], tuple[float, float]]) -> list[float]:
+    def step(w: torch.Tensor, velocity: Any) -> float:
+        gradient = float(w.grad.item()) if w.grad is not None else 0.0
+        velocity, moved = (gradient, gradient) if velocity is None else rule(velocity, gradient, MOMENTUM)
+        with torch.no_grad():
+            w.sub_(LR * moved)
+        return velocity
+
+    return _path(step)
+
+
+def _near(path: list[float], other: list[float]) -> bool:
+    return all(abs(a - b) < 1e-6 for a, b in zip(path, other, strict=True))
+
+
+def momentum(student: Callable[..., Any]) -> None:
+    """Judge `momentum_step(w, velocity, lr, momentum)` against torch.optim.SGD over some steps, to 1e-6."""
+    name = "check.momentum"
+    if not report.is_function(name, "momentum_step", student):
+        return
+    if report.has_dots(student):
+        report.not_yet(name, "Fill in the two blanks of momentum_step.")
+        return
+    try:
+        path = _path(lambda w, velocity: student(w, velocity, LR, MOMENTUM))
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        report.misconception(name, f"momentum_step {report.raised(error, student)}")
+        return
+    if _near(path, _ours()):
+        report.passed(name, f"{STEPS} steps are those of torch.optim.SGD, to 1e-6")
+        return
+    fits = next((text for text, rule in RULES.items() if _near(path, _by_rule(rule))), "")
+    if not fits and _near(path, [1.0] * STEPS):
+        fits = "w did not move"
+    first = next(at for at, (a, b) in enumerate(zip(path, _ours())) if abs(a - b) >= 1e-6)
+    report.misconception(name, f"{fits or 'the path differs'}.",
+                         f"After step {first + 1} your w is {path[first]:.3g}, that of SGD is {_ours()[first]:.3g}.")
+
+
+def module(student: Any) -> None:
+    """Judge a class that notes what is assigned, as nn.Module does: its parameters, their order, its call."""
+    name = "check.module"
+    if not isinstance(student, type):
+        report.misconception(name, "hand over the class itself: check.module(MyModule)")
+        return
+    blank = [part for part in ("__setattr__", "parameters", "__call__") if part in vars(student)
+             and report.has_dots(vars(student)[part])]
+    if blank:
+        report.not_yet(name, f"Still to be written: {', '.join(blank)}.")
+        return
+    try:
+        fault = next((fault for judge in (_holds, _finds, _goes_deep, _calls) if (fault := judge(student))), "")
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        fault = f"it {report.raised(error, vars(student).get('__setattr__', student))}"
+    if fault:
+        report.misconception(name, fault)
+        return
+    report.passed(name, "attributes can be read back, and assigned again", "a call runs forward",
+                  "parameters come in the order of assignment, from modules in modules too, each once")
+
+
+def _tree(student: Any) -> tuple[Any, list[torch.Tensor]]:
+    class Part(student):  # type: ignore[misc]  # the student's class is known at run time alone
+        def __init__(self, size: int) -> None:
+            self.weight, self.name = nn.Parameter(torch.ones(size)), "a word"
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.weight
+
+    class Whole(student):  # type: ignore[misc]  # as above
+        def __init__(self) -> None:
+            self.first = Part(1)
+            self.scale = nn.Parameter(torch.ones(2))
+            self.last = Part(3)
+            self.plain = torch.ones(4, requires_grad=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.first(x) + 1
+
+    whole = Whole()
+    return whole, [whole.first.weight, whole.scale, whole.last.weight]
+
+
+def _holds(student: Any) -> str:
+    part = student()
+    part.word = "kept"
+    if getattr(part, "word", None) != "kept":
+        return "what is assigned cannot be read back. Assign it too: object.__setattr__(self, name, value)."
+    return ""
+
+
+def _finds(student: Any) -> str:
+    one, other = student(), student()
+    weight = nn.Parameter(torch.ones(2))
+    one.weight = weight
+    if list(other.parameters()):
+        return "a second module has the parameters of the first: the note is kept by the class, not by the object."
+    if not any(p is weight for p in one.parameters()):
+        return "a Parameter that was assigned is not found."
+    one.weight = nn.Parameter(torch.zeros(2))
+    if any(p is weight for p in one.parameters()):
+        return "assigned again, and the old Parameter is still found: note it under its name."
+    return ""
+
+
+def _goes_deep(student: Any) -> str:
+    whole, wanted = _tree(student)
+    found = list(whole.parameters())
+    if any(p is whole.plain for p in found):
+        return "a plain tensor that requires grad was found too. Only Parameters count."
+    if len(found) < len(wanted):
+        return f"{len(found)} of {len(wanted)} parameters were found: those of the modules inside are missing."
+    if len(found) > len(wanted):
+        return f"{len(found)} parameters were found, there are {len(wanted)}: one of them comes twice."
+    if any(a is not b for a, b in zip(found, wanted)):
+        return "all parameters were found, but not in the order of assignment: modules and parameters take turns."
+    return ""
+
+
+def _calls(student: Any) -> str:
+    whole, _ = _tree(student)
+    result = whole(torch.ones(1))
+    if result is None:
+        return "the call gives nothing back: return what forward gives."
+    return "" if result.tolist() == [2.0] else "the call does not give what forward gives."
+
+
+class _Net(nn.Module):
+    """Three layers, one of which does not learn, for one of four causes."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__()
+        self.cause = cause
+        self.first, self.middle, self.last = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+        if cause == "its flag":
+            self.middle.requires_grad_(False)
+        if cause == "a dead ReLU":
+            with torch.no_grad():
+                self.middle.bias.fill_(-100.0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.first(x)
+        if self.cause == "a detach()":
+            h = h.detach()
+        if self.cause != "nobody calls it":
+            h = self.middle(h)
+        return self.last(h.relu() if self.cause == "a dead ReLU" else h)
+
+
+CAUSES = ("its flag", "nobody calls it", "a detach()", "a dead ReLU")
+
+
+def _still(cause: str) -> tuple[_Net, torch.Tensor, set[str]]:
+    """A net, data for it, and the names of the parameters that a step of SGD leaves as they are."""
+    torch.manual_seed(0)
+    net, x = _Net(cause), torch.randn(8, 3)
+    before = {name: p.detach().clone() for name, p in net.named_parameters()}
+    net(x).sum().backward()
+    torch.optim.SGD(net.parameters(), lr=0.1).step()
+    still = {name for name, p in net.named_parameters() if torch.equal(p, before[name])}
+    torch.manual_seed(0)
+    return _Net(cause), x, still
+
+
+def frozen(student: Callable[..., Any]) -> None:
+    """Judge `frozen(net, x)` on four nets: what does a step of SGD leave as it is?"""
+    name = "check.frozen"
+    if not report.is_function(name, "frozen", student):
+        return
+    if report.has_dots(student):
+        report.not_yet(name, "Write frozen(net, x).")
+        return
+    for cause in CAUSES:
+        net, x, still = _still(cause)
+        finished, said = report.run(name, student, "net, x", net, x)
+        if not finished:
+            return
+        if isinstance(said, str) or not hasattr(said, "__iter__"):
+            report.misconception(name, "return the names, as a list.")
+            return
+        said = list(said)
+        if said and not all(isinstance(each, str) for each in said):
+            report.misconception(name, "return names, as net.named_parameters() gives them, not the tensors.")
+            return
+        if set(said) != still:
+            report.misconception(name, _why_frozen(cause, set(said), still, net))
+            return
+    report.passed(name, *(f"{cause}: {', '.join(sorted(_still(cause)[2]))}" for cause in CAUSES))
+
+
+def _why_frozen(cause: str, said: set[str], still: set[str], net: _Net) -> str:
+    missing, extra = sorted(still - said), sorted(said - still)
+    if extra == sorted(n for n, _ in net.named_parameters() if n not in still):
+        return "these are the ones that do learn: turn the question round." if missing else \
+            "all parameters were named. Was backward run before .grad was read?"
+    if missing and cause == "a dead ReLU":
+        return f"{cause}: {', '.join(missing)} has a .grad, and it is all zeros. A step of SGD by zero moves nothing."
+    if missing and cause in ("nobody calls it", "a detach()"):
+        return f"{cause}: the flag of {missing[0]} is True, and its .grad stays None. The flag alone does not tell."
+    if missing:
+        return f"{cause}: {', '.join(missing)} was not named."
+    return f"{cause}: {', '.join(extra)} does learn."
+
+
+HINTS = {
+    "momentum": (
+        "Two sentences, two blanks: what is the velocity, and along what does w go?",
+        "The old velocity is made smaller by momentum; the gradient is added whole. w goes lr times the velocity.",
+        "momentum * velocity + w.grad, and lr * velocity.",
+    ),
+    "module": (
+        "Note in __setattr__, read in parameters(). Where can the note be kept, if there is no __init__ to make it?",
+        "`self.__dict__` has everything that was assigned, under its name, in order. Then __setattr__ need not do more "
+        "than object.__setattr__.",
+        "In parameters(): for value in self.__dict__.values(): a Parameter is yielded, a MyModule yields from its own "
+        "parameters(). In __call__: return self.forward(*inputs).",
+    ),
+    "frozen": (
+        "First let gradients arrive: net(x).sum().backward(). Then look at each parameter.",
+        "Two kinds stay as they are: those whose .grad is None, and those whose .grad is all zeros.",
+        "[name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()]",
+    ),
+}
