@@ -5,6 +5,7 @@ What is compared is what can be observed in both; DIFFERENCES is all that may di
 
 from __future__ import annotations
 
+import cProfile
 import gc
 import importlib
 import math
@@ -358,6 +359,34 @@ def test_a_recording_that_begins_inside_of_a_module(torch, reader):
     assert [scope["module"] for scope in traces[0].scopes] == ["Tanh"]
     names = {node["name"]: node.get("scope") for node in traces[0].nodes}
     assert names["AddmmBackward0"] is None and names["TanhBackward0"] == 0
+
+
+@pytest.mark.parametrize("lib", ["torch", "minigrad"])
+def test_inspect_takes_either_kind_of_tensor(reader, lib):
+    m = importlib.import_module(lib)
+    x = m.ones(3, requires_grad=True)
+    x.grad = before = m.ones(3)
+    inspector = importlib.import_module("minigrad_widgets").inspect((x * 2).exp().sum())
+    trace = inspector._trace
+    assert inspector.lens == "backward" and trace.library.startswith(lib)
+    assert trace.steps("forward") == []  # nobody has recorded it: the forward pane says so
+    assert [trace.nodes[e["node"]]["name"] for e in trace.events if e["kind"] == "run"] == [
+        "SumBackward0", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
+    inspector.lens = "traversal"
+    assert "SumBackward0 1 of 1" in inspector.text
+    assert x.grad is before and before.tolist() == [1, 1, 1]
+
+
+def test_under_a_profiler_in_c(torch, reader):
+    profile = cProfile.Profile()
+    x = torch.ones(3, requires_grad=True)
+    with reader.record() as plain:
+        (x * 2).sum().backward()
+    profile.enable()
+    with reader.record() as trace:
+        (x * 2).sum().backward()
+    profile.disable()
+    assert [e["kind"] for e in trace.events] == [e["kind"] for e in plain.events]
 
 
 def test_one_at_a_time(reader):

@@ -12,7 +12,7 @@ import inspect as source
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,7 +50,7 @@ def inspect(what: Any, *args: Any, **kwargs: Any) -> Inspector:
             raise ValueError("there is no graph behind this tensor: it does not require grad")
         if args or kwargs:
             raise TypeError("inspect(tensor) takes nothing else; inspect(fn, *args) calls a function")
-        trace = recorded(lambda: what, names, uses_torch([what]))
+        trace = recorded(lambda: what, names, uses_torch([what]), what)
     elif callable(what):
         used = uses_torch([what, *args, *kwargs.values(), *surroundings(what)])
         trace = recorded(lambda: what(*args, **kwargs), names, used)
@@ -59,17 +59,21 @@ def inspect(what: Any, *args: Any, **kwargs: Any) -> Inspector:
     return Inspector(trace)
 
 
-def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool) -> Trace:
-    """The trace of what `make` does and of the backward pass of the tensor that it gives.
+def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None) -> Trace:
+    """The trace of what `make` does and of the backward pass of the tensor that it gives, if it is not `known` already.
 
     A pass that fails ends the trace with its error: of a graph whose saved tensors are gone, the nodes are still shown.
     """
     recording: Any = recorder(names, torch)
     trace: Trace
-    with recording as trace:
-        root = first_tensor(make())
-        if root is not None and root.requires_grad:
-            with kept_grads(root):
+    with ExitStack() as stack:  # no recorder is told that leaves get back what they had
+        if known is not None:
+            stack.enter_context(kept_grads(known))
+        with recording as trace:
+            root = first_tensor(make())
+            if root is not None and root.requires_grad:
+                if known is None:
+                    stack.enter_context(kept_grads(root))
                 backward(root, trace)
     return trace
 

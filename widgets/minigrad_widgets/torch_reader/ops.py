@@ -21,7 +21,8 @@ __all__ = ["Ops", "Watching"]
 Tensor = torch.Tensor
 # What PyTorch does in the course of other things, and what makes a tensor out of none; minigrad has no op for it.
 UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_", "empty_like", "ones_like",
-                    "zeros_like", "resize_", "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
+                    "zeros_like", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "resize_",
+                    "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
 
 
 class Watching(TorchDispatchMode):

@@ -142,6 +142,8 @@ def unprofiled(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def run(*args: Any, **kwargs: Any) -> Any:
         before = sys.getprofile()
+        if not callable(before):  # there is none, or one in C (cProfile), which nobody could put back
+            return method(*args, **kwargs)
         sys.setprofile(None)
         try:
             return method(*args, **kwargs)
