@@ -22,7 +22,7 @@ from minigrad_widgets.geometry import HEIGHT, width_of
 from minigrad_widgets.straighten import straighten
 
 LAYER = 98
-GAP = 44
+GAP = 56  # what is pending stands out into it
 MARGIN = 24
 UNIT = 100.0
 DUMMY = 0.25

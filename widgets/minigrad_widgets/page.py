@@ -32,9 +32,19 @@ body {{ margin: 24px; background: #fff; }}
 """
 
 
+def data_of(name: str, value: Any) -> str:
+    """A trait as JSON. A trace is JSON already: as text within text it would be half as large again."""
+    if name == "trace":
+        return str(value)
+    if name == "traces":
+        return f"{{{', '.join(f'{json.dumps(key)}: {trace}' for key, trace in value.items())}}}"
+    return json.dumps(value)
+
+
 def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
     """The page around a widget's state, also written to `path` where one is given."""
-    written = json.dumps(state).replace("<", "\\u003c")
+    fields = [f"{json.dumps(name)}: {data_of(name, value)}" for name, value in state.items()]
+    written = f"{{{', '.join(fields)}}}".replace("<", "\\u003c")
     style = (STATIC / "inspector.css").read_text(encoding="utf-8")
     page = PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
     if path is not None:

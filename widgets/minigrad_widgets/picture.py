@@ -28,7 +28,7 @@ Box = tuple[float, float, float]
 INK, SOFT, LINE = "#1d2127", "#5b626d", "#7a828e"
 FLOW, FLOW_INK, BADGE, SAVED = "#56b4e9", "#005a8e", "#e69f00", "#cc79a7"
 LARGEST = (1100.0, 900.0)
-BADGES = 44.0  # room for what is pending at the rightmost node
+BADGES = 56.0  # room for what is pending at the rightmost node
 DPI = 100
 
 
@@ -204,8 +204,8 @@ class _Drawing:
         if pending:
             text = f"Σ {piled(['–' if each is None else brief(self.words.value(each)) for each in pending])}"
             pill = {"boxstyle": "round,pad=0.25,rounding_size=0.8", "facecolor": BADGE, "edgecolor": "white"}
-            self.axes.text(right - 10, top, text, fontsize=7.5, weight="bold", color="#1d1500", va="center", zorder=6,
-                           clip_on=True, bbox=pill, parse_math=False)
+            self.axes.text(right + 46, top, text, fontsize=7.5, weight="bold", color="#1d1500", va="center", ha="right",
+                           zorder=6, clip_on=True, bbox=pill, parse_math=False)
 
     def box(self, x: float, y: float, width: float, height: float, radius: float, **look: Any) -> None:
         style = f"round,pad=0,rounding_size={radius}"

@@ -1,6 +1,4 @@
-/** Positions for what is visible after folding, made in the browser by d3-dag; Python's are for the whole graph. */
-import { coordSimplex, graph, layeringLongestPath, layeringSimplex, sugiyama } from "d3-dag";
-import type { Coord, Layering, MutGraphNode } from "d3-dag";
+/** Positions for what is visible after folding, made in the browser; Python's are for what is drawn first. */
 import { HEIGHT, LAYER, widthOf } from "./geometry";
 import type { BoxId, Groups } from "./groups";
 import { plan } from "./layers";
@@ -9,10 +7,10 @@ import { straighten } from "./straighten";
 import type { Layout } from "./types";
 import { untangle } from "./untangle";
 
-const GAP = 44;
+const GAP = 56;
 const MARGIN = 24;
-/** Above this many boxes quick methods are used: a little less straight, but at once. */
-const MANY = 120;
+/** So wide is the way of an edge that passes a layer. */
+const LANE = 20;
 
 /** The edges between boxes, each pair once, those that lead back left out. */
 function pairs(groups: Groups): Pair[] {
@@ -27,26 +25,63 @@ function pairs(groups: Groups): Pair[] {
   return [...found.values()];
 }
 
-export function arrange(groups: Groups): Layout {
-  const drawn = graph<BoxId, undefined>();
-  const boxes = new Map<BoxId, MutGraphNode<BoxId, undefined>>();
-  for (const id of groups.members.keys()) boxes.set(id, drawn.node(id));
-  const { pairs: kept, topDown, tight } = plan(pairs(groups));
+/** What stands in the layers: the boxes, and behind them in number the marks by which long edges pass. */
+export interface Graph {
+  layers: number[][];
+  /** For each what it leads to in the layer below, and what leads to it from the one above. */
+  down: number[][];
+  up: number[][];
+  /** So many are boxes. */
+  boxes: number;
+}
+
+/** Fills the layers; gives for each pair that passes layers the marks on its way. */
+function layered(ids: BoxId[], kept: readonly Pair[], levels: ReadonlyMap<BoxId, number>): [Graph, Map<string, number[]>] {
+  const graph: Graph = { layers: [], down: [], up: [], boxes: ids.length };
+  const number = new Map(ids.map((id, at) => [id, at]));
+  const level = (id: BoxId): number => levels.get(id) ?? 0;
+  const add = (at: number): number => {
+    while (graph.layers.length <= at) graph.layers.push([]);
+    graph.layers[at]?.push(graph.down.length);
+    graph.up.push([]);
+    return graph.down.push([]) - 1;
+  };
+  for (const id of ids) add(level(id));
+  const ways = new Map<string, number[]>();
   for (const [from, to] of kept) {
-    const [a, b] = [boxes.get(from), boxes.get(to)];
-    if (a && b) drawn.link(a, b, undefined);
+    const way: number[] = [];
+    if (level(to) <= level(from)) continue; // on a circle
+    for (let at = level(from) + 1; at < level(to); at++) way.push(add(at));
+    const points = [number.get(from) as number, ...way, number.get(to) as number];
+    for (let at = 1; at < points.length; at++) {
+      const [above, below] = [points[at - 1] as number, points[at] as number];
+      graph.down[above]?.push(below);
+      graph.up[below]?.push(above);
+    }
+    if (way.length > 0) ways.set(`${from}>${to}`, way);
   }
-  const many = groups.members.size > MANY;
-  const layering: Layering<unknown, unknown> = many || tight ? layeringLongestPath().topDown(topDown) : layeringSimplex();
-  const coord: Coord<unknown, unknown> = many ? straighten : coordSimplex();
-  const sizes = sugiyama().nodeSize((node: { data: BoxId }) => [widthOf(groups, node.data), HEIGHT] as const);
-  const size = sizes.gap([GAP, LAYER - HEIGHT]).layering(layering).decross(untangle).coord(coord)(drawn);
-  const nodes: Layout["nodes"] = {};
-  const edges: NonNullable<Layout["edges"]> = {};
-  for (const node of drawn.nodes()) nodes[node.data] = [node.x + MARGIN, node.y + MARGIN];
-  for (const link of drawn.links()) {
-    const bends = link.points.slice(1, -1).map(([x, y]): [number, number] => [x + MARGIN, y + MARGIN]);
-    if (bends.length > 0) edges[`${link.source.data}>${link.target.data}`] = bends;
-  }
-  return { nodes, size: [size.width + 2 * MARGIN, size.height + 2 * MARGIN], edges };
+  return [graph, ways];
+}
+
+export function arrange(groups: Groups): Layout {
+  const ids = [...groups.members.keys()];
+  const { kept, levels } = plan(pairs(groups));
+  const [graph, ways] = layered(ids, kept, levels);
+  graph.layers = untangle(graph);
+  const wide = (at: number): number => (at < ids.length ? widthOf(groups, ids[at] as BoxId) : LANE);
+  const widths = graph.down.map((_, at) => wide(at));
+  const gap = (a: number, b: number): number =>
+    ((widths[a] as number) + (widths[b] as number)) / 2 + (a < ids.length && b < ids.length ? GAP : LANE);
+  const places = straighten(graph, gap);
+  const sides = places.map((x, at) => [x - (widths[at] as number) / 2, x + (widths[at] as number) / 2] as const);
+  const left = sides.reduce((least, [side]) => Math.min(least, side), Infinity) - MARGIN;
+  const right = sides.reduce((most, [, side]) => Math.max(most, side), left) + MARGIN;
+  const spots: [number, number][] = [];
+  graph.layers.forEach((layer, level) => {
+    for (const at of layer) spots[at] = [(places[at] as number) - left, MARGIN + HEIGHT / 2 + level * LAYER];
+  });
+  const nodes: Layout["nodes"] = Object.fromEntries(ids.map((id, at) => [id, spots[at] as [number, number]]));
+  const edges = Object.fromEntries([...ways].map(([pair, way]) => [pair, way.map((at) => spots[at] as [number, number])]));
+  const height = 2 * MARGIN + HEIGHT + Math.max(0, graph.layers.length - 1) * LAYER;
+  return { nodes, size: ids.length === 0 ? [2 * MARGIN, 2 * MARGIN] : [right - left, height], edges };
 }

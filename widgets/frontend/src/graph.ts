@@ -38,6 +38,8 @@ export interface GraphEvents {
 }
 
 const GLYPH_AT = 17;
+/** So far does what is pending stand out beyond its box: the gap to the next one is a little wider. */
+const BEYOND = 50;
 
 const same = (folded: ReadonlySet<number>, wanted: readonly number[]): boolean =>
   folded.size === wanted.length && wanted.every((id) => folded.has(id));
@@ -234,7 +236,7 @@ export class GraphPane {
     const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
     const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
-    const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 - 10}, ${top})` });
+    const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
     const group = svg(
       "g",
       { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
@@ -273,18 +275,19 @@ export class GraphPane {
     write(parts.word, look.word);
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${look.word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
-    this.paintBadge(parts.badge, look.badge);
+    this.paintBadge(parts.badge, look.badge, true);
   }
 
-  private paintBadge(badge: SVGGElement, text: string): void {
+  private paintBadge(badge: SVGGElement, text: string, toLeft = false): void {
     if ((badge.lastChild?.textContent ?? "") === text) return;
     if (text === "") {
       badge.replaceChildren();
       return;
     }
     const width = text.length * 6.4 + 12;
-    const box = svg("rect", { x: 0, y: -9, width, height: 18, rx: 9 });
-    badge.replaceChildren(box, svg("text", { x: width / 2, y: 4, "text-anchor": "middle" }, text));
+    const x = toLeft ? -width : 0;
+    const box = svg("rect", { x, y: -9, width, height: 18, rx: 9 });
+    badge.replaceChildren(box, svg("text", { x: x + width / 2, y: 4, "text-anchor": "middle" }, text));
   }
 
   private paintEdge(key: string, scene: Scene): void {

@@ -30,11 +30,11 @@ function viewOf(model: Model): Comparison | Explorer | Inspector | Stepped {
   if (model.get("exploration")) return new Explorer(model.get("exploration") as Exploration, new Link(model));
   if (model.get("aliases")) return aliasView(model.get("aliases") as Aliases, new Link(model));
   if (model.get("ledger")) return ledgerView(model.get("ledger") as Ledger, new Link(model));
-  return new Inspector(parseTrace(String(model.get("trace"))), new Link(model));
+  return new Inspector(parseTrace(model.get("trace")), new Link(model));
 }
 
 function compare(model: Model): Comparison {
-  const traces = model.get("traces") as Record<string, string>;
+  const traces = model.get("traces") as Record<string, unknown>;
   return new Comparison(Object.entries(traces).map(([name, text]) => [name, parseTrace(text)]), new Link(model));
 }
 

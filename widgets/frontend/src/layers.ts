@@ -28,24 +28,21 @@ function depths(pairs: readonly Pair[]): Map<BoxId, number> {
 }
 
 export interface Plan {
-  pairs: Pair[];
-  /** Whether layers are counted from the roots, or from the leaves. */
-  topDown: boolean;
-  /** Whether the length of edges is as good as it can be. */
-  tight: boolean;
+  /** The edges that get room; the others are drawn straight, behind the boxes. */
+  kept: readonly Pair[];
+  levels: Map<BoxId, number>;
 }
 
 export function plan(pairs: readonly Pair[]): Plan {
   const deep = depths(pairs);
   const high = depths(pairs.map(([from, to]) => [to, from]));
-  const passed = ([from, to]: Pair): number => (deep.get(to) ?? 0) - (deep.get(from) ?? 0) - 1;
-  const upward = pairs.reduce((sum, [from, to]) => sum + (high.get(from) ?? 0) - (high.get(to) ?? 0), 0);
-  if (upward <= TIGHT * pairs.length) return { pairs: [...pairs], topDown: false, tight: true };
-  const long = pairs.reduce((sum, pair) => sum + passed(pair), 0);
-  const tight = long <= (TIGHT - 1) * pairs.length;
-  if (long <= ROOM) return { pairs: [...pairs], topDown: true, tight };
-  // The edges that make a box as deep as it is pass no layer: they stay, and so all others still point down.
+  const length = (levels: Map<BoxId, number>, [from, to]: Pair): number => Math.abs((levels.get(to) ?? 0) - (levels.get(from) ?? 0));
+  if (pairs.reduce((sum, pair) => sum + length(high, pair), 0) <= TIGHT * pairs.length) {
+    const last = Math.max(0, ...new Set(high.values()));
+    return { kept: pairs, levels: new Map([...high].map(([id, level]) => [id, last - level])) };
+  }
+  if (pairs.reduce((sum, pair) => sum + length(deep, pair) - 1, 0) <= ROOM) return { kept: pairs, levels: deep };
   let room = ROOM;
-  const sorted = [...pairs].sort((a, b) => passed(a) - passed(b));
-  return { pairs: sorted.filter((pair) => (room -= passed(pair)) >= 0), topDown: true, tight: true };
+  const sorted = [...pairs].sort((a, b) => length(deep, a) - length(deep, b));
+  return { kept: sorted.filter((pair) => (room -= length(deep, pair) - 1) >= 0), levels: deep };
 }

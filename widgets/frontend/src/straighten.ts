@@ -1,52 +1,44 @@
 /** Where the nodes of each layer stand, side to side: near their neighbours, clear of one another. In linear time. */
-import type { Coord, SugiNode, SugiSeparation } from "d3-dag";
-
-type Node = SugiNode<unknown, unknown>;
-type Between = SugiSeparation<unknown, unknown>;
+import type { Graph } from "./arrange";
 
 const SWEEPS = 16;
-/** How much straighter an edge is wanted where it only passes a layer. */
+const BOTH = 4;
+/** How much straighter an edge is wanted where it passes a layer. */
 const PASSING = 20;
 
 /** What a sweep needs of a node, asked once. */
 interface Item {
-  node: Node;
   x: number;
   up: Item[];
   down: Item[];
   /** How much hangs from it: the longest way down. What has more stands straight, what has less gives way. */
   weight: number;
-  bend: boolean;
+  passes: boolean;
 }
 
-export const straighten: Coord<unknown, unknown> = (layers, sep) => {
-  const items = itemsOf(layers);
-  const gaps = layers.map((layer) => layer.map((node, at) => (at === 0 ? 0 : sep(layer[at - 1], node))));
-  items.forEach((layer, at) => pack(layer, gaps[at] as number[]));
-  const order = items.map((_, at) => at);
+/** The place of each node. The rules are minigrad_widgets/straighten.py's. */
+export function straighten(graph: Graph, gap: (a: number, b: number) => number): number[] {
+  const all = itemsOf(graph);
+  const layers = graph.layers.map((layer) => layer.map((at) => all[at] as Item));
+  const gaps = graph.layers.map((layer) => layer.map((at, place) => (place === 0 ? 0 : gap(layer[place - 1] as number, at))));
+  layers.forEach((layer, at) => pack(layer, gaps[at] as number[]));
+  const order = layers.map((_, at) => at);
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
     const down = sweep % 2 === 0;
-    const all = sweep >= SWEEPS - 4;
-    for (const at of down ? order : [...order].reverse()) {
-      settle(items[at] as Item[], gaps[at] as number[], all ? (item) => [...item.up, ...item.down] : (item) => (down ? item.up : item.down));
-    }
+    const both = sweep >= SWEEPS - BOTH;
+    const near = (item: Item): Item[] => (both ? [...item.up, ...item.down] : down ? item.up : item.down);
+    for (const at of down ? order : [...order].reverse()) settle(layers[at] as Item[], gaps[at] as number[], near);
   }
-  return shifted(items, sep as Between);
-};
+  return all.map((item) => item.x);
+}
 
-function itemsOf(layers: readonly Node[][]): Item[][] {
-  const known = new Map<Node, Item>();
-  const items = layers.map((layer) =>
-    layer.map((node) => {
-      const item: Item = { node, x: 0, up: [], down: [], weight: 1, bend: node.data.role === "link" };
-      known.set(node, item);
-      return item;
-    }),
-  );
-  for (const layer of [...items].reverse()) {
-    for (const item of layer) {
-      for (const child of item.node.children()) {
-        const below = known.get(child) as Item;
+function itemsOf({ layers, down, boxes }: Graph): Item[] {
+  const items = down.map((_, at): Item => ({ x: 0, up: [], down: [], weight: 1, passes: at >= boxes }));
+  for (const layer of [...layers].reverse()) {
+    for (const at of layer) {
+      const item = items[at] as Item;
+      for (const to of down[at] ?? []) {
+        const below = items[to] as Item;
         item.down.push(below);
         below.up.push(item);
         item.weight = Math.max(item.weight, below.weight + 1);
@@ -93,22 +85,9 @@ function settle(layer: Item[], gaps: number[], near: (item: Item) => Item[]): vo
 function wish(item: Item, near: Item[], offset: number): { sum: number; weight: number } {
   let [sum, weight] = [(item.x - offset) * 0.01, 0.01];
   for (const other of near) {
-    const pull = Math.min(item.weight, other.weight) * (item.bend || other.bend ? PASSING : 1);
+    const pull = Math.min(item.weight, other.weight) * (item.passes || other.passes ? PASSING : 1);
     sum += (other.x - offset) * pull;
     weight += pull;
   }
   return { sum, weight };
-}
-
-/** Writes the places into the nodes, from zero on; gives the width. */
-function shifted(items: Item[][], sep: Between): number {
-  let [left, right] = [Infinity, -Infinity];
-  for (const layer of items) {
-    const [first, last] = [layer[0], layer.at(-1)];
-    if (!first || !last) continue;
-    left = Math.min(left, first.x - sep(undefined, first.node));
-    right = Math.max(right, last.x + sep(last.node, undefined));
-  }
-  for (const layer of items) for (const item of layer) item.node.x = item.x - left;
-  return right - left;
 }

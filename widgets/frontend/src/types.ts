@@ -171,8 +171,9 @@ export function shownGradient(event: TraceEvent): Maybe {
   }
 }
 
-export function parseTrace(text: string): Trace {
-  const trace = unpack(JSON.parse(text));
+/** A trace from its text; a page of its own holds it as data. */
+export function parseTrace(given: unknown): Trace {
+  const trace = unpack(typeof given === "object" && given !== null ? given : JSON.parse(String(given)));
   if (trace.format !== "minigrad-trace" || trace.version !== 1) {
     throw new Error(`this inspector reads minigrad-trace version 1, not ${trace.format} version ${trace.version}`);
   }

@@ -1,30 +1,17 @@
-/** Puts the nodes of each layer into an order in which few edges cross: the step of d3-dag's that took it longest. */
-import type { Decross, SugiNode } from "d3-dag";
-
-type Node = SugiNode<unknown, unknown>;
+/** Puts the nodes of each layer into an order in which few edges cross. */
+import type { Graph } from "./arrange";
 
 /** Sweeps down and up, from each of two orders; it ends early where nothing crosses. */
 const SWEEPS = 12;
 const PATIENCE = 4;
 
 type Order = number[][];
+type Links = Pick<Graph, "up" | "down">;
 
-/** For each node those of the layer above, and those of the layer below. */
-interface Links {
-  up: number[][];
-  down: number[][];
+/** The layers in that order. */
+export function untangle(graph: Graph): Order {
+  return best([deepFirst(graph.layers, graph), graph.layers], graph);
 }
-
-export const untangle: Decross<unknown, unknown> = (layers) => {
-  const ids = new Map<Node, number>();
-  for (const layer of layers) for (const node of layer) ids.set(node, ids.size);
-  const nodes = [...ids.keys()];
-  const numbers = (found: Iterable<Node>): number[] => [...found].map((node) => ids.get(node) as number);
-  const links = { up: nodes.map((node) => numbers(node.parents())), down: nodes.map((node) => numbers(node.children())) };
-  const given = layers.map((layer) => numbers(layer));
-  const order = best([deepFirst(given, links), given], links);
-  order.forEach((layer, at) => layers[at]?.splice(0, layer.length, ...layer.map((id) => nodes[id] as Node)));
-};
 
 /** Each node's neighbours next to one another: the order in which a walk along the edges meets them. */
 function deepFirst(layers: Order, { down, up }: Links): Order {
