@@ -1,7 +1,7 @@
 """What people ask about autograd, and what they were told that PyTorch 2.13 contradicts: where the course answers it.
 
 A cell that answers a question has the tag `answers:ID`; a cell that shows that a claim does not hold, `contradicts:ID`.
-The linter knows these tags, and `python -m tests.lessons.questions_page` makes docs/questions.md from them.
+The linter knows these tags, and `python -m tests.lessons.pages` makes docs/questions.md from them.
 """
 
 from dataclasses import dataclass
@@ -183,6 +183,6 @@ ANSWERS, CONTRADICTS = "answers:", "contradicts:"
 
 # The questions and claims that still wait for their cell. A test holds this list to the notebooks.
 OPEN: tuple[str, ...] = (
-    "row13", "row14", "row15", "row16", "s0.5", "s0.6", "s0.7", "s1.1", "s1.2", "s1.4", "s4.7", "s4.9", "c0.1",
-    "c1.1", "c1.2", "c1.3", "c1.4", "c4.12", "c4.13",
+    "row13", "row14", "row15", "row16", "s0.5", "s0.6", "s0.7", "s1.1", "s1.2", "s1.4", "s4.7", "c0.1", "c1.1",
+    "c1.2", "c1.3", "c1.4",
 )

@@ -1,4 +1,4 @@
-"""Writes docs/questions.md: which cell answers which question. `python -m tests.lessons.questions_page`.
+"""Writes docs/questions.md: which cell answers which question. `python -m tests.lessons.pages`.
 
 The questions stand in `minigrad_lessons.questions`; the cells name them in their tags. `test_questions.py` holds the
 page to what comes out here.
@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 
 from minigrad_lessons.lint import tags
-from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS, IN_TEXTS, OPEN, ROWS, Asked
+from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS, IN_TEXTS, ROWS, Asked
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "questions.md"
@@ -22,7 +22,7 @@ HEAD = """# Questions
 
 What people ask about autograd, and where the course answers it: each answer is a cell that runs. Then what they were
 told that PyTorch 2.13 contradicts. This page is made from the tags of the cells by
-`python -m tests.lessons.questions_page`.
+`python -m tests.lessons.pages`.
 """
 
 
@@ -74,8 +74,3 @@ def page() -> str:
         lines += [f"| {claim.text} | {claim.found} | {places(CONTRADICTS + claim.id, (claim.lesson,))} |"
                   for claim in CLAIMS.values() if claim.source == source]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    print("To take out of OPEN in minigrad_lessons/questions.py:", *(sorted(set(OPEN) - unanswered()) or ["nothing"]))

@@ -1,14 +1,18 @@
 """Every question has its cell, docs/questions.md is up to date, and every claim is contradicted by both libraries."""
 
 import importlib
+import re
 from types import ModuleType
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
 
 import minigrad
+from minigrad_lessons.folder import shipped
 from minigrad_lessons.questions import CLAIMS, OPEN, QUESTIONS
 from tests.groups import has_torch, require
-from tests.lessons import questions_page
+from tests.lessons import questions_page, teaching_page
 from tests.lessons.claims import CONTRADICTED
 
 
@@ -20,7 +24,7 @@ def test_every_question_has_its_cell_but_for_those_that_are_listed_as_open() -> 
 
 def test_the_page_is_what_the_command_makes() -> None:
     said = questions_page.PAGE.read_text(encoding="utf-8")
-    assert said == questions_page.page(), "run `python -m tests.lessons.questions_page`"
+    assert said == questions_page.page(), "run `python -m tests.lessons.pages`"
     assert all(text in said for text in (*(q.text for q in QUESTIONS.values()), *(c.text for c in CLAIMS.values())))
 
 
@@ -39,3 +43,17 @@ def test_the_claim_does_not_hold(id: str, library: ModuleType) -> None:
 
 def test_each_claim_has_its_program() -> None:
     assert CONTRADICTED.keys() == CLAIMS.keys()
+
+
+def test_the_page_for_teachers_is_what_the_command_makes() -> None:
+    said = teaching_page.PAGE.read_text(encoding="utf-8")
+    assert said == teaching_page.page(), "run `python -m tests.lessons.pages`"
+
+
+def test_the_link_for_students_opens_a_lesson_and_the_values_are_yaml() -> None:
+    text = (questions_page.ROOT / "docs" / "jupyterhub.md").read_text(encoding="utf-8")
+    (link,) = re.findall(r"https://HUB/\S+", text)
+    asked = parse_qs(urlsplit(link).query)
+    assert asked["urlpath"][0].rpartition("/")[2] in shipped() and asked["repo"] and asked["branch"]
+    values = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
+    assert values["singleuser"]["memory"] == {"guarantee": "512M", "limit": "1G"}
