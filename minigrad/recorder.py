@@ -25,8 +25,8 @@ from minigrad._trace.traverse import Traversal
 from minigrad._trace.watch import NOWHERE, RARER, Watch, Watched
 
 __all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Event", "Frame", "Held", "Large", "NodeRecord", "Teller",
-           "TensorRecord", "Trace", "Traversal", "Value", "Watch", "Watched", "record", "register_library", "register_observer",
-           "written"]
+           "TensorRecord", "Trace", "Traversal", "Value", "Watch", "Watched", "record", "register_library",
+           "register_observer", "written"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 

@@ -86,6 +86,8 @@ class Event(TypedDict, total=False):
     held: list[list[int | None]]
     dropped: list[list[int | None]]
     op: str
+    scope: int  # of an op without a node
+    rebased: list[list[int | None]]  # by an op in place: tensor, the node before, the node after
     node: int | None
     inputs: list[int | None] | None
     outputs: list[int]
@@ -195,7 +197,7 @@ class Trace:
         if not 0 <= step < len(events):
             raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
         if self._fold is None or self._fold.step > step:
-            self._fold = Fold(self.nodes)
+            self._fold = Fold(self.nodes, self.tensors)
         while self._fold.step < step:
             self._fold.apply(events[self._fold.step + 1])
         return self._fold.frame(events[step])

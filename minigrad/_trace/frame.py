@@ -28,6 +28,8 @@ class Frame(TypedDict):
     saved: dict[int, str]
     grads: dict[int, int | None]
     versions: dict[int, int]
+    rebased: dict[int, int]
+    recomputed: list[int]
     gradient: int | None
     bytes: list[int] | None
 
@@ -46,8 +48,8 @@ class Outer(NamedTuple):
 class Fold:
     """The state after `step`; `apply` takes it one event further."""
 
-    def __init__(self, nodes: Sequence[Mapping[str, Any]]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: Sequence[Mapping[str, Any]], tensors: Sequence[Mapping[str, Any]]) -> None:
+        self.nodes, self.tensors = nodes, tensors
         self.step = -1
         self.status: dict[int, str] = {}
         self.needs: dict[int, int] = {}
@@ -57,6 +59,10 @@ class Fold:
         self.saved: dict[int, str] = {}
         self.grads: dict[int, int | None] = {}
         self.versions: dict[int, int] = {}
+        self.families: list[list[int]] = []  # by tensor: those with the same version counter
+        self.rebased: dict[int, int] = {}
+        self.recomputed: dict[int, None] = {}
+        self.again = 0  # how many functions run again, one inside the other
         self.bytes: list[int] | None = None
         self.running: int | None = None
         self.depth = 0  # of the pass that this state is about
@@ -86,7 +92,8 @@ class Fold:
             "needs": dict(self.needs), "ready": sorted(self.queue, key=self.queue.__getitem__),
             "pending": {node: list(piled) for node, piled in self.pending.items()}, "edges": dict(self.edges),
             "saved": dict(self.saved), "grads": dict(self.grads), "versions": dict(self.versions),
-            "gradient": gradient, "bytes": None if self.bytes is None else list(self.bytes)}
+            "rebased": dict(self.rebased), "recomputed": list(self.recomputed), "gradient": gradient,
+            "bytes": None if self.bytes is None else list(self.bytes)}
 
     # the rules, one per kind of event
     def forward(self, event: Mapping[str, Any]) -> None:
@@ -94,6 +101,11 @@ class Fold:
         if node is None:
             return
         self.status[node] = "recorded"
+        if self.again:
+            self.recomputed[node] = None
+        for tensor, _, after in event.get("rebased", ()):
+            self.rebased[tensor] = after
+            self.status.setdefault(after, "recorded")
         for edge in self.nodes[node]["next"]:
             if edge is not None and "variable" in self.nodes[edge[0]]:
                 self.status.setdefault(edge[0], "recorded")
@@ -105,7 +117,16 @@ class Fold:
         self.saved[event["node"]] = "released"
 
     def version(self, event: Mapping[str, Any]) -> None:
-        self.versions[event["tensor"]] = event["version"]
+        if len(self.families) != len(self.tensors):
+            self.families = families(self.tensors)
+        for tensor in self.families[event["tensor"]]:
+            self.versions[tensor] = event["version"]
+
+    def recompute_begin(self, event: Mapping[str, Any]) -> None:
+        self.again += 1
+
+    def recompute_end(self, event: Mapping[str, Any]) -> None:
+        self.again = max(0, self.again - 1)
 
     def backward_start(self, event: Mapping[str, Any]) -> None:
         depth = event.get("depth", 0)
@@ -182,9 +203,20 @@ class Fold:
         self.status = {**dict.fromkeys(self.status, "recorded"), **outer.status}
 
 
+def families(tensors: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """By tensor: a tensor, its views, and what was detached from it have one version counter."""
+    found: list[list[int]] = []
+    for index, record in enumerate(tensors):
+        root = record.get("base", record.get("counter", index))
+        found.append(found[root] if root < index else [])
+        found[index].append(index)
+    return found
+
+
 RULES: dict[str, Callable[[Fold, Mapping[str, Any]], None]] = {
     "forward": Fold.forward, "save": Fold.save, "release": Fold.release, "version": Fold.version,
     "backward_start": Fold.backward_start, "ready": Fold.ready, "run": Fold.run, "call": Fold.call, "flow": Fold.flow,
     "accumulate": Fold.accumulate, "grad": Fold.grad, "hook": Fold.hook, "backward_end": Fold.backward_end,
+    "recompute_begin": Fold.recompute_begin, "recompute_end": Fold.recompute_end,
 }
 PASS = frozenset({"ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_start", "backward_end"})

@@ -112,6 +112,8 @@ def check(data: Any) -> None:
         if not isinstance(kind, str):
             raise ValueError(f"this is not a trace: event {step} has no kind")
         check_fields(event, EVERY, sizes, f"event {step}")
+        if ("file" in event) != ("line" in event):
+            raise ValueError(f"this is not a whole trace: event {step} has a file and no line, or the reverse")
         check_fields(event, EVENTS.get(kind, ""), sizes, f"event {step}, {kind[:40]},")
 
 

@@ -38,6 +38,8 @@ class Teller:
         self.kept: dict[int, list[Storage]] = {}  # what else is held for a pass: by checkpoints
         self.pending: dict[tuple[int, int], Storage] = {}
         self.bytes = [0, 0, 0, 0]
+        self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
+        self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the call of a module that is running
 
     def tell(self) -> None:
@@ -82,6 +84,7 @@ class Teller:
         kind = PARAMETER if parameter else ACTIVATION
         storage = self.ledger.hold(key, size, kind, len(self.storages))
         self.storages.append((storage, kind))
+        self.nodes.append(node)
         index = self.builder.value(copy)
         value = self.parts.values[index]
         self.parts.tensors.append({
@@ -183,10 +186,22 @@ class Teller:
         self.link(index, targets, output_nrs)
         inputs, outputs = list(inputs), list(outputs)
         self.parts.nodes[index].update(inputs=inputs, outputs=outputs)
-        self.emit("forward", at, depth, op=op_name(op), node=index, inputs=inputs, outputs=outputs)
+        others = [[tensor, self.nodes[tensor], index] for tensor in outputs if self.nodes[tensor] != index]
+        self.emit("forward", at, depth, op=op_name(op), node=index, inputs=inputs, outputs=outputs,
+                  **({"rebased": others} if others else {}))
+        for tensor in outputs:
+            self.nodes[tensor] = index
+        self.forwarded = self.parts.events[-1]
         if saved is not None:
             self.saved(index, *saved)
             self.emit("save", at, depth, node=index)
+
+    def renewed(self, tensor: int, node: int) -> None:
+        """A view that was written to has another node, since its base has."""
+        if self.nodes[tensor] != node:
+            self.forwarded.setdefault("rebased", []).append([tensor, self.nodes[tensor], node])
+            self.nodes[tensor] = node
+            self.parts.nodes[node]["outputs"] = [tensor]
 
     def forward(self, at: Place, depth: int, op: str, inputs: Sequence[int | None], outputs: Sequence[int]) -> None:
         scope = {} if self.scope is None else {"scope": self.scope}
@@ -291,8 +306,8 @@ ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind 
     "accumulate", "backward_end", "backward_start", "call", "capture", "checkpoint_begin", "checkpoint_end",
     "early_stop", "error", "flow", "formula", "forward", "gone", "grad", "grad_gone", "holder_filled", "hook",
     "keep", "leaf", "let_go", "link", "mode", "module_begin", "module_end", "moved", "name", "node", "ready",
-    "recompute_begin", "recompute_end", "record", "release", "run", "saved", "scope_name", "set_grad", "shares",
-    "tensor", "unkeep", "version")}
+    "recompute_begin", "recompute_end", "record", "release", "renewed", "run", "saved", "scope_name", "set_grad",
+    "shares", "tensor", "unkeep", "version")}
 
 
 @functools.cache

@@ -36,6 +36,11 @@ class Words:
         name: str | None = self.trace.tensors[index]["name"]
         return f"tensor {index}" if name is None else name
 
+    def made(self, index: int) -> str:
+        """A result: of a view also whose."""
+        base = self.trace.tensors[index].get("base")
+        return self.tensor(index) + ("" if base is None else f" (a view of {self.tensor(base)})")
+
     def node(self, index: int | None) -> str:
         """A node: its name and number; an AccumulateGrad by its leaf."""
         if index is None:
@@ -73,8 +78,13 @@ class Words:
 
 def _forward(w: Words, e: Event) -> str:
     given = ", ".join(map(w.tensor, e["inputs"]))
-    made = ", ".join(f"{w.tensor(t)} = {w.value(w.trace.tensors[t]['value'])}" for t in e["outputs"])
-    return f"{e['op']}({given}) makes {made}" + ("" if e["node"] is None else f"; recorded as {w.node(e['node'])}")
+    inplace = e["op"].endswith("_")  # what is there now, the `version` behind it tells
+    made = ", ".join(w.tensor(t) if inplace else f"{w.made(t)} = {w.value(w.trace.tensors[t]['value'])}"
+                     for t in e["outputs"])
+    moved = "".join(f"; {w.tensor(t)} had {w.node(before)}, has {w.node(after)} now"
+                    for t, before, after in e.get("rebased", ()))
+    return f"{e['op']}({given}) {'writes to' if inplace else 'makes'} {made}" + (
+        "" if e["node"] is None else f"; recorded as {w.node(e['node'])}") + moved
 
 
 def _save(w: Words, e: Event) -> str:
@@ -104,7 +114,8 @@ def _flow(w: Words, e: Event) -> str:
 TELL: dict[str, Callable[[Words, Event], str]] = {
     "forward": _forward,
     "save": _save,
-    "version": lambda w, e: f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}",
+    "version": lambda w, e: f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}" + (
+        "" if e.get("value") is None else f", now {w.value(e['value'])}"),
     "mode": lambda w, e: f"{e['mode']} mode is {'on' if e['on'] else 'off'}",
     "grad": lambda w, e: f"{w.tensor(e['tensor'])}.grad is "
                          f"{'None again' if e['grad'] is None else 'set to ' + w.value(e['grad'])}",
@@ -157,7 +168,7 @@ def frame_text(trace: Trace, step: int, frame: Frame) -> str:
         if frame["line"] <= len(source):
             lines.append(f"    {source[frame['line'] - 1].strip()}")
     lines.append(event_text(words, event).strip())
-    for status in ("running", "ready", "waiting", "done"):
+    for status in ("running", "ready", "waiting", "done"):  # those that are ready in the order of the queue
         nodes = frame["ready"] if status == "ready" else sorted(n for n, s in frame["status"].items() if s == status)
         counts = frame["needs"] if status == "waiting" else {}
         if nodes:
@@ -167,4 +178,10 @@ def frame_text(trace: Trace, step: int, frame: Frame) -> str:
         lines.append(f"pending at {words.node(node)}: {words.values(piled)}")
     for tensor, grad in sorted(frame["grads"].items()):
         lines.append(f"{words.tensor(tensor)}.grad: {words.value(grad)}")
+    for tensor, version in sorted(frame["versions"].items()):
+        node = frame["rebased"].get(tensor)
+        lines.append(f"{words.tensor(tensor)}: version {version}" + (
+            "" if node is None else f", its node is {words.node(node)}"))
+    if frame["recomputed"]:
+        lines.append(f"recomputed: {', '.join(map(words.node, frame['recomputed']))}")
     return "\n".join(lines)

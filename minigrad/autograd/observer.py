@@ -19,11 +19,13 @@ from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.autograd.graph import Node
 from minigrad.autograd.observed import ARRAYS, CONSTANTS, Seen, memory
 from minigrad.autograd.saved import is_tensor
+from minigrad.autograd.views import grad_fn_now
 from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "WATCHING", "Observer"]
 
 FUNCTION = "Function.apply"
+SLICES = "CopySlices"
 WATCHING: list[Observer] = []  # the observers that listen, of all threads: a module looks here before it is called
 
 
@@ -96,6 +98,8 @@ class Observer:
             self.log.append(("record", at, self.depth + 1, op, own, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets, node.output_nrs, given, made,
                              seen.saved(node, outputs) if node.saved else None))
+            if node.op == SLICES:  # the view's node was renewed with that of its base
+                self.log.append(("renewed", given[0], seen.node(grad_fn_now(inputs[0]))))
         seen.at = outer
 
     def written(self, tensor: Any) -> None:

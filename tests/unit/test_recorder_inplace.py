@@ -6,6 +6,7 @@ from typing import Any
 
 import minigrad
 from minigrad.recorder import Trace, record
+from minigrad.utils.checkpoint import checkpoint
 
 
 def shown(trace: Trace, value: int | None) -> object:
@@ -103,3 +104,47 @@ def test_modes_of_inference_and_around_forward() -> None:
         ("grad", False), ("grad", True), ("grad", False), ("inference", True), ("grad", True), ("inference", False)]
     names = {trace.files[e["file"]]["name"] for e in trace.events if e["kind"] == "mode"}
     assert names == {"test_recorder_inplace.py"}
+
+
+def test_a_write_through_a_view_gives_the_base_and_the_view_another_node() -> None:
+    x = minigrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with record() as trace:
+        y = x * 2
+        row = y[1]
+        other = y[0]
+        row.mul_(3)
+        y.sum().backward()
+    (write,) = [e for e in trace.events if e["kind"] == "forward" and "rebased" in e]
+    names = {i: t["name"] for i, t in enumerate(trace.tensors)}
+    told = [(names[t], trace.nodes[a]["name"], trace.nodes[b]["name"]) for t, a, b in write["rebased"]]
+    assert told == [("y", "MulBackward0", "CopySlices"), ("row", "SelectBackward0", "AsStridedBackward0")]
+    assert y.grad_fn is not None and y.grad_fn.name().endswith(trace.nodes[write["node"]]["name"])
+    assert row.grad_fn is not None and row.grad_fn.name() == "AsStridedBackward0"
+    assert other.shape == (2,)
+    before, after = (trace.frame(trace.events.index(write) + more) for more in (-1, 2))
+    assert (before["versions"], before["rebased"]) == ({}, {})
+    assert {names[t]: v for t, v in after["versions"].items()} == {"y": 1, "row": 1, "other": 1}
+    assert after["rebased"] == {t: b for t, _, b in write["rebased"]}
+    assert "y had MulBackward0 #1, has CopySlices #4 now" in trace.text()
+    assert "row (a view of y) = [6, 8]" in trace.text()
+    assert "y: version 1, its node is CopySlices #4" in trace.text(len(trace) - 1)
+
+
+def test_a_write_without_a_view_gives_a_tensor_another_node() -> None:
+    w = minigrad.tensor([1.0], requires_grad=True)
+    x = minigrad.tensor([2.0])
+    with record() as trace:
+        x.floor()
+        x.mul_(w)
+        x.exp_()
+    told = [e.get("rebased") for e in trace.events if e["kind"] == "forward"]
+    assert told == [None, [[0, None, 1]], [[0, 1, 2]]]
+
+
+def test_nodes_of_a_second_run_are_told_apart() -> None:
+    x = minigrad.tensor([1.0], requires_grad=True)
+    with record() as trace:
+        checkpoint(lambda t: t.sin().cos(), x, use_reentrant=True).sum().backward()
+    frame = trace.frame(len(trace) - 1)
+    assert [trace.nodes[n]["name"] for n in frame["recomputed"]] == ["SinBackward0", "CosBackward0"]
+    assert "recomputed: SinBackward0" in trace.text(len(trace) - 1)

@@ -21,6 +21,7 @@ from matplotlib.path import Path
 from minigrad_widgets.canvas import FONT, to_png, to_svg
 from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
 from minigrad_widgets.text import Words, brief, piled
+from minigrad_widgets.ties import Tie, bow, ties
 
 Data = dict[str, Any]
 Box = tuple[float, float, float]
@@ -28,6 +29,8 @@ Box = tuple[float, float, float]
 INK, SOFT, LINE = "#1d2127", "#5b626d", "#7a828e"
 FLOW, FLOW_INK, BADGE, SAVED = "#56b4e9", "#005a8e", "#e69f00", "#cc79a7"
 LARGEST = (1100.0, 900.0)
+VERSION = "#8a5a00"
+PLACES = 9  # in the ready queue
 BADGES = 56.0  # room for what is pending at the rightmost node
 DPI = 100
 
@@ -52,11 +55,13 @@ STYLES = {
     "ready": Style("#e69f00", "#fcf3e0", INK, "D", True, "ready", 2.0),
     "running": Style("#0072b2", "#0072b2", "#ffffff", ">", True, "runs", 2.0),
     "done": Style("#009e73", "#e0f3ee", INK, "$✓$", True, "done", 1.4),
+    "again": Style(SAVED, "#f9edf4", INK, "$↻$", True, "recomputed", 1.4, dash=(1.5, 1.5)),
 }
 
 
 EMPTY: Data = {
     "lit": None, "status": {}, "needs": {}, "ready": [], "pending": {}, "edges": {}, "saved": {}, "grads": {},
+    "versions": {}, "rebased": {}, "recomputed": [],
 }
 
 
@@ -126,6 +131,9 @@ class _Drawing:
     def draw(self) -> None:
         for wire in wires(self.data):
             self.edge(wire)
+        for tie in ties(self.data):
+            if tie["from"] in self.boxes and tie["to"] in self.boxes:
+                self.tie(tie)
         for node in self.boxes:
             if self.inside(node):
                 self.node(node)
@@ -166,6 +174,25 @@ class _Drawing:
         codes += [Path.MOVETO, Path.LINETO, Path.LINETO]
         self.axes.add_patch(PathPatch(Path(steps, codes), fill=False, edgecolor=color, linewidth=width, zorder=1))
 
+    def tie(self, tie: Tie) -> None:
+        view = tie["kind"] == "view"
+        points, (x, y) = bow(tie["kind"], self.boxes[tie["from"]], self.boxes[tie["to"]])
+        path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        look: dict[str, Any] = {"edgecolor": SOFT, "linestyle": (0, (2, 3))} if view else {
+            "edgecolor": VERSION, "linestyle": (0, (7, 3, 2, 3))}
+        stale = self.made(tie["from"])[1]
+        self.axes.add_patch(PathPatch(path, fill=False, linewidth=1.1, zorder=1, alpha=0.45 if stale else 1, **look))
+        if tie["label"] and not (view and stale):
+            self.label(x + (-4 if view else 4), y, tie["label"], SOFT if view else VERSION, 7,
+                       align="right" if view else "left")
+
+    def made(self, node: int) -> tuple[int, bool]:
+        """The version of the tensor that a node made; whether that has another node by now."""
+        record, now = self.data["nodes"][node], self.frame["rebased"]
+        made = record["outputs"] if record.get("variable") is None else [record["variable"]]
+        own = [tensor for tensor in made if now.get(tensor, node) == node]
+        return max([self.frame["versions"].get(tensor, 0) for tensor in own], default=0), bool(made and not own)
+
     def stub(self, x: float, y: float) -> None:
         self.axes.plot([x, x], [y, y + 12], color=LINE, linewidth=1, linestyle=":", zorder=1)
         self.axes.plot([x - 5, x + 5], [y + 12, y + 12], color=LINE, linewidth=1, zorder=1)
@@ -173,14 +200,17 @@ class _Drawing:
 
     def node(self, node: int) -> None:
         x, y, width = self.boxes[node]
-        style = STYLES[self.frame["status"][node]]
+        status = self.frame["status"][node]
+        style = STYLES["again" if status == "recorded" and node in self.frame["recomputed"] else status]
+        version, stale = self.made(node)
         leaf = self.data["nodes"][node].get("variable") is not None
         radius = HEIGHT / 2 if leaf else 8
         if node == self.frame["lit"]:
             self.box(x, y, width + 10, HEIGHT + 10, radius + 4, edgecolor="#7fb8d8", facecolor="none", linewidth=2.5)
         if "caption" in self.data["nodes"][node]:  # folded: a box before others
             self.box(x + 5, y - 5, width, HEIGHT, radius, edgecolor=LINE, facecolor="#f3f4f6", linewidth=1.0)
-        dash = {"linestyle": (0, style.dash)} if style.dash else {}
+        dashes = (1.0, 3.0) if stale else style.dash
+        dash = {"linestyle": (0, dashes)} if dashes else {}
         self.box(x, y, width, HEIGHT, radius, edgecolor=style.edge, facecolor=style.face, linewidth=style.width, **dash)
         title, caption = labels(self.data, node)
         left, ink = x - width / 2, style.text
@@ -191,8 +221,14 @@ class _Drawing:
         self.text(left + 32, y - 8, title, ink, 8.5, "bold")
         self.text(left + 32, y + 10, caption, soft, 7.5)
         needs = self.frame["needs"].get(node)
-        word = f"{style.word}: {needs}" if needs is not None and style.word == "waits" else style.word
+        place = self.frame["ready"].index(node) + 1 if status == "ready" else 0
+        word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
+        word = f"ready: {place}" if 0 < place <= PLACES else word
         self.text(x + width / 2 - 12, y + 10, word, soft, 7.5, "bold", "right")
+        if version:
+            pill = {"boxstyle": "round,pad=0.2,rounding_size=0.7", "facecolor": "white", "edgecolor": VERSION}
+            self.axes.text(left + 14, y + HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION,
+                           va="center", zorder=6, clip_on=True, bbox=pill, parse_math=False)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
 
     def marks(self, node: int, right: float, top: float, color: str) -> None:
@@ -217,7 +253,8 @@ class _Drawing:
         self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, ha=align, va="center", zorder=5,
                        clip_on=True, parse_math=False)
 
-    def label(self, x: float, y: float, text: str, color: str, size: float, weight: str = "normal") -> None:
+    def label(self, x: float, y: float, text: str, color: str, size: float, weight: str = "normal",
+              align: str = "left") -> None:
         pad = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-        self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, va="center", zorder=2, clip_on=True,
-                       bbox=pad, parse_math=False)
+        self.axes.text(x, y, text, fontsize=size, color=color, weight=weight, ha=align, va="center", zorder=2,
+                       clip_on=True, bbox=pad, parse_math=False)

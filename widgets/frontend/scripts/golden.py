@@ -21,6 +21,7 @@ from minigrad_widgets.ask import choices, choose, wording
 from minigrad_widgets.geometry import wires
 from minigrad_widgets.layout import place
 from minigrad_widgets.text import Words
+from minigrad_widgets.ties import ties
 from minigrad_widgets.timeline import spans, summary, told
 
 FIXTURES = Path(__file__).parents[1] / "test" / "fixtures"
@@ -148,8 +149,22 @@ def checkpointed() -> Trace:
     return trace
 
 
+def views() -> Trace:
+    """Views that are written to: versions that go up together, nodes that give way to others."""
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with record() as trace:
+        y = x * 2
+        row = y[1]
+        row.mul_(3)
+        column = y[:, 0]
+        column.add_(x[0, 0])
+        y.relu_()
+        (y.sum() + row.sum()).backward()
+    return trace
+
+
 PROGRAMS: list[Callable[[], Trace]] = [
-    diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed,
+    diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed, views,
 ]
 
 
@@ -200,6 +215,7 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "asked": [{**question, "wording": wording(trace, words, question),
                    "choices": choices(trace, question["step"]) if question["kind"] == "next" else []}
                   for question in choose(trace, True)],
+        "ties": ties(data),
         "walks": [{"calls": calls, "gives": trace.traverse(calls)} for calls in walks(trace)],
     }
 

@@ -11,12 +11,14 @@ import { litNode, shownGradient } from "./types";
 import type { Maybe, Trace, TraceEvent } from "./types";
 import { repeated } from "./spans";
 
+const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
 
 export class BackwardLens implements Lens {
   readonly steps: number[];
   /** The nodes that a second run of a checkpointed function recorded. */
   private readonly again: ReadonlySet<Maybe>;
+  private queue: [step: number, first: number[]] = [-2, []];
 
   /** The walks of one inspector share one replay: another lens begins where the last one stood. */
   constructor(
@@ -78,7 +80,8 @@ export class BackwardLens implements Lens {
       unknown: "nothing yet",
       edge: (key) => replay.edges.get(key),
       grad: (tensor) => replay.grads.get(tensor),
-      version: (tensor) => replay.versions.get(tensor) ?? 0,
+      version: (tensor) => replay.versions.get(tensor) ?? this.trace.tensors[tensor]?.version ?? 0,
+      nodeOf: (tensor) => replay.rebased.get(tensor),
       value: (tensor) => replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
       tensors: this.tensors,
       saved: (node) => replay.saved.get(node) ?? "",
@@ -88,8 +91,17 @@ export class BackwardLens implements Lens {
   }
 
   goTo(position: number): Changed {
+    const before = this.next;
     this.replay.goTo(this.steps[Math.max(0, Math.min(position, this.last))] ?? -1);
-    return this.replay.take();
+    const { nodes, edges } = this.replay.take();
+    for (const node of [...before, ...this.next]) nodes.add(node);
+    return { nodes, edges };
+  }
+
+  /** The first of the ready queue: these show their place in it. */
+  private get next(): number[] {
+    if (this.queue[0] !== this.step) this.queue = [this.step, this.replay.ready.slice(0, PLACES)];
+    return this.queue[1];
   }
 
   /** The step of a position; null behind the last one. */
@@ -119,13 +131,24 @@ export class BackwardLens implements Lens {
     const status = known === "recorded" && this.again.has(id) ? "again" : known;
     const needs = this.replay.needs.get(id);
     const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
+    const place = status === "ready" ? this.next.indexOf(id) + 1 : 0;
     return {
       look: status ?? "recorded",
       known: status !== undefined,
-      word: status === "recorded" || status === undefined ? "" : waits,
+      word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
+      ...this.tensorOf(id),
       badge: this.badge(this.replay.pending.get(id)),
       saved: this.replay.saved.get(id) ?? "",
     };
+  }
+
+  /** What has become of the tensor that a node made. */
+  private tensorOf(id: number): { version: number; stale: boolean } {
+    const node = this.trace.nodes[id];
+    const made = node?.variable === undefined ? (node?.outputs ?? []) : [node.variable];
+    const own = made.filter((tensor) => (this.replay.rebased.get(tensor) ?? id) === id);
+    const versions = own.map((tensor) => this.replay.versions.get(tensor) ?? 0);
+    return { version: versions.reduce((a, b) => Math.max(a, b), 0), stale: made.length > 0 && own.length === 0 };
   }
 
   private badge(pending: readonly Maybe[] | undefined): string {

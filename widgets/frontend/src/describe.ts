@@ -32,7 +32,12 @@ function flow(trace: Trace, event: Flow): string {
 function forward(trace: Trace, event: Extract<TraceEvent, { kind: "forward" }>): string {
   const outputs = event.outputs.map((id) => tensorName(trace, id)).join(", ");
   const node = event.node === null ? "; nothing was recorded" : `; ${nodeName(trace, event.node)} was recorded`;
-  return `${event.op} ran and made ${outputs || "nothing"}${node}`;
+  const moved = (event.rebased ?? []).map(([tensor, before, after]) => {
+    const was = before === null ? "no node" : nodeName(trace, before);
+    return `; the node of ${tensorName(trace, tensor)} was ${was} and is ${nodeName(trace, after)} now`;
+  });
+  const verb = event.op.endsWith("_") ? "wrote to" : "made";
+  return `${event.op} ran and ${verb} ${outputs || "nothing"}${node}${moved.join("")}`;
 }
 
 function hook(trace: Trace, event: Extract<TraceEvent, { kind: "hook" }>): string {

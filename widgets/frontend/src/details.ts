@@ -13,6 +13,8 @@ export interface Moment {
   edge: (key: string) => Maybe | undefined;
   grad: (tensor: number) => Maybe | undefined;
   version: (tensor: number) => number;
+  /** The node that an op in place gave a tensor. */
+  nodeOf?: (tensor: number) => Maybe | undefined;
   value: (tensor: number) => Maybe;
   /** What the event is about where it names no node. */
   tensors: readonly number[];
@@ -113,8 +115,7 @@ export class DetailsPane {
   private edge(id: number, index: number, edge: [number, number] | null, moment: Moment): Child[] {
     if (!edge) return [html("code", {}, "(None, 0)"), html("span", { class: "mg-quiet" }, " needs no gradient")];
     const [to, output] = edge;
-    const button = html("button", { type: "button", class: "mg-link" }, nodeName(this.trace, to));
-    button.addEventListener("click", () => this.pick(to));
+    const button = this.node(to);
     const flowed = moment.edge(`${id}:${index}`);
     const children: Child[] = ["(", button, `, ${output})`];
     if (flowed === undefined) return children;
@@ -136,19 +137,29 @@ export class DetailsPane {
     return part;
   }
 
+  private node(id: number): HTMLElement {
+    const button = html("button", { type: "button", class: "mg-link" }, nodeName(this.trace, id));
+    button.addEventListener("click", () => this.pick(id));
+    return button;
+  }
+
   private tensorCard(id: number, moment: Moment, role: string): HTMLElement {
     const record = this.trace.tensors[id];
     if (!record) return section(role);
     const grad = moment.grad(id);
+    const older = moment.version(id) > (record.version ?? 0) && moment.value(id) === record.value;
     const flags = [record.is_leaf ? "leaf" : "", record.requires_grad ? "requires grad" : "", record.parameter ? "parameter" : ""];
     const pairs: (readonly [string, Child])[] = [
       ["is", `${shape(record.shape)} ${record.dtype}`],
       ["flags", flags.filter(Boolean).join(", ") || "none"],
-      ["value", value(tensor(valueOf(this.trace, moment.value(id))))],
+      [older ? "value at first" : "value", value(tensor(valueOf(this.trace, moment.value(id))))],
       [".grad", value(grad === undefined ? "None" : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
     ];
     if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);
+    if (record.base !== undefined) pairs.push(["view of", tensorName(this.trace, record.base)]);
     if (moment.version(id) > 0) pairs.push(["version", String(moment.version(id))]);
+    const now = moment.nodeOf?.(id) ?? null;
+    if (now !== null) pairs.push(["grad_fn", this.node(now)]);
     return section(`${role} ${tensorName(this.trace, id)}`, rows(pairs));
   }
 }

@@ -23,6 +23,7 @@ interface Outer {
 
 interface Registers {
   bytes: Bytes | null;
+  again: number;
   running: Maybe;
   arrivals: number;
   pass: number;
@@ -49,6 +50,8 @@ export interface Frame {
   saved: Record<string, "held" | "released">;
   grads: Record<string, Maybe>;
   versions: Record<string, number>;
+  rebased: Record<string, number>;
+  recomputed: number[];
   gradient: Maybe;
   bytes: Bytes | null;
 }
@@ -66,6 +69,9 @@ export class Replay {
   readonly saved = new Map<number, "held" | "released">();
   readonly grads = new Map<number, Maybe>();
   readonly versions = new Map<number, number>();
+  /** The node of a tensor, where an op in place gave it another one. */
+  readonly rebased = new Map<number, number>();
+  readonly recomputed = new Map<number, true>();
   /** What a tensor holds since it was changed in place. */
   readonly contents = new Map<number, Maybe>();
   private readonly arrived = new Map<number, number>();
@@ -76,7 +82,19 @@ export class Replay {
   private page: Undo[] = [];
   private changes: Changes = { nodes: new Set(), edges: new Set() };
 
-  constructor(readonly trace: Trace) {}
+  /** By tensor: those with the same version counter. */
+  private readonly sharing: number[][];
+  /** By tensor: the nodes that it is or was an output of. */
+  private readonly nodesOf = new Map<number, number[]>();
+
+  constructor(readonly trace: Trace) {
+    this.sharing = sharing(trace);
+    trace.nodes.forEach((node, id) => {
+      for (const tensor of node.variable === undefined ? node.outputs : [node.variable]) {
+        this.nodesOf.set(tensor, [...(this.nodesOf.get(tensor) ?? []), id]);
+      }
+    });
+  }
 
   get event(): TraceEvent | null {
     return this.trace.events[this.step] ?? null;
@@ -125,6 +143,8 @@ export class Replay {
       saved: Object.fromEntries(this.saved),
       grads: Object.fromEntries(this.grads),
       versions: Object.fromEntries(this.versions),
+      rebased: Object.fromEntries(this.rebased),
+      recomputed: [...this.recomputed.keys()],
       gradient: event ? shownGradient(event) : null,
       bytes: this.bytes,
     };
@@ -182,6 +202,9 @@ export class Replay {
 
   private note(map: unknown, key: unknown): void {
     if (map === this.edges) this.changes.edges.add(key as string);
+    else if (map === this.versions || map === this.rebased) {
+      for (const node of this.nodesOf.get(key as number) ?? []) this.changes.nodes.add(node);
+    }
     else if (!this.apart.has(map)) this.changes.nodes.add(key as number);
   }
 
@@ -190,6 +213,10 @@ export class Replay {
     switch (event.kind) {
       case "forward":
         if (event.node !== null) this.learn(event.node);
+        for (const [tensor, , after] of event.rebased ?? []) {
+          this.set(this.rebased, tensor, after);
+          if (!this.status.has(after)) this.set(this.status, after, "recorded");
+        }
         break;
       case "save":
         this.set(this.saved, event.node, "held");
@@ -198,8 +225,14 @@ export class Replay {
         this.set(this.saved, event.node, "released");
         break;
       case "version":
-        this.set(this.versions, event.tensor, event.version);
+        for (const tensor of this.sharing[event.tensor] ?? []) this.set(this.versions, tensor, event.version);
         if (event.value !== undefined) this.set(this.contents, event.tensor, event.value);
+        break;
+      case "recompute_begin":
+        this.put("again", (this.get("again") ?? 0) + 1);
+        break;
+      case "recompute_end":
+        this.put("again", Math.max(0, (this.get("again") ?? 0) - 1));
         break;
       case "backward_start":
         this.start(event, event.depth ?? 0);
@@ -239,6 +272,7 @@ export class Replay {
 
   private learn(node: number): void {
     this.set(this.status, node, "recorded");
+    if ((this.get("again") ?? 0) > 0) this.set(this.recomputed, node, true);
     for (const edge of this.trace.nodes[node]?.next ?? []) {
       const leaf = edge && this.trace.nodes[edge[0]]?.variable !== undefined;
       if (edge && leaf && !this.status.has(edge[0])) this.set(this.status, edge[0], "recorded");
@@ -326,6 +360,17 @@ export class Replay {
     this.replace(this.arrived, outer.ready);
     this.replace(this.pending, outer.pending);
   }
+}
+
+/** By tensor: a tensor, its views, and what was detached from it have one version counter. */
+function sharing(trace: Trace): number[][] {
+  const groups: number[][] = [];
+  trace.tensors.forEach((record, id) => {
+    const group = groups[record.base ?? record.counter ?? id] ?? [];
+    group.push(id);
+    groups.push(group);
+  });
+  return groups;
 }
 
 const FORWARD: ReadonlySet<string> = new Set(["forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"]);

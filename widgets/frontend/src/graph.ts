@@ -9,6 +9,8 @@ import { chain, Groups, scopeOf, scopeTitle } from "./groups";
 import type { BoxId } from "./groups";
 import { STYLES } from "./look";
 import type { NodeLook, Scene } from "./look";
+import { bow, ties, told } from "./ties";
+import type { Tie } from "./ties";
 import type { Maybe, Trace } from "./types";
 import { Culling } from "./culling";
 import { Minimap } from "./minimap";
@@ -21,6 +23,7 @@ interface NodeParts {
   word: SVGTextElement;
   badge: SVGGElement;
   saved: SVGPathElement | null;
+  version: SVGGElement;
 }
 
 interface EdgeParts {
@@ -60,6 +63,9 @@ export class GraphPane {
   private readonly edges = new Map<string, EdgeParts>();
   /** What leaves a node: it is there once the node is. */
   private readonly leaving = new Map<BoxId, Element[]>();
+  private readonly ties: readonly Tie[];
+  /** By the node that they come from. */
+  private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
   private flowing: ReadonlySet<string> = new Set();
   private scene: Scene | null = null;
@@ -69,6 +75,7 @@ export class GraphPane {
     private readonly events: GraphEvents,
     folded: readonly number[] | null = null,
   ) {
+    this.ties = ties(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.drawing = this.laidOut();
     const group = svg("g", { class: "mg-world" }, ...this.layers);
@@ -100,7 +107,7 @@ export class GraphPane {
   private build(): void {
     const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
     for (const layer of this.layers) layer.replaceChildren();
-    for (const table of [this.nodes, this.edges, this.leaving, this.marked, this.culling]) table.clear();
+    for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
     for (const wire of this.drawing.wires) this.addWire(wire, wires, texts);
     for (const stub of this.drawing.stubs) {
       const drawn = this.stub(stub.at);
@@ -108,6 +115,7 @@ export class GraphPane {
       this.leaves(Number.parseInt(stub.key, 10), drawn);
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
+    for (const tie of this.ties) this.addTie(tie, wires, texts);
     this.outline.show(this.groups.folded);
     this.map.show(this.drawing.boxes.values(), this.drawing.size);
   }
@@ -216,6 +224,22 @@ export class GraphPane {
     for (const key of wire.keys) this.edges.set(key, parts);
   }
 
+  private addTie(tie: Tie, wires: SVGGElement, texts: SVGGElement): void {
+    const [from, to] = [this.drawing.boxes.get(tie.from), this.drawing.boxes.get(tie.to)];
+    if (!from || !to) return;
+    const { points, at } = bow(tie.kind, from, to);
+    const [a, b, c, d] = points.map((point) => point.join(","));
+    const line = svg("path", { class: "mg-tie", "data-tie": tie.kind, d: `M${a}C${b} ${c} ${d}` });
+    line.append(svg("title", {}, told(this.trace, tie)));
+    const side = tie.kind === "view" ? { x: at[0] - 4, "text-anchor": "end" } : { x: at[0] + 4 };
+    const label = svg("text", { class: "mg-tie-label", "data-tie": tie.kind, y: at[1] + 4, ...side }, tie.label);
+    wires.append(line);
+    texts.append(label);
+    this.leaves(tie.from, line, label);
+    this.tied.set(tie.from, [...(this.tied.get(tie.from) ?? []), line, label]);
+    this.culling.add(label, ...at);
+  }
+
   private leaves(node: BoxId, ...elements: Element[]): void {
     this.leaving.set(node, [...(this.leaving.get(node) ?? []), ...elements]);
   }
@@ -237,6 +261,7 @@ export class GraphPane {
     const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
+    const version = svg("g", { class: "mg-version", transform: `translate(${left + 10}, ${HEIGHT / 2})` });
     const group = svg(
       "g",
       { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
@@ -248,12 +273,13 @@ export class GraphPane {
       svg("text", { class: "mg-caption", x: left + 32, y: 14 }, box.caption),
       word,
       badge,
+      version,
     );
     const saved = this.savedMarks(id, box.width);
     if (saved) group.append(saved);
     parent.append(group);
     this.culling.add(group, box.x, box.y);
-    this.nodes.set(id, { group, glyph, word, badge, saved });
+    this.nodes.set(id, { group, glyph, word, badge, saved, version });
   }
 
   /** One small square per saved tensor, on the upper edge: full while held, empty once released. */
@@ -276,6 +302,9 @@ export class GraphPane {
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${look.word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
     this.paintBadge(parts.badge, look.badge, true);
+    this.paintBadge(parts.version, look.version ? `v${look.version}` : "");
+    mark(parts.group, "data-stale", look.stale ? "true" : null);
+    for (const element of this.tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
   }
 
   private paintBadge(badge: SVGGElement, text: string, toLeft = false): void {
@@ -317,6 +346,8 @@ export class GraphPane {
       group?.classList.add(...names.split(" "));
       if (group && names.includes("mg-lit")) mark(group, "aria-current", "step");
     }
+    for (const id of this.marked.keys()) for (const line of this.tied.get(id) ?? []) mark(line, "data-now", null);
+    for (const id of wanted.keys()) for (const line of this.tied.get(id) ?? []) mark(line, "data-now", "true");
     for (const id of this.marked.keys()) {
       if (id !== lit) this.nodes.get(id)?.group.removeAttribute("aria-current");
     }

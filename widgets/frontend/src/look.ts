@@ -26,6 +26,10 @@ export interface NodeLook {
   word: string;
   badge: string;
   saved: "" | "held" | "released";
+  /** Of the tensor that this is the node of, if it was ever written to. */
+  version?: number;
+  /** The tensor that it made has another node by now. */
+  stale?: boolean;
 }
 
 /** What the graph shows: a lens makes one of these, the graph pane draws it. */

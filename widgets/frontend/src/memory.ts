@@ -90,8 +90,8 @@ export class Memory {
 
   private row(held: Held): HTMLElement {
     const maker = this.makers.maker(held);
-    const who = held.holders.slice(0, SHOWN).flatMap((each, at) => [at > 0 ? ", " : "", this.named(this.makers.holder(each))]);
-    if (held.holders.length > SHOWN) who.push(` and ${held.holders.length - SHOWN} more`);
+    const who = held.holders.slice(0, SHOWN).map((each) => html("div", {}, this.named(this.makers.holder(each))));
+    if (held.holders.length > SHOWN) who.push(html("div", {}, `and ${held.holders.length - SHOWN} more`));
     const cells = [html("td", {}, ...(maker ? [this.named(maker)] : ["the program"])), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
     return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.makers.what(held)), ...cells);
   }

@@ -16,6 +16,8 @@ import { Holders } from "../src/holders";
 import type { Held } from "../src/holders";
 import { spans, summary, told } from "../src/spans";
 import type { Summary } from "../src/spans";
+import { ties } from "../src/ties";
+import type { Tie } from "../src/ties";
 import { Walk } from "../src/traverse";
 import type { Traversal } from "../src/traverse";
 import { parseTrace } from "../src/types";
@@ -32,6 +34,7 @@ interface Fixture {
   asked: (Question & { wording: string; choices: number[] })[];
   held: Held[][];
   file: string;
+  ties: Tie[];
   walks: { calls: number[]; gives: Traversal }[];
 }
 
@@ -94,6 +97,8 @@ group.each(names)("%s", (name) => {
       expect(holders.told()).toEqual(fixture.held[step]);
     }
   });
+
+  it("ties what Python ties", () => expect(ties(trace)).toEqual(fixture.ties));
 
   it("walks as Python walks", () => {
     for (const { calls, gives } of fixture.walks) {
