@@ -14,6 +14,7 @@ from tests.lessons.answers import (
     lesson08,
     lesson09,
     lesson11,
+    lesson12,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -28,4 +29,5 @@ KEYS: dict[str, Key] = {
     "08_inplace_and_versions": lesson08.KEY,
     "09_function": lesson09.KEY,
     "11_modules_and_optimisers": lesson11.KEY,
+    "12_higher_order": lesson12.KEY,
 }
