@@ -6,6 +6,7 @@ of what it made, until the next thing happens: then its results have their node,
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -74,9 +75,9 @@ class Ops:
 
     def run(self, func: Any, args: Any, kwargs: Any, at: Any, depth: int) -> Any:
         """Run an op that is to be told, and take down what is known of it now."""
-        written = list(written_by(func, args, kwargs))
+        name, places = facts_of(func)
+        written = list(written_by(places, args, kwargs)) if places else []
         operands = list(tensors_in((*args, *kwargs.values())))
-        name = func.overloadpacket.__name__
         own = self.waiting is not None and name == "detach" and any(r() is operands[0] for r in self.waiting.outputs)
         if not own:
             self.settle()
@@ -202,6 +203,8 @@ class Ops:
         """An op in place has changed a tensor; a view has its base's version."""
         if t is not None:
             self.seen.changed(t)
+            if base is not t and t.grad_fn is not None:
+                self.log.append(("renewed", number, self.seen.node(t.grad_fn)))
         if base is not None and not base.is_inference():
             self.log.append(("version", op.at, op.depth, number, base._version, copy))
 
@@ -220,10 +223,15 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from (v for v in value if isinstance(v, Tensor))
 
 
-def written_by(func: Any, args: Any, kwargs: Any) -> Iterator[Tensor]:
+@functools.cache
+def facts_of(func: Any) -> tuple[str, list[tuple[int, str]]]:
+    """The name of an op, and which arguments it writes to: their places and names."""
+    schema = func._schema
+    return func.overloadpacket.__name__, [(i, a.name) for i, a in enumerate(schema.arguments) if schema.is_mutable
+                                          and a.alias_info is not None and a.alias_info.is_write]
+
+
+def written_by(places: Iterable[tuple[int, str]], args: Any, kwargs: Any) -> Iterator[Tensor]:
     """The operands that an op writes to."""
-    if not func._schema.is_mutable:
-        return
-    for i, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            yield from tensors_in((args[i] if i < len(args) else kwargs.get(argument.name),))
+    for i, name in places:
+        yield from tensors_in((args[i] if i < len(args) else kwargs.get(name),))

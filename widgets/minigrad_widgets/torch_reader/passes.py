@@ -196,7 +196,7 @@ class Passes:
         for output_nr, watch in seen.made.get(node, ()):
             tensor = watch()
             if tensor is not None and tensor.retains_grad and tensor.grad_fn is not None and tensor.grad is not None:
-                seen.meet_grad(tensor.grad)
+                seen.meet_grad(tensor.grad, watch.number)
                 self.log.append(("hook", task.at, task.depth, node, "retain_grad", "", [seen.copied(grads[output_nr])],
                                  watch.number, seen.copied(tensor.grad)))
         hooked, leaf = seen.hooked[node], seen.leaves.get(node)
@@ -228,7 +228,7 @@ class Passes:
         if node in task.accumulated or leaf is None or leaf.grad is None or gradient is None:
             return
         task.accumulated.add(node)
-        seen.meet_grad(leaf.grad)
+        seen.meet_grad(leaf.grad, seen.tensor(leaf))
         self.log.append(("accumulate", task.at, task.depth, node, seen.tensor(leaf), gradient, seen.copied(leaf.grad)))
 
     # the user's hooks

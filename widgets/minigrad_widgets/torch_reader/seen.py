@@ -21,6 +21,7 @@ set_version: Any = torch._C._autograd._unsafe_set_version_counter
 without_dispatch = torch._C._DisableTorchDispatch  # a block in which the reader does not see its own copies
 ONE: Any = torch.ones(1, requires_grad=True)
 ACCUMULATE_GRAD = type(ONE.view(1).grad_fn.next_functions[0][0])
+USUAL = frozenset({torch.float32, torch.float64, torch.int64, torch.bool})
 WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # for the previews: NumPy has no such dtype
 NodeHook = Callable[..., None]
 
@@ -90,9 +91,9 @@ class Seen(Watched):
         """What is kept of a tensor's values; None for no tensor."""
         if t is None:
             return None
-        with without_dispatch(), torch.no_grad():
+        with without_dispatch():
             try:
-                array = plain(t).numpy(force=True)
+                array = plain(t).numpy(force=True)  # `force` detaches it, too
             except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, and what else has no memory
                 return Unreadable(t)
         return self.copy(array)
@@ -119,7 +120,7 @@ class Seen(Watched):
         if facts:
             self.log.append(("shares", watch.number, facts))
         if t.is_leaf and t.grad is not None:
-            self.meet_grad(t.grad)
+            self.meet_grad(t.grad, watch.number)
         return int(watch.number)
 
     def shares(self, t: Any) -> dict[str, Any]:
@@ -157,13 +158,13 @@ class Seen(Watched):
         found = [watch.number for nr, watch in self.made.get(node, ()) if nr == output_nr]
         return int(leaf.number) if leaf is not None else found[-1] if found else None
 
-    def meet_grad(self, grad: Any) -> None:
-        """The memory of a `.grad` counts as gradient for as long as the tensor lives."""
+    def meet_grad(self, grad: Any, tensor: int) -> None:
+        """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
         if id(grad) not in self.grads:
             watch = self.grads[id(grad)] = Watch(grad, self.grad_gone)
             watch.key, watch.number = id(grad), self.grads_made
             self.grads_made += 1
-            self.log.append(("grad", watch.number, *memory(grad)))
+            self.log.append(("grad", watch.number, *memory(grad), tensor))
 
     # nodes
     def number_of(self, node: Any) -> int | None:
@@ -307,6 +308,8 @@ def plain(t: Any) -> Any:
     """A tensor as NumPy can have it: dense, of a dtype that it knows, without the wrappers of `torch.func`."""
     while torch._C._functorch.is_functorch_wrapped_tensor(t):
         t = torch._C._functorch.get_unwrapped(t)
+    if t.dtype in USUAL and t.layout is torch.strided:
+        return t
     t = t.detach() if t.layout is torch.strided else t.detach().to_dense()
     narrow = t.dtype.itemsize == 1 and t.dtype.is_floating_point
     return t.float() if narrow else t.to(WIDER[t.dtype]) if t.dtype in WIDER else t
