@@ -1,0 +1,200 @@
+"""The gallery: what docs/gallery.md shows, as the programs that make each picture, and the page around them.
+
+`python -m tests.browser.gallery` runs the programs, takes the pictures in a browser, and writes both.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "gallery.md"
+IMAGES = ROOT / "docs" / "images" / "gallery"
+THEMES = ("light", "dark")
+
+PROGRAM = """import minigrad as torch
+from minigrad import nn
+from minigrad.recorder import record
+from minigrad_widgets import Inspector
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([3.0, 0.5], requires_grad=True)
+
+with record() as trace:
+    h = x * w
+    a, b = (h + x).unbind()
+    y = a * b
+    loss = y * y
+    loss.backward()
+"""
+
+CHECKPOINTS = """from minigrad.utils.checkpoint import checkpoint
+
+torch.manual_seed(0)
+blocks = nn.ModuleList([nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(3)])
+batch = torch.randn(4, 8, requires_grad=True)
+
+def step(**how):
+    with record() as recorded:
+        h = batch
+        for block in blocks:
+            h = checkpoint(block, h, **how) if how else block(h)
+        h.sum().backward()
+    return recorded
+"""
+
+TRAINING = """from minigrad_widgets import ParameterLedger
+
+torch.manual_seed(0)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with record() as training:
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+
+ParameterLedger(training)"""
+
+LINKED = """from ipywidgets import IntSlider, Play, VBox, jslink
+
+inspector = Inspector(trace, lens="all")
+last = len(trace.events) - 1
+play, slider = Play(max=last, interval=400), IntSlider(max=last, description="step")
+jslink((play, "value"), (slider, "value"))
+jslink((slider, "value"), (inspector, "step"))
+VBox([play, slider, inspector])
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One picture: the program whose last line is the widget, and what is done with it before the picture is taken.
+
+    `acts` are keys to press, or `click SELECTOR`.
+    """
+
+    name: str
+    title: str
+    words: str
+    code: str
+    acts: tuple[str, ...] = ()
+    alt: str = ""
+
+    @property
+    def files(self) -> list[str]:
+        return [f"{self.name}-{theme}.png" for theme in THEMES]
+
+
+def right(times: int) -> tuple[str, ...]:
+    return ("ArrowRight",) * times
+
+
+ENTRIES = [
+    Entry("backward", "Backward", "The engine at work: who waits and for how many gradients, who is ready, who runs; "
+          "each gradient on its edge, the integer of `next_functions` at its end, and beside it the line of code that "
+          "made the node.", "Inspector(trace)", right(13),
+          "the backward lens: source, graph with gradients on the edges, details of the node that runs"),
+    Entry("forward", "Forward", "The same program while it runs: the graph grows op by op, with what each op saves.",
+          'Inspector(trace, lens="forward")', right(6), "the forward lens: half of the graph is there"),
+    Entry("traversal", "Call by hand", "You are the engine. A click calls a node; gradients pile up where paths meet; "
+          "the same calls are written out in Python, and run when pasted.", 'Inspector(trace, lens="traversal")',
+          ("click .mg-chips .mg-next", "Enter", "click .mg-chips .mg-next", "Enter", "click .mg-chips .mg-next",
+           "Enter"), "the traversal lens: three nodes were called, and the calls stand as Python on the left"),
+    Entry("every-step", "Every step", "Forward and backward in one walk, modes and hooks among them.",
+          'Inspector(trace, lens="all")', right(10), "the lens of every step"),
+    Entry("checkpoint", "Checkpoint", "Bytes held over time, what runs a second time and where it stops early.",
+          CHECKPOINTS + '\nInspector(step(use_reentrant=False), lens="checkpoint")', right(60),
+          "the checkpoint lens: bytes over steps above the graph's controls"),
+    Entry("comparison", "Traces side by side", "One axis of steps and one of bytes for several runs of one program.",
+          CHECKPOINTS + "\nInspector.compare({\n    \"plain\": step(),\n    \"reentrant\": step(use_reentrant=True),\n"
+          "    \"non-reentrant\": step(use_reentrant=False),\n})", right(70),
+          "three charts of bytes over one another: plain, reentrant, non-reentrant"),
+    Entry("memory", "Memory", "Who holds how much at this step: parameters, activations, what is saved, gradients.",
+          "Inspector(trace)", (*right(8), "click .mg-memory button"), "the memory pane, open: bytes by who holds them"),
+    Entry("ask", "Ask mode", "It stops and asks which node runs next, what shape arrives, what `.grad` is then; the "
+          "trace judges the answer. `score` is a trait, for a lesson to read.",
+          'Inspector(trace, ask=["next", "shape"])', right(30), "a question above the graph, with answers to choose"),
+    Entry("folded", "Modules and repeats", "A large graph opens with its modules folded, and with long runs of the "
+          "same ops as one box; a click unfolds one. Search, list and map find the way.",
+          "net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(90)])\n"
+          "with record() as large:\n    net(torch.ones(1, 4)).sum().backward()\n\nInspector(large)",
+          (*right(80), "click .mg-outline > summary"), "a graph of 800 nodes: folded modules, their list, a map"),
+    Entry("state-card", "State card", "What autograd knows about some tensors, side by side.",
+          "from minigrad_widgets import state_card\n\nstate_card(x=x, h=h, b=b, loss=loss, detached=h.detach())",
+          alt="a table: five tensors, and which of them are leaves, require grad, have a grad_fn"),
+    Entry("state-explorer", "States of a tensor", "Every state that calls can reach, found by running them; a letter "
+          "on an arrow is a call, and the table says which error forbids the others.",
+          "from minigrad_widgets import StateExplorer, explore\n\nStateExplorer(explore(torch))",
+          alt="states as boxes, calls as arrows between them, and a table of both"),
+    Entry("alias-view", "Who shares memory", "Storages, the tensors that look at them, version counters, and which "
+          "node saved which version: why a backward pass will fail, before it does.",
+          "from minigrad_widgets import AliasView\n\nwith record() as shared:\n    y = x * 2\n"
+          "    v, d = y[:1], y.detach()\n    z = (y * y).sum()\n    d.add_(1)\n\nAliasView(shared)", ("End",),
+          "one storage with three tensors on it, its version 1, and a node that saved version 0"),
+    Entry("parameter-ledger", "Parameter ledger", "What each step does to values, gradients and versions of "
+          "parameters.", TRAINING, ("End",), "a table: parameters against the events that changed them"),
+]
+
+
+def run(entry: Entry) -> Any:
+    """Runs the program and an entry's code; gives its last line's value."""
+    names: dict[str, Any] = {}
+    execute(PROGRAM, "program.py", names)
+    body, _, last = entry.code.rpartition("\n\n")
+    execute(body, f"{entry.name}.py", names)
+    return eval(compile(last, f"{entry.name}.py", "eval"), names)
+
+
+def execute(code: str, name: str, names: dict[str, Any]) -> None:
+    """Runs code as if it stood in a file, so that a trace can quote its lines."""
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    exec(compile(code, name, "exec"), names)
+
+
+def page() -> str:
+    """docs/gallery.md."""
+    return "\n".join([HEAD.format(program=PROGRAM), *map(section, ENTRIES), FOOT.format(linked=LINKED)])
+
+
+def section(entry: Entry) -> str:
+    light, dark = (f"images/gallery/{file}" for file in entry.files)
+    return f"""## {entry.title}
+
+{entry.words}
+
+```python
+{entry.code}
+```
+
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="{dark}">
+  <img src="{light}" alt="{entry.alt}">
+</picture>
+"""
+
+
+HEAD = """# Gallery
+
+What `minigrad_widgets` shows, each with the code that makes it. The pictures are taken by
+`python -m tests.browser.gallery`. All of them start from this program:
+
+```python
+{program}```
+
+Every widget is stepped by its own buttons, by the arrow keys, Home, End and Space. Each can be saved as a page that
+needs no kernel and no network, `.to_html("page.html")`, or as a picture, `.to_svg()` and `.to_png()`; each is a
+deterministic text too, `.text`.
+"""
+
+FOOT = """## Linked to other widgets
+
+`step` is a trait. A link made by `jslink` runs in the browser, so it goes on when the kernel is gone, in a saved
+notebook or in a page made by nbconvert. `inspector.observe(…, "step")` tells Python where a student came to rest.
+
+```python
+{linked}```
+"""
