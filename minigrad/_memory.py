@@ -92,7 +92,7 @@ class Account:
 
     def per_module(self) -> dict[str, OfNodes]:
         """The same for each module, by its path; "" is what ran outside of all modules. Ops belong to the innermost."""
-        nodes, scopes = self.trace.nodes, self.trace.to_dict().get("scopes", [])
+        nodes, scopes = self.trace.nodes, self.trace.scopes
 
         def path(scope: int | None) -> str:
             parts: list[str] = []
@@ -101,7 +101,7 @@ class Account:
                 scope = scopes[scope]["parent"]
             return ".".join(reversed(parts))
 
-        return self.gathered([path(None if event["node"] is None else nodes[event["node"]].get("scope"))
+        return self.gathered([path((event if event["node"] is None else nodes[event["node"]]).get("scope"))
                               for event in self.forwards()])
 
     def forwards(self) -> Iterator[Any]:

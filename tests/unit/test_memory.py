@@ -155,6 +155,16 @@ def test_ops_and_modules():
     assert "per module" in account.text() and "tanh" in account.text()
 
 
+def test_modules_without_a_graph():
+    """What runs without grad mode, as the first run of a reentrant checkpoint, belongs to its module too."""
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+    with record() as trace, torch.no_grad():
+        model(torch.ones(16, 4)).sum()
+    of = Account(trace).per_module()
+    assert {name: (part.made, part.saved) for name, part in of.items()} == {
+        "model.0": (512, 0), "model.1": (512, 0), "": (4, 0)}
+
+
 def test_plot():
     """Bytes over the steps, as matplotlib's figure."""
     pytest.importorskip("matplotlib")
