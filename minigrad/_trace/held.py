@@ -88,7 +88,8 @@ class Makers:
         """What lies in a storage, how large it is, where it comes from, and who holds it."""
         tensor = self.first.get(held["storage"])
         who = ", ".join(self.holder(*holder) for holder in held["holders"])
-        what = "no tensor's" if tensor is None else self.words.tensor(tensor)
+        gradient = all((what or 0) > 2 for what, _ in held["holders"])
+        what = self.words.tensor(tensor) if tensor is not None else "a gradient" if gradient else "an array"
         return f"{what}, {held['bytes']} bytes{self.made(tensor)}: {who}"
 
     def made(self, tensor: int | None) -> str:

@@ -66,7 +66,7 @@ def test_activations_are_named_one_by_one_with_what_made_them() -> None:
     assert "    hidden, 32 bytes, made by mm in Linear: hidden" in lines
     assert any(line.startswith("    out, 32 bytes, made by relu in ReLU: out, saved by Relu") for line in lines)
     assert any(line.startswith("    x, 24 bytes: x, saved by MmBackward0") for line in lines)
-    assert lines[-2:] == ["gradients 4 bytes", f"    no tensor's, 4 bytes: waits at SumBackward0 #{lines[-1][-1]}"]
+    assert lines[-2:] == ["gradients 4 bytes", f"    a gradient, 4 bytes: waits at SumBackward0 #{lines[-1][-1]}"]
     last = trace.held_text(len(trace) - 1)
     assert "saved" not in last
     assert "model.0.weight.grad" in last

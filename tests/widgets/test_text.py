@@ -31,6 +31,8 @@ def test_tensors_look_like_pytorchs() -> None:
     assert tensor(value([3], 1, 2, 3, dtype="int64")) == "tensor([1, 2, 3])"
     assert tensor(value([2, 2], 1.0, 2.0, 3.0, -4.5)) == "tensor([[  1.,   2.],\n        [  3., -4.5]])"
     assert tensor(None) == "None"
+    assert tensor(value([0])) == "tensor([])"
+    assert tensor(value([10**12, 0])) == "tensor([], size=(1000000000000, 0))"
 
 
 def test_long_ones_are_cut_on_one_line() -> None:

@@ -69,6 +69,8 @@ def tensor(value: Data | None) -> str:
     if "data" not in value:
         return f"tensor of {shape_text(value['shape'])}: {_statistics(value['stats'])}"
     texts = [number(entry, value["dtype"]) for entry in value["data"]]
+    if not texts:
+        return "tensor([])" if len(value["shape"]) == 1 else f"tensor([], size=({', '.join(map(str, value['shape']))}))"
     width = max(map(len, texts), default=0) if len(value["shape"]) > 1 else 0
     return f"tensor({_nested([text.rjust(width) for text in texts], value['shape'], 7)})"
 

@@ -50,6 +50,7 @@ function columns(value: Value): string[] {
 export function tensor(value: Value | undefined): string {
   if (!value) return "None";
   if (!value.data) return `tensor of ${shape(value.shape)}: ${statistics(value)}`;
+  if (value.data.length === 0) return value.shape.length === 1 ? "tensor([])" : `tensor([], size=(${value.shape.join(", ")}))`;
   return `tensor(${nested(columns(value), value.shape, 7)})`;
 }
 

@@ -80,9 +80,14 @@ export class Makers {
   }
 
   /** What lies in a storage: the tensor that it was first seen with. */
-  what({ storage }: Held): string {
+  what({ storage, holders }: Held): string {
     const id = this.first.get(storage);
-    return id === undefined ? "no tensor's" : `${tensorName(this.trace, id)} ${shape(this.trace.tensors[id]?.shape ?? [])}`;
+    if (id === undefined) return holders.every(([what]) => what > 2) ? "a gradient" : "an array";
+    return `${tensorName(this.trace, id)} ${shape(this.trace.tensors[id]?.shape ?? [])}`;
+  }
+
+  isTensor({ storage }: Held): boolean {
+    return this.first.has(storage);
   }
 
   /** The op that made it, with the module around it. */

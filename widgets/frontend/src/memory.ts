@@ -90,9 +90,10 @@ export class Memory {
 
   private row(held: Held): HTMLElement {
     const maker = this.makers.maker(held);
+    const origin = this.makers.isTensor(held) ? "the program" : held.kind === "gradients" ? "the pass" : "an op";
     const who = held.holders.slice(0, SHOWN).map((each) => html("div", {}, this.named(this.makers.holder(each))));
     if (held.holders.length > SHOWN) who.push(html("div", {}, `and ${held.holders.length - SHOWN} more`));
-    const cells = [html("td", {}, ...(maker ? [this.named(maker)] : ["the program"])), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
+    const cells = [html("td", {}, maker ? this.named(maker) : origin), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
     return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.makers.what(held)), ...cells);
   }
 
