@@ -234,7 +234,7 @@ class _Picture:
         x, y = arrow["letters"]
         pad = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
         self.write(x, y, text, HERE if here else SOFT, 8 if here else 7, "bold" if here else "normal", ha="center",
-                   bbox=pad, zorder=order)
+                   bbox=pad, zorder=2.5)
 
     def table(self) -> None:
         for x, name in zip(self.edges, ["state", *self.found["attributes"], *self.letters], strict=True):

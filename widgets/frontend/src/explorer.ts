@@ -39,7 +39,7 @@ export class Explorer {
   readonly element: HTMLElement;
   private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
   private readonly nodes: SVGElement[] = [];
-  private readonly arrows: [Arrow, SVGElement][] = [];
+  private readonly arrows: [Arrow, line: SVGElement, letters: SVGElement][] = [];
   private readonly rows: HTMLElement[] = [];
   private readonly calls: HTMLButtonElement[] = [];
   private readonly lines = html("pre", { class: "mg-lines" });
@@ -148,25 +148,23 @@ export class Explorer {
   private graph(): HTMLElement {
     const { size, places, arrows } = this.found.drawing;
     const picture = svg("svg", { class: "mg-states", viewBox: `0 0 ${size[0]} ${size[1]}`, role: "group", "aria-label": "states" });
-    for (const arrow of arrows) {
-      const drawn = this.arrow(arrow);
-      this.arrows.push([arrow, drawn]);
-      picture.append(drawn);
-    }
+    for (const arrow of arrows) this.arrows.push([arrow, ...this.arrow(arrow)]);
+    picture.append(...this.arrows.map(([, line]) => line), ...this.arrows.map(([, , letters]) => letters));
     places.forEach(([x, y], at) => picture.append(this.node(x, y, at)));
     const name = this.found.attributes[0] ?? "";
     const key = html("p", { class: "mg-quiet" }, `round: ${name} · square: not ${name} · letters: the calls that lead along an arrow`);
     return html("section", { class: "mg-state-graph", "aria-label": "graph of states" }, picture, key);
   }
 
-  private arrow(arrow: Arrow): SVGElement {
+  /** An arrow, and its letters, which no other arrow may cross out. */
+  private arrow(arrow: Arrow): [SVGElement, SVGElement] {
     const [a, b, c] = arrow.points as [[number, number], [number, number], [number, number]];
     const angle = (Math.atan2(c[1] - b[1], c[0] - b[0]) * 180) / Math.PI;
     const head = svg("path", { class: "mg-tip", d: "M0,0L-9,-4.5L-9,4.5Z", transform: `translate(${c[0]},${c[1]}) rotate(${angle.toFixed(1)})` });
     const line = svg("path", { class: "mg-way", d: `M${a.join()}Q${b.join()} ${c.join()}` });
     const [x, y] = arrow.letters;
-    const text = svg("text", { class: "mg-letters", x, y }, arrow.calls.map(letter).join(" "));
-    return svg("g", { class: "mg-arrow", "aria-hidden": true }, line, head, text);
+    const text = svg("text", { class: "mg-letters", "aria-hidden": true, x, y }, arrow.calls.map(letter).join(" "));
+    return [svg("g", { class: "mg-arrow", "aria-hidden": true }, line, head), text];
   }
 
   private node(x: number, y: number, at: number): SVGElement {
@@ -232,7 +230,7 @@ export class Explorer {
     write(this.text, this.saidOf(state));
     this.nodes.forEach((node, at) => mark(node, "aria-current", at === state ? "true" : null));
     this.rows.forEach((row, at) => mark(row, "aria-current", at === state ? "true" : null));
-    for (const [arrow, drawn] of this.arrows) mark(drawn, "data-here", arrow.from === state ? "true" : null);
+    for (const [arrow, ...drawn] of this.arrows) for (const part of drawn) mark(part, "data-here", arrow.from === state ? "true" : null);
     this.calls.forEach((button, call) => this.dress(button, state, this.move(state, call)));
     write(this.lines, [this.found.starts[start] ?? "", ...calls.map((call) => this.found.calls[call] ?? "")].join("\n"));
     for (const button of [this.back, this.restart]) mark(button, "aria-disabled", String(calls.length === 0));
