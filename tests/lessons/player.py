@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-import matplotlib.backends.backend_agg  # noqa: F401 (each run needs it, so the server has it)
+import matplotlib.backends.backend_agg  # noqa: F401 (runs need it, so the server has it)
+import sklearn.datasets  # noqa: F401 (likewise)
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
@@ -66,7 +67,9 @@ def play(server: subprocess.Popen[str], cells: list[tuple[str, str]], folder: Pa
 
 def serve(jobs: IO[str], answers: IO[str]) -> None:
     """Answer each line of `jobs` with a line, from a fork."""
-    importlib.import_module("minigrad_lessons.same_in_torch").pytorch()  # what takes the longest to import
+    torch = importlib.import_module("minigrad_lessons.same_in_torch").pytorch()
+    if torch is not None:  # it takes the longest to import, and its first optimiser imports as much again
+        torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     for line in jobs:
         child = os.fork()
         if child:
