@@ -160,7 +160,7 @@ class Folding:
         if box >= 0:
             return {**data["nodes"][box], "next": found}
         scope = data["scopes"][-1 - box]
-        count = f"{len(self.members[at])} nodes"
+        count = f"{len(self.members[at])} node{'s' * (len(self.members[at]) > 1)}"
         caption = f"{scope['module']} · {count}" if scope["module"] else count
         return {"name": scope["name"] or scope["module"], "caption": caption, "next": found, "outputs": [], "saved": []}
 

@@ -47,8 +47,9 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
   const trace = groups.trace;
   if (id < 0) {
     const count = groups.members.get(id)?.length ?? 0;
+    const nodes = count === 1 ? "1 node" : `${count} nodes`;
     const module = trace.scopes?.[scopeOf(id)]?.module ?? "";
-    return [scopeTitle(trace, scopeOf(id)), module === "" ? `${count} nodes` : `${module} · ${count} nodes`];
+    return [scopeTitle(trace, scopeOf(id)), module === "" ? nodes : `${module} · ${nodes}`];
   }
   const node = trace.nodes[id];
   if (!node) return [`node ${id}`, ""];
