@@ -221,7 +221,7 @@ class _Drawing:
         self.text(left + 32, y - 8, title, ink, 8.5, "bold")
         self.text(left + 32, y + 10, caption, soft, 7.5)
         needs = self.frame["needs"].get(node)
-        place = self.frame["ready"].index(node) + 1 if status == "ready" else 0
+        place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
         word = f"ready: {place}" if 0 < place <= PLACES else word
         self.text(x + width / 2 - 12, y + 10, word, soft, 7.5, "bold", "right")
