@@ -22,7 +22,7 @@ from minigrad_widgets import Inspector, ParameterLedger
 # From memory. Write `"?"` where you do not know.
 
 # %% id=recall tags=recall,answer
-recall("q1.3", ...)
+recall("q1.2", ...)
 recall("q3.2", ...)
 recall("q3.4", ...)
 recall("q4.1", ...)

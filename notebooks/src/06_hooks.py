@@ -24,10 +24,10 @@ from minigrad_widgets import Inspector
 
 # %% id=recall tags=recall,answer
 recall("q2.4", ...)
-recall("q4.2", ...)
+recall("q4.3", ...)
 recall("q4.5", ...)
-recall("q5.1", ...)
 recall("q5.3", ...)
+recall("q5.4", ...)
 
 # %% [markdown] id=none-note
 # ## None, and a warning

@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import minigrad as torch
+from minigrad.nn.modules.activation import Tanh
+from minigrad.nn.modules.container import Sequential
+from minigrad.nn.modules.linear import Linear
+from minigrad.nn.modules.module import Module
 from minigrad.recorder import Trace, record
 from minigrad_lessons.exercises import report
 from minigrad_lessons.exercises.graph import grad_of
@@ -145,13 +149,13 @@ def _why_clipped(found: torch.Tensor, given: torch.Tensor, most: float) -> str:
     return f"its norm is {float(found.norm()):.3g} now; at most {most:g} is asked for, in the same direction."
 
 
-Watch = Callable[[Any], Mapping[str, list[float]]]
+Watch = Callable[[Module], Mapping[str, list[float]]]
 BATCHES = (torch.tensor([[1.0, 2.0], [0.5, -1.0]]), torch.tensor([[3.0, 1.0], [-2.0, 0.5]]))
 
 
-def _model() -> Any:
+def _model() -> Module:
     torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    return Sequential(Linear(2, 3), Tanh(), Linear(3, 1))
 
 
 def _norms(clear: bool) -> dict[str, list[float]]:
@@ -196,7 +200,7 @@ def watch_layers(student: Watch) -> None:
         report.passed(name, *(f"{key}: {show(list(map(float, seen)))}" for key, seen in log.items()))
 
 
-def _why_log(log: Mapping[str, list[float]], model: Any) -> str:
+def _why_log(log: Mapping[str, list[float]], model: Module) -> str:
     wanted, summed = _norms(clear=True), _norms(clear=False)
     seen = {key: [float(value) for value in values] for key, values in log.items()}
     last = list(wanted)[-1]

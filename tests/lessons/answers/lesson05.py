@@ -50,10 +50,9 @@ FORGOT_WRONG: tuple[Wrong, ...] = (
 )
 
 KEY = Key(
-    recall={"q1.3": '"None"', "q3.2": "2", "q3.4": "True", "q4.1": "1", "q4.4": "True"},
+    recall={"q1.2": "False", "q3.2": "2", "q3.4": "True", "q4.1": "1", "q4.4": "True"},
     recall_wrong={
-        "q1.3": (('"AccumulateGrad"', "a leaf's grad_fn is the node that fills its .grad"),
-                 ('"Tensor"', "every tensor that requires grad has a grad_fn")),
+        "q1.2": (("True", "a copy is a new tensor of my own"),),
         "q3.2": (("0", "the integer is always 0"), ("1", "it counts the inputs: c is the first")),
         "q3.4": (("False", "the graph holds my tensors, and one of them is gone"),),
         "q4.1": (("4", "once for each way that leads to it"),),

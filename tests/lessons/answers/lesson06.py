@@ -66,14 +66,14 @@ WATCH_WRONG: tuple[Wrong, ...] = (
 )
 
 KEY = Key(
-    recall={"q2.4": "[True, False, True]", "q4.2": "False", "q4.5": "False", "q5.1": "6", "q5.3": "1"},
+    recall={"q2.4": "[True, False, True]", "q4.3": "[2, 20]", "q4.5": "False", "q5.3": "1", "q5.4": "4"},
     recall_wrong={
         "q2.4": (("[True, False, False]", "retains_grad is False for every leaf"),
                  ("[False, True, True]", "a result stays a result")),
-        "q4.2": (("True", "the first backward destroys the graph"),),
+        "q4.3": (("[2, 2]", "the numbers in it do not matter"), ("[22, 22]", "y becomes one number first, by summing")),
         "q4.5": (("True", "retain_graph and create_graph are the same"),),
-        "q5.1": (("3", "backward overwrites"),),
         "q5.3": (("2", "once for each edge that leads to it"),),
+        "q5.4": (("1", "a mean of parts is the mean of the whole"),),
     },
     predict={"6.1": "10", "6.2": "3000", "6.3": "3", "6.4": "60", "6.5": "1"},
     predict_wrong={
