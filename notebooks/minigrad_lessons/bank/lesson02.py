@@ -1,6 +1,7 @@
 """Lesson 2: recall questions about it (asked later) and its predictions."""
 
 from collections.abc import Callable
+from typing import Any
 
 import minigrad as torch
 from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why
@@ -78,9 +79,9 @@ def _names() -> Names:
             "refused": refused, "exists": exists}
 
 
-def _five() -> tuple[torch.Tensor, ...]:
+def _five() -> tuple[Any, ...]:
     w, data = _w(), torch.tensor([5.0, 6.0])
-    return w + data, data * 5, w > 0, w.detach(), w.clone()
+    return w + data, data * 5, w.gt(0), w.detach(), w.clone()
 
 
 QUESTIONS = (

@@ -1,18 +1,21 @@
 """Lesson 11: recall questions about it (asked later) and its predictions."""
 
 from collections.abc import Callable
+from typing import Any
 
 import minigrad as torch
 from minigrad import nn
+from minigrad.nn.modules.container import ModuleList
+from minigrad.nn.modules.linear import Linear
 from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why
 
 
 def _parts() -> dict[str, object]:
-    linear = nn.Linear(2, 1)
+    linear = Linear(2, 1)
     return {
         "a Parameter": nn.Parameter(torch.ones(2)), "a tensor that requires grad": torch.ones(2, requires_grad=True),
         "a Buffer": nn.Buffer(torch.ones(2)), "a list of Parameters": [nn.Parameter(torch.ones(2))],
-        "a Linear": linear, "a ModuleList": nn.ModuleList([linear]), "a list of Linears": [linear],
+        "a Linear": linear, "a ModuleList": ModuleList([linear]), "a list of Linears": [linear],
     }
 
 
@@ -25,7 +28,7 @@ def parameters_of(part: str) -> int:
 
 def _scaled(kind: Callable[[torch.Tensor], torch.Tensor]) -> int:
     module = nn.Module()
-    module.linear, module.scale = nn.Linear(2, 1), kind(torch.ones(1))
+    module.linear, module.scale = Linear(2, 1), kind(torch.ones(1))
     return len(list(module.parameters()))
 
 
@@ -63,12 +66,12 @@ def stepped(grad: float | None, decay: float = 0.0) -> float:
     w = nn.Parameter(torch.ones(1))
     w.grad = None if grad is None else torch.tensor([grad])
     torch.optim.SGD([w], lr=0.1, weight_decay=decay).step()
-    return round(w.item(), 3)
+    return float(round(w.item(), 3))
 
 
 def has_grad(of: str) -> bool:
     """Whether this has a `.grad` after backward of a layer's loss."""
-    layer, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.zeros(3, 1)
+    layer, x, target = Linear(2, 1), torch.ones(3, 2), torch.zeros(3, 1)
     if of == "x that requires grad":
         x.requires_grad_()
     if of == "frozen weight":
@@ -77,7 +80,8 @@ def has_grad(of: str) -> bool:
     if of == "out that retains it":
         out.retain_grad()
     nn.functional.mse_loss(out, target).backward()
-    named = {"weight": layer.weight, "frozen weight": layer.weight, "bias": layer.bias, "target": target}
+    named: dict[str, Any] = {"weight": layer.weight, "frozen weight": layer.weight, "bias": layer.bias,
+                             "target": target}
     asked = named.get(of, x if of.startswith("x") else out)
     return (asked.is_leaf or asked.retains_grad) and asked.grad is not None
 

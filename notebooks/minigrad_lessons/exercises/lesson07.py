@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import minigrad as torch
+from minigrad.nn.modules.dropout import Dropout
+from minigrad.nn.modules.linear import Linear
 from minigrad_lessons.exercises import report
 from minigrad_lessons.exercises.graph import nodes_of
 from minigrad_lessons.values import show
@@ -23,7 +25,7 @@ RULES: tuple[tuple[tuple[str, Callable[[bool, bool], bool]], ...], ...] = (
 
 def measure(training: bool, grad: bool) -> tuple[bool, bool]:
     """For dropout in this quarter: is its result recorded, and do two calls differ?"""
-    drop, x = torch.nn.Dropout(0.5).train(training), torch.ones(64, requires_grad=True)
+    drop, x = Dropout(0.5).train(training), torch.ones(64, requires_grad=True)
     with torch.set_grad_enabled(grad):
         first, second = drop(x * 1), drop(x * 1)
     return first.requires_grad, not torch.equal(first, second)
@@ -234,7 +236,7 @@ def _through_the_scale(encoder: Any, head: Any, x: torch.Tensor) -> torch.Tensor
 def _grads(forward: Forward) -> tuple[Any, list[Any], list[Any]]:
     """What it gives, the four gradients, and leaves of the graph that are no parameters."""
     torch.manual_seed(7)
-    encoder, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+    encoder, head = Linear(3, 4), Linear(4, 1)
     out: Any = forward(encoder, head, torch.tensor([[1.0, 2.0, 3.0], [-2.0, 0.5, 1.0]]))
     parameters = [*encoder.parameters(), *head.parameters()]
     if not isinstance(out, torch.Tensor) or out.grad_fn is None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import minigrad as torch
 from minigrad import nn
+from minigrad.nn.modules.linear import Linear
 from minigrad_lessons.exercises import report
 
 STEPS, LR, MOMENTUM = 5, 0.1, 0.8
@@ -45,7 +46,7 @@ def _by_rule(rule: Callable[[float, float, float], tuple[float, float]]) -> list
         velocity, moved = (gradient, gradient) if velocity is None else rule(velocity, gradient, MOMENTUM)
         with torch.no_grad():
             w.sub_(LR * moved)
-        return velocity
+        return float(velocity)
 
     return _path(step)
 
@@ -105,7 +106,7 @@ def _tree(student: Any) -> tuple[Any, list[torch.Tensor]]:
         def __init__(self, size: int) -> None:
             self.weight, self.name = nn.Parameter(torch.ones(size)), "a word"
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return x * self.weight
 
     class Whole(student):  # type: ignore[misc]  # as above
@@ -115,7 +116,7 @@ def _tree(student: Any) -> tuple[Any, list[torch.Tensor]]:
             self.last = Part(3)
             self.plain = torch.ones(4, requires_grad=True)
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return self.first(x) + 1
 
     whole = Whole()
@@ -172,20 +173,17 @@ class _Net(nn.Module):
     def __init__(self, cause: str) -> None:
         super().__init__()
         self.cause = cause
-        self.first, self.middle, self.last = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+        self.first, self.middle, self.last = Linear(3, 4), Linear(4, 4), Linear(4, 1)
         if cause == "its flag":
             self.middle.requires_grad_(False)
-        if cause == "a dead ReLU":
-            with torch.no_grad():
-                self.middle.bias.fill_(-100.0)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         h = self.first(x)
         if self.cause == "a detach()":
             h = h.detach()
         if self.cause != "nobody calls it":
             h = self.middle(h)
-        return self.last(h.relu() if self.cause == "a dead ReLU" else h)
+        return self.last((h - 100).relu() if self.cause == "a dead ReLU" else h)
 
 
 CAUSES = ("its flag", "nobody calls it", "a detach()", "a dead ReLU")

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
-from minigrad import nn
+from minigrad.nn.modules.activation import Tanh
+from minigrad.nn.modules.container import Sequential
+from minigrad.nn.modules.linear import Linear
 from minigrad_lessons.exercises import report
 
 Distance = Callable[[torch.Tensor], torch.Tensor]
@@ -149,7 +151,7 @@ def eikonal(student: Callable[..., Any]) -> None:
             report.misconception(name, f"{what}: {_why_eikonal(found, wanted)}")
             return
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    net = Sequential(Linear(2, 4), Tanh(), Linear(4, 1))
     loss = _run(name, student, "distance, p", lambda p: net(p)[:, 0], p)
     if loss is None:
         return
