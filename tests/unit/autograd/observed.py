@@ -36,7 +36,7 @@ FIELDS = {  # of each kind of event: field and what it must be; a trailing ? all
     "recompute_end": {"call": COUNT},
     "error": {"type": TEXT, "message": TEXT},
 }
-ANYWHERE = {"kind", "file", "line", "depth", "bytes"}
+ANYWHERE = {"kind", "file", "line", "depth", "bytes", "held", "dropped"}
 
 
 def check_field(trace, value, wanted):
@@ -86,6 +86,7 @@ def check(trace):
     for event in trace.events:
         fields = FIELDS[event["kind"]]
         extra = {"grad"} if event["kind"] == "hook" and event["hook"] == "retain_grad" else set()
+        extra |= set(event) & {"scope", "rebased"} if event["kind"] == "forward" else set()
         assert set(event) - ANYWHERE == set(fields) | extra
         assert ("file" in event) == ("line" in event)
         for name, wanted in fields.items():
