@@ -13,12 +13,13 @@ from minigrad_lessons.exercises.lesson06 import clip, event_order, watch_layers
 from minigrad_lessons.exercises.lesson07 import decorator, modes, repaired, set_mode
 from minigrad_lessons.exercises.lesson08 import changed, parameter, spoil
 from minigrad_lessons.exercises.lesson09 import matmul, returns, square, straight_through
+from minigrad_lessons.exercises.lesson10 import by_hooks, segments, unstable
 from minigrad_lessons.exercises.lesson11 import frozen, module, momentum
 from minigrad_lessons.exercises.lesson12 import divergence, eikonal, hvp
 
 __all__ = [
-    "arrivals", "changed", "clip", "decorator", "diamond", "divergence", "eikonal", "event_order", "flags",
-    "forgot", "frozen", "hvp", "integers", "jacobian", "matmul", "modes", "module", "momentum", "non_leaf",
-    "parameter", "parts", "reach", "repaired", "result_flag", "returns", "second_backward", "set_mode", "spoil",
-    "square", "straight_through", "twelve", "two_ways", "waiting_walk", "walk", "watch_layers",
+    "arrivals", "by_hooks", "changed", "clip", "decorator", "diamond", "divergence", "eikonal", "event_order",
+    "flags", "forgot", "frozen", "hvp", "integers", "jacobian", "matmul", "modes", "module", "momentum", "non_leaf",
+    "parameter", "parts", "reach", "repaired", "result_flag", "returns", "second_backward", "segments", "set_mode",
+    "spoil", "square", "straight_through", "twelve", "two_ways", "unstable", "waiting_walk", "walk", "watch_layers",
 ]

@@ -182,7 +182,4 @@ CLAIMS = {claim.id: claim for claim in (
 ANSWERS, CONTRADICTS = "answers:", "contradicts:"
 
 # The questions and claims that still wait for their cell. A test holds this list to the notebooks.
-OPEN: tuple[str, ...] = (
-    "row13", "row14", "row15", "s0.5", "s0.6", "s0.7", "s1.1", "s1.2", "s1.4", "c0.1", "c1.1", "c1.2", "c1.3",
-    "c1.4",
-)
+OPEN: tuple[str, ...] = ()

@@ -64,21 +64,11 @@ QUESTIONS = (
         (Belief("retain_grad() switches it on, whatever the tensor is", lambda: _retains(_x() * 3)),),
         "print it; a leaf keeps its gradient anyway"),
     Question(
-        "q6.3", "y = x * 3; y.retain_grad(); then a hook on y that multiplies by 10. After y.backward(), y.grad?",
-        lambda: _grad_of_y(_times_ten),
-        (Belief("hooks run in the order in which I registered them", lambda: _grad_of_y(lambda y: None)),),
-        "try it in both orders: y.grad is kept after all hooks of the tensor"),
-    Question(
         "q6.4", "y = x * 3; y.retain_grad(). A pre-hook of y.grad_fn multiplies by 100. After y.backward(), y.grad?",
         lambda: _grad_of_y(_times_hundred),
         (Belief("what any hook changes is what y.grad shows",
                 lambda: _grad_of_y(lambda y: y.register_hook(lambda gradient: gradient * 100))),),
         "try it: y.grad is kept before the node's own hooks begin"),
-    Question(
-        "q6.5", "x has a post-accumulate hook. How often does it run in torch.autograd.grad(x * 3, x)?",
-        lambda: _accumulator_hooks(lambda y, x: torch.autograd.grad(y, x)),
-        (Belief("grad runs the same hooks as backward", lambda: _accumulator_hooks(lambda y, x: y.backward())),),
-        "count its calls: grad() hands the gradient out and accumulates nothing"),
 )
 
 

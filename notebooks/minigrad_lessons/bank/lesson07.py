@@ -106,16 +106,6 @@ QUESTIONS = (
         (Belief("the gradient goes back through y too", lambda: _grad_of_product(lambda w: w * 2)),
          Belief("what was made under no_grad stops the gradients of all that is computed from it", lambda: None)),
         "run it. y is a plain number to this product"),
-    Question(
-        "q7.4", "A block enable_grad stands inside a block no_grad. Is w * 2 recorded in there? True or False",
-        lambda: nested("no", "enable"),
-        (Belief("the outer block wins", lambda: nested("enable", "no")),),
-        "print (w * 2).requires_grad in there"),
-    Question(
-        "q7.5", "loss was recorded; then loss.backward() is called under no_grad. Is w.grad filled? True or False",
-        lambda: filled(True, False),
-        (Belief("under no_grad autograd is off altogether", lambda: filled(False, False)),),
-        "call loss.backward() inside a block no_grad, and print w.grad"),
 )
 
 PREDICTIONS = (

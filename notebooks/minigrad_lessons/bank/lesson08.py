@@ -121,12 +121,6 @@ QUESTIONS = (
         lambda: _raises(lambda x: x * 2),
         (Belief("a change in place of a result always raises", lambda: _raises(lambda x: x.exp())),),
         "run it: which value does the formula of * 2 need?"),
-    Question(
-        "q8.5", "w = torch.ones(2, requires_grad=True).double(). Is w a leaf? True or False",
-        lambda: torch.ones(2, requires_grad=True).double().is_leaf,
-        (Belief("a tensor that I only move or convert stays a leaf",
-                lambda: torch.ones(2, requires_grad=True).float().is_leaf),),
-        "print w: does the text name a grad_fn?"),
 )
 
 PREDICTIONS = (

@@ -1,12 +1,13 @@
-"""Lesson 10: recall questions about it (asked later)."""
+"""Lesson 10: recall questions about it (asked later) and its predictions."""
 
+import ast
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
 from minigrad.utils.checkpoint import checkpoint
-from minigrad_lessons.bank.kinds import Belief, Question
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
 
 Fn = Callable[[torch.Tensor], Any]
 
@@ -55,7 +56,8 @@ def same_mask_again(**options: Any) -> bool:
         masks.append((dropped.detach() != 0).tolist())
         return dropped.exp() * x
 
-    checkpoint(block, torch.ones(64, requires_grad=True), use_reentrant=False, **options).sum().backward()
+    x = torch.ones(64, requires_grad=True)
+    checkpoint(block, x, **({"use_reentrant": False} | options)).sum().backward()
     return bool(masks[0] == masks[1])
 
 
@@ -75,6 +77,64 @@ def _kept(run: Callable[[Fn, torch.Tensor], Any]) -> int:
 def _without_recording(block: Fn, x: torch.Tensor) -> Any:
     with torch.no_grad():
         return block(x)
+
+
+OPS: dict[str, Fn] = {"exp": lambda t: t.exp(), "sin": lambda t: t.sin(), "+ 1": lambda t: t + 1}
+
+
+def again(*steps: str, **options: Any) -> int:
+    """How many steps of a block begin in its second run."""
+    begun: list[str] = []
+
+    def block(x: torch.Tensor) -> torch.Tensor:
+        for step in steps:
+            begun.append(step)
+            x = OPS[step](x)
+        return x
+
+    out = checkpoint(block, _x(), **({"use_reentrant": False} | options))
+    first = len(begun)
+    out.sum().backward()
+    return len(begun) - first
+
+
+def modes(way: str) -> list[bool]:
+    """Grad mode at the start of each run of a block, over forward and backward."""
+    seen = []
+
+    def block(x: torch.Tensor) -> Any:
+        seen.append(torch.is_grad_enabled())
+        return x.exp()
+
+    ways: dict[str, Callable[[], Any]] = {
+        "plain": lambda: block(_x()), "reentrant": lambda: checkpoint(block, _x(), use_reentrant=True),
+        "non-reentrant": lambda: checkpoint(block, _x(), use_reentrant=False)}
+    ways[way]().sum().backward()
+    return seen
+
+
+def flag(way: str, detaches: bool) -> bool:
+    """The flag of the output of a block that detaches its result, or does not."""
+    def block(x: torch.Tensor) -> torch.Tensor:
+        return (x * 2).detach() if detaches else x * 2
+
+    out = block(_x()) if way == "plain" else checkpoint(block, _x(), use_reentrant=way == "reentrant")
+    return bool(out.requires_grad)
+
+
+def _last_keeper(steps: list[str]) -> int:
+    return max((place + 1 for place, step in enumerate(steps) if step != "+ 1"), default=0)
+
+
+def _names() -> Names:
+    return {"again": again, "modes": modes, "flag": flag, "same_mask": same_mask_again}
+
+
+def _call(case: Case) -> tuple[list[Any], dict[str, Any]]:
+    """What stands in the brackets of a call, by place and by name."""
+    call: Any = ast.parse(case.code, mode="eval").body
+    return ([ast.literal_eval(part) for part in call.args],
+            {part.arg: ast.literal_eval(part.value) for part in call.keywords})
 
 
 QUESTIONS = (
@@ -104,4 +164,55 @@ QUESTIONS = (
         lambda: _ends_again(),
         (Belief("in backward the whole block runs again", lambda: _ends_again(early_stop=False)),),
         "put a print there, and call it with early_stop=False too"),
+)
+
+PREDICTIONS = (
+    Prediction(
+        "10.1",
+        (Belief("the first run is under no_grad, since nothing is to be kept", lambda: modes("reentrant")[0]),),
+        Why("Grad mode in each run of the block?", _names,
+            ('modes("non-reentrant")', 'modes("reentrant")', 'modes("plain")'), lambda value: value, {
+                "a": Reason("off, then on: nothing is recorded until backward",
+                            lambda case: [False, True] if "plain" not in case.code else [True]),
+                "b": Reason("on, then on: both variants record, and a hook takes the saved values away",
+                            lambda case: [True, True] if "plain" not in case.code else [True]),
+                "c": Reason("reentrant off, then on; non-reentrant records both times, and a hook takes the saved "
+                            "values away",
+                            lambda case: [*(["reentrant"] == _call(case)[0] and [False] or []), True,
+                                          *(["non-reentrant"] == _call(case)[0] and [True] or [])])})),
+    Prediction(
+        "10.2",
+        (Belief("in backward the whole block runs again", lambda: again("exp", "sin", "+ 1", early_stop=False)),
+         Belief("checkpoint keeps what it needs, so nothing runs again",
+                lambda: _starts(lambda block: block(_x())) - 1)),
+        Why("Where does the second run stop?", _names,
+            ('again("exp", "sin", "+ 1")', 'again("exp", "+ 1", "+ 1")', 'again("exp", "sin", "exp")',
+             'again("exp", "sin", "+ 1", use_reentrant=True)'), lambda value: value, {
+                "a": Reason("nowhere, it runs to its end", lambda case: len(_call(case)[0])),
+                "b": Reason("as soon as the last saved value is there again; reentrant never stops early",
+                            lambda case: len(_call(case)[0]) if _call(case)[1] else _last_keeper(_call(case)[0])),
+                "c": Reason("in front of the last operation: the output is known already",
+                            lambda case: len(_call(case)[0]) - 1)})),
+    Prediction(
+        "10.3",
+        (Belief("the output says what the function's own result says", lambda: flag("plain", True)),),
+        Why("Who decides about the flag?", _names,
+            ('flag("reentrant", True)', 'flag("non-reentrant", True)', 'flag("non-reentrant", False)',
+             'flag("plain", True)'), lambda value: value, {
+                "a": Reason("reentrant: the inputs, since the output belongs to one node of checkpoint's own; "
+                            "non-reentrant: the function",
+                            lambda case: _call(case)[0][0] == "reentrant" or not _call(case)[0][1]),
+                "b": Reason("the function, always", lambda case: not _call(case)[0][1]),
+                "c": Reason("checkpoint, always: what it gives back requires grad",
+                            lambda case: _call(case)[0][0] != "plain" or not _call(case)[0][1])})),
+    Prediction(
+        "10.4",
+        (Belief("checkpoint remembers what the block drew", lambda: same_mask_again()),),
+        Why("Why is the mask the same in the second run, if it is?", _names,
+            ("same_mask()", "same_mask(preserve_rng_state=False)", "same_mask(use_reentrant=True)",
+             "same_mask(preserve_rng_state=False, use_reentrant=True)"), lambda value: value, {
+                "a": Reason("the mask is one of the values that are kept", lambda case: True),
+                "b": Reason("only reentrant does it over exactly", lambda case: "use_reentrant" in _call(case)[1]),
+                "c": Reason("the state of the random generator is noted, and set back before the second run",
+                            lambda case: "preserve_rng_state" not in _call(case)[1])})),
 )

@@ -13,6 +13,7 @@ from tests.lessons.answers import (
     lesson07,
     lesson08,
     lesson09,
+    lesson10,
     lesson11,
     lesson12,
 )
@@ -28,6 +29,7 @@ KEYS: dict[str, Key] = {
     "07_grad_modes": lesson07.KEY,
     "08_inplace_and_versions": lesson08.KEY,
     "09_function": lesson09.KEY,
+    "10_checkpoint": lesson10.KEY,
     "11_modules_and_optimisers": lesson11.KEY,
     "12_higher_order": lesson12.KEY,
 }

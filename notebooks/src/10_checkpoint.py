@@ -1,0 +1,364 @@
+"""The source of lesson 10. `python -m minigrad_lessons.build 10` makes the notebook."""
+
+# %% [markdown] id=title
+# # Lesson 10: Activation checkpointing
+#
+# A forward pass keeps values for the backward pass. `checkpoint(block, x)` does not keep those of the block: when they
+# are needed, the block runs a second time. Memory is paid for with time.
+#
+# About 40 minutes. Predict first, then run.
+
+# %% id=setup
+import warnings
+
+import matplotlib.pyplot as plt
+
+import minigrad as torch
+from minigrad.memory import Account
+from minigrad.recorder import record
+from minigrad.utils.checkpoint import checkpoint
+from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
+from minigrad_widgets import Inspector, compare
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lessons 9, 8 and 6, from memory. Write `"?"` where you do not know.
+
+# %% id=recall tags=recall,answer
+recall("q9.1", ...)
+recall("q9.4", ...)
+recall("q8.2", ...)
+recall("q8.4", ...)
+recall("q6.2", ...)
+
+# %% [markdown] id=belief-gradients tags=belief
+# ## A belief: checkpoint leaves out gradients
+#
+# > "checkpoint omits the gradients in the forward pass, and computes them later."
+#
+# Eight layers, plain and with `checkpoint` around each pair. How many bytes are held, and for what, when backward
+# begins?
+
+# %% id=belief-gradients-run tags=refutation,answers:s0.6,contradicts:c0.1
+nn = torch.nn
+net = nn.Sequential(*[part for _ in range(8) for part in (nn.Linear(64, 64), nn.Tanh())])
+
+def step(run):
+    x = torch.ones(32, 64, requires_grad=True)
+    net.zero_grad()
+    with record() as trace:
+        for start in range(0, 16, 4):
+            x = run(net[start:start + 4], x)
+        x.sum().backward()
+    return trace
+both = {"plain": step(lambda block, x: block(x)),
+        "checkpoint": step(lambda block, x: checkpoint(block, x, use_reentrant=False))}
+table(["", "parameters", "activations", "saved", "gradients"],
+      [[name, *map(str, Account(trace).at_backward())] for name, trace in both.items()])
+
+# %% [markdown] id=plot-intro
+# A forward pass has no gradients that one could leave out (the 4 bytes are the 1 that backward starts with). What is
+# missing are the **saved** values: of 9 tensors only 4 are left, the input of each block. (The last output, which the
+# plain run has saved, counts as an activation here.) Over time:
+
+# %% id=plot
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.6), sharey=True, layout="constrained")
+for ax, (name, trace) in zip(axes, both.items()):
+    Account(trace).plot(ax)
+    ax.set_title(name)
+    ax.get_legend().remove()
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+plt.show()
+
+# %% [markdown] id=own-intro
+# The light blue part is what checkpointing is about. On the right it rises four more times: each block runs again, and
+# is let go before the next. (The gradients of the weights grow in both; no checkpoint helps against those, nor against
+# the parameters. If memory does not fall, look there first.)
+#
+# Here is such a checkpoint by hand. `quiet` says whether the block runs under a `no_grad` of its own:
+
+# %% id=own
+class Again(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, block, quiet, x):
+        ctx.block = block
+        ctx.save_for_backward(x)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not quiet):
+            return block(x)
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.block(x)
+        torch.autograd.backward(y, grad)
+        return None, None, x.grad
+
+# %% [markdown] id=belief-mode tags=belief
+# ## A second belief: the `no_grad` inside saves the memory
+#
+# > "CheckpointFunction runs the block `with torch.no_grad()`. That is its trick."
+
+# %% id=belief-mode-run tags=refutation,answers:row13,answers:s0.7,answers:s0.5
+class ctx:      # stands in for the real one, where forward is called directly
+    save_for_backward = staticmethod(lambda *tensors: None)
+
+rows = []
+for name, quiet in {"with no_grad": True, "without": False}.items():
+    held = Account(step(lambda block, x, quiet=quiet: Again.apply(block, quiet, x))).at_backward()
+    direct = Again.forward(ctx, torch.exp, quiet, torch.ones(2, requires_grad=True))
+    rows.append([name, str(held.saved), str(direct.requires_grad)])
+table(["in forward", "bytes saved", "recorded, if one calls forward directly"], rows)
+
+# %% [markdown] id=belief-flag tags=belief
+# Nothing changes: `apply` had switched recording off before. The `no_grad` matters only to somebody who calls `forward`
+# himself. What saves memory: **only the input is saved**. So `Function` is the tool, and checkpoint one use of it: any
+# Function runs `forward` unrecorded and saves what it likes; checkpoint saves the input and runs the block twice.
+#
+# ## A third belief: made under `no_grad`, so it does not require grad
+#
+# > "The block ran under `no_grad`. So its output must not require grad. But it does!"
+
+# %% id=belief-flag-run tags=refutation,answers:s1.1,answers:s1.4,contradicts:c1.1,contradicts:c1.3,contradicts:c1.4
+rows, inside, layer = [], [], nn.Linear(4, 4)
+warnings.simplefilter("ignore")      # reentrant: "None of the inputs have requires_grad=True"
+def block(x):
+    inside.append(layer(x).requires_grad)
+    return layer(x)
+
+for reentrant in (True, False):
+    for wanted in (True, False):
+        out = checkpoint(block, torch.ones(1, 4, requires_grad=wanted), use_reentrant=reentrant)
+        node = "None" if out.grad_fn is None else out.grad_fn.name()
+        rows.append([*map(str, (reentrant, wanted, inside[-1], out.requires_grad)), node])
+table(["reentrant", "x requires grad", "inside", "output", "its node"], rows)
+
+# %% [markdown] id=predict-intro tags=section:predict
+# There are **two** checkpoints. **Reentrant** is a Function as above: off inside, and then `apply` hangs one node on
+# the output, if an *input* requires grad. The layer's weights are no inputs: if `x` needs no gradient, they get none.
+# **Non-reentrant** records as always, and a hook takes away what is saved. So there the flag and the node are the
+# block's own.
+#
+# ## Predict, then run
+
+# %% id=p1 tags=predict,answer
+# The non-reentrant one. The block's first line is:  seen.append(torch.is_grad_enabled())
+# Is grad mode on in the block's first run?  True or False
+predict("10.1", ...)
+
+# %% id=r1 tags=reveal,answer
+def block(x):
+    seen.append(torch.is_grad_enabled())
+    return x.exp()
+
+
+seen = []
+checkpoint(block, torch.ones(2, requires_grad=True), use_reentrant=False).sum().backward()
+reveal("10.1", seen[0])
+
+# %% id=p2 tags=predict,answer
+# The block prints a mark before each of its three steps:  exp, sin, + 1.
+# Only exp and sin save a value. Non-reentrant: how many marks come again in backward?  A number
+predict("10.2", ...)
+
+# %% id=r2 tags=reveal,answer
+def marked(x):
+    marks.append("exp")
+    a = x.exp()
+    marks.append("sin")
+    b = a.sin()
+    marks.append("+ 1")
+    return b + 1
+
+
+marks = []
+checkpoint(marked, torch.ones(2, requires_grad=True), use_reentrant=False).sum().backward()
+reveal("10.2", len(marks) - 3)
+
+# %% id=p3 tags=predict,answer
+# Reentrant. The block detaches its own result, and x requires grad:
+#     out = checkpoint(lambda x: (x * 2).detach(), x, use_reentrant=True)
+# Does out require grad?  True or False
+predict("10.3", ...)
+
+# %% id=r3 tags=reveal,answer,answers:row14
+x = torch.ones(2, requires_grad=True)
+out = checkpoint(lambda x: (x * 2).detach(), x, use_reentrant=True)
+reveal("10.3", out.requires_grad)
+
+# %% id=p4 tags=predict,answer
+# Dropout in a block, and the random state is not preserved:
+#     checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False)
+# Does the second run draw the same mask?  True or False
+predict("10.4", ...)
+
+# %% id=r4 tags=reveal,answer
+def dropped(x):
+    y = torch.nn.functional.dropout(x, 0.5)
+    masks.append((y.detach() != 0).tolist())
+    return y.exp() * x
+
+
+masks = []
+x = torch.ones(64, requires_grad=True)
+checkpoint(dropped, x, use_reentrant=False, preserve_rng_state=False).sum().backward()
+reveal("10.4", masks[0] == masks[1])
+
+# %% [markdown] id=detached-note
+# Two masks mean: the gradient belongs to another function than the one that ran forward, and nothing says so. That is
+# why the state is preserved unless you forbid it. And what does the flag of prediction 3 promise? Nothing:
+
+# %% id=detached tags=raises-exception,answers:row14
+out.sum().backward()
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## Three runs on one axis
+#
+# Each row is a run of the same three blocks; time goes to the right. Look for the spans in which a block runs again,
+# for the early stop, and for the height of the curve.
+
+# %% id=inspector tags=inspector
+def three_blocks(run):
+    x = torch.ones(1000, requires_grad=True)
+    with record() as trace:
+        for _ in range(3):
+            x = run(lambda x: x.exp().sin().tanh() + 1, x)
+        x.sum().backward()
+    return trace
+
+traces = {"plain": three_blocks(lambda block, x: block(x)),
+          "reentrant": three_blocks(lambda block, x: checkpoint(block, x, use_reentrant=True)),
+          "non-reentrant": three_blocks(lambda block, x: checkpoint(block, x, use_reentrant=False))}
+compare(traces)
+
+# %% id=inspector-one tags=inspector
+trace = traces["non-reentrant"]
+stop = next(step for step, event in enumerate(trace.events) if event["kind"] == "early_stop")
+Inspector(trace, lens="checkpoint", step=stop)
+
+# %% [markdown] id=worked-intro
+# ## Worked example: what a pack hook sees
+#
+# Non-reentrant checkpointing needs one tool: `saved_tensors_hooks(pack, unpack)`. Whenever a value is saved, `pack`
+# gets it, and what `pack` returns is kept **instead**. When the value is needed, `unpack` gets that and returns the
+# value.
+
+# %% id=worked tags=worked,section:exercises
+def pack(value):
+    print("pack  ", value.tolist())
+    return value.tolist()
+
+def unpack(kept):
+    print("unpack", kept)
+    return torch.tensor(kept)
+
+x = torch.tensor([0.0], requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+    y = x.exp() * 2
+y.backward()
+print("x.grad", x.grad.tolist())
+
+# %% [markdown] id=faded-intro
+# ## Faded example: checkpoint in 15 lines
+#
+# `pack` returns a number instead of the value. The first time that a value is needed, the block runs again, with hooks
+# that collect. Three blanks. (Hints: `from minigrad_lessons import hint`, then `hint("by_hooks")`.)
+
+# %% id=faded tags=faded,answer,check
+def my_checkpoint(block, x):
+    numbers, kept = [], []
+
+    def pack(value):
+        numbers.append(len(numbers))
+        return ...
+
+    def unpack(number):
+        if not kept:
+            collect = torch.autograd.graph.saved_tensors_hooks(lambda value: kept.append(...), lambda nothing: None)
+            with torch.enable_grad(), collect:
+                block(x.detach().requires_grad_())
+        return ...
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        return block(x)
+
+
+check.by_hooks(my_checkpoint)
+
+# %% [markdown] id=open1-intro
+# ## Open exercise: how many segments?
+#
+# `n` equal layers, cut into `k` segments, a checkpoint around each. Few segments keep few inputs, but a long one must
+# run again, and then all its values are there at once. Which `k` has the lowest **peak**? The check measures.
+
+# %% id=open1 tags=open,answer,check
+def segments(n):
+    return ...
+
+
+check.segments(segments)
+
+# %% [markdown] id=open2-intro
+# ## Open exercise: make it differ
+#
+# checkpoint trusts that the second run does what the first did. Break it: let the second run save tensors of **another
+# shape**, and read the error. (In the second run, `again` is True.)
+
+# %% id=open2 tags=open,answer,check
+def unstable(x, again):
+    ...
+    return x.exp().sin()
+
+
+check.unstable(unstable)
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+#
+# The modes in which three segments of `checkpoint_sequential` run: its documentation says that all but the last run
+# under `no_grad`. That is the reentrant one. The last segment is not checkpointed, and runs once.
+
+# %% id=torch tags=torch,answers:s1.2,contradicts:c1.2
+@same_in_torch
+def program(torch):
+    def part(x):
+        modes.append(torch.is_grad_enabled())
+        return x.exp()
+    for reentrant in (True, False):
+        modes, x = [], torch.zeros(2, requires_grad=True)
+        out = torch.utils.checkpoint.checkpoint_sequential([part] * 3, 3, x, use_reentrant=reentrant)
+        forward = len(modes)
+        out.sum().backward()
+        print(reentrant, modes[:forward], modes[forward:], out.grad_fn.name())
+    try:
+        torch.utils.checkpoint.checkpoint(lambda x: x.detach(), x, use_reentrant=True).sum().backward()
+    except RuntimeError as error:
+        print(error)
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary: which of the two?
+#
+# Made by running it. (What fails, fails with an error.)
+
+# %% id=summary tags=summary,answers:row15
+def works(run, reentrant):
+    try:
+        return "works" if run(reentrant) is not None else "no gradient"
+    except (RuntimeError, ValueError) as error:
+        return type(error).__name__
+
+def weights_learn(reentrant):
+    layer = nn.Linear(2, 2)
+    checkpoint(layer, torch.ones(1, 2), use_reentrant=reentrant).sum().backward()
+    return layer.weight.grad
+
+rows = {"autograd.grad": lambda r: torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=r).sum(), x),
+        "only weights need a gradient": weights_learn,
+        "arguments by name": lambda r: checkpoint(lambda x, scale: x * scale, x, scale=2.0, use_reentrant=r)}
+table(["", "reentrant", "non-reentrant"], [[name, works(run, True), works(run, False)] for name, run in rows.items()])
+
+# %% [markdown] id=next
+# **Kept**: the inputs of each block. **Run again**: each block, once, in backward; non-reentrant stops as soon as it
+# has what it needs. **Take** `use_reentrant=False`. **Cut** n layers into about √n blocks.
+#
+# Next: modules, parameters, optimisers, real data (lesson 11).
