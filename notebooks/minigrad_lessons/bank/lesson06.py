@@ -37,15 +37,6 @@ def _times_hundred(y: torch.Tensor) -> None:
     y.grad_fn.register_prehook(lambda gradients: (gradients[0] * 100,))
 
 
-def _accumulator_hooks(run: Callable[[torch.Tensor, torch.Tensor], object]) -> int:
-    """How often a post-accumulate hook of x runs."""
-    x = _x()
-    ran: list[torch.Tensor] = []
-    x.register_post_accumulate_grad_hook(ran.append)
-    run(x * 3, x)
-    return len(ran)
-
-
 def _retains(tensor: torch.Tensor) -> bool:
     tensor.retain_grad()
     return bool(tensor.retains_grad)
