@@ -24,7 +24,9 @@ READ = Path(__file__).with_name("read.js")
 SHOTS = os.environ.get("MINIGRAD_SHOTS")
 AXE = Path(__file__).parents[2] / "widgets" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
-Axe = Callable[[Page], list[Any]]
+RUN = "at => axe.run(document.querySelectorAll('.mg-root')[at], {resultTypes: ['violations']})"
+
+Axe = Callable[..., list[Any]]
 Opened = Callable[[Any], Locator]
 
 
@@ -106,13 +108,13 @@ def opened(page: Page, tmp_path: Path) -> Opened:
 
 @pytest.fixture(scope="session")
 def axe() -> Axe:
-    """What axe-core finds wrong inside the widgets of a page."""
+    """What axe-core finds wrong inside a widget of a page, the first or another."""
     require("browser", AXE.exists(), "axe-core is not installed: npm ci in widgets/frontend")
     library = AXE.read_text(encoding="utf-8")
 
-    def find(page: Page) -> list[Any]:
-        page.evaluate(library)
-        found = page.evaluate("axe.run('.mg-root', {resultTypes: ['violations']})")["violations"]
+    def find(page: Page, at: int = 0) -> list[Any]:
+        page.evaluate("library => { if (!window.axe) (0, eval)(library); }", library)
+        found = page.evaluate(RUN, at)["violations"]
         return [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found]
 
     return find

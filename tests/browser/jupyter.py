@@ -96,11 +96,14 @@ def free_port() -> int:
 
 
 def settings(home: Path, theme: str) -> None:
-    """JupyterLab's settings: no news, no update check, a theme."""
-    folder = home / "settings" / "@jupyterlab" / "apputils-extension"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "notification.jupyterlab-settings").write_text(json.dumps(QUIET))
-    (folder / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
+    """JupyterLab's settings: no news, no update check, a theme; a notebook is saved with its widgets."""
+    chosen = {"@jupyterlab/apputils-extension/notification": QUIET,
+              "@jupyterlab/apputils-extension/themes": {"theme": theme},
+              "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True}}
+    for name, settings_of in chosen.items():
+        file = home / "settings" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings_of))
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -180,17 +183,18 @@ def await_idle(page: Page, running: Lab, name: str) -> dict[str, Any]:
 
 
 def run_all(page: Page, running: Lab, name: str) -> None:
-    """Runs all cells by the menu, and sees that the kernel heard of it."""
-    before = await_idle(page, running, name)["kernel"]["last_activity"]
+    """Runs all cells by the menu, and sees that they were taken: their numbers change."""
+    await_idle(page, running, name)
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
+    before = prompts.all_text_contents()
     for _ in range(3):
         page.locator(".lm-MenuBar-itemLabel:text-is('Run')").click()
         page.locator("li[data-command='runmenu:run-all']").click()
-        for _ in range(20):
-            session = running.session(name, idle=False)
-            if session is not None and session["kernel"]["last_activity"] != before:
+        for _ in range(50):
+            if prompts.all_text_contents() != before:
                 return
-            page.wait_for_timeout(200)
-    raise AssertionError(f"{name}: the kernel heard of no cell")
+            page.wait_for_timeout(100)
+    raise AssertionError(f"{name}: no cell was run")
 
 
 def first_inspector(page: Page, patience: float = PATIENCE) -> Locator:

@@ -61,8 +61,8 @@ window.read = (() => {
       const rects = element.closest("svg") ? [element.getBoundingClientRect()] : range.getClientRects();
       for (const rect of rects) add(element, rect, node.data);
     }
-    for (const field of all(root, "input:not([type=range], [type=radio], [type=checkbox]), select")) {
-      if (shown(field)) add(field, field.getBoundingClientRect(), field.value || field.placeholder);
+    for (const field of all(root, "input:not([type=range], [type=radio], [type=checkbox]), select, .mg-map")) {
+      if (shown(field)) add(field, field.getBoundingClientRect(), field.value || field.placeholder || "the map");
     }
     return found;
   }
@@ -184,6 +184,15 @@ window.read = (() => {
     return wrong.map((each) => each.className || each.tagName);
   }
 
+  /** Texts that do not fit into the box of their node. */
+  function spilled(root) {
+    return all(root, ".mg-node").flatMap((node) => {
+      const box = node.querySelector(".mg-box").getBoundingClientRect();
+      const parts = all(node, ".mg-title, .mg-caption, .mg-word").map((part) => [part, part.getBoundingClientRect()]);
+      return parts.filter(([, { left, right, width }]) => width > 0 && (left < box.left || right > box.right)).map(([part]) => part.textContent);
+    });
+  }
+
   /** Everything that can be used and must be reached by Tab; of a group of radio buttons one. */
   function controls(root) {
     const wanted = "button, input, select, summary, a[href], [tabindex='0']";
@@ -212,5 +221,5 @@ window.read = (() => {
     document.addEventListener("keydown", (event) => event.target.closest?.(".mg-root") && window.leaked.push(event.key));
   }
 
-  return { drawn, texts, overlaps, faint, outside, controls: (root) => controls(root).map(called), focus, listen };
+  return { drawn, texts, overlaps, faint, outside, spilled, controls: (root) => controls(root).map(called), focus, listen };
 })();

@@ -44,6 +44,13 @@ def by_hand() -> Any:
     return inspector, ""
 
 
+def folded() -> Any:
+    """A network with every block folded."""
+    inspector = network(6)
+    inspector.collapsed = [at for at, scope in enumerate(inspector._data["scopes"]) if scope["parent"] == 0]
+    return inspector, "ArrowRight " * 25
+
+
 VIEWS: dict[str, Callable[[], Any]] = {
     "forward": walked("forward", "ArrowRight " * 3),
     "backward": walked("backward", "ArrowRight " * 9),
@@ -51,6 +58,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "all": walked("all", "End"),
     "traversal": by_hand,
     "modules": lambda: (network(3), "ArrowRight " * 25),
+    "folded": folded,
     "next": asking("next"),
     "shape": asking("shape"),
     "grad": asking("grad"),
@@ -105,7 +113,7 @@ def test_texts_are_apart_and_can_be_read(page: Page, shown: Locator, axe: Axe) -
             open_all(shown)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 1000})
-            look(f"{state} {width}", "overlaps", "outside")
+            look(f"{state} {width}", "overlaps", "outside", "spilled")
         for scheme in ("dark", "light"):
             page.emulate_media(color_scheme=scheme)
             look(f"{state} {scheme}", "faint")

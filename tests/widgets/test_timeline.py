@@ -13,33 +13,17 @@ from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets import Inspector, compare
 from minigrad_widgets.timeline import spans, summary
 from tests.widgets import synthetic
-
-WAYS: list[bool | None] = [None, True, False]
-
-
-def block(x: Any) -> Any:
-    return x.sin().cos()
-
-
-def program(way: bool | None) -> Trace:
-    """Two blocks, both checkpointed or none."""
-    x = torch.ones(8, requires_grad=True)
-    with record() as trace:
-        out = x
-        for _ in range(2):
-            out = block(out) if way is None else checkpoint(block, out, use_reentrant=way)
-        out.sum().backward()
-    return trace
+from tests.widgets.programs import WAYS, block, blocks
 
 
 def test_runs_and_where_they_stop() -> None:
-    found = spans(program(False).to_dict())
+    found = spans(blocks(False).to_dict())
     assert [(span["call"], span["again"], span["level"]) for span in found] == [
         (0, False, 0), (1, False, 0), (1, True, 0), (0, True, 0)]
     assert [span["stop"] is not None for span in found] == [False, False, True, True]
     assert all(span["start"] < span["end"] and span["name"] == "block" for span in found)
-    assert not any(span["stop"] for span in spans(program(True).to_dict()))
-    assert spans(program(None).to_dict()) == []
+    assert not any(span["stop"] for span in spans(blocks(True).to_dict()))
+    assert spans(blocks(None).to_dict()) == []
 
 
 def test_a_run_inside_another_has_a_higher_level() -> None:
@@ -66,7 +50,7 @@ def test_a_run_that_an_error_ended_is_closed() -> None:
 
 
 def test_the_price_and_the_gain() -> None:
-    plain, reentrant, other = (summary(program(way).to_dict()) for way in WAYS)
+    plain, reentrant, other = (summary(blocks(way).to_dict()) for way in WAYS.values())
     assert (plain["again"], reentrant["again"], other["again"]) == (0, 4, 2)
     assert plain["atBackward"] is not None
     assert other["atBackward"] is not None
@@ -76,13 +60,13 @@ def test_the_price_and_the_gain() -> None:
 
 
 def test_the_lens_in_words_and_as_a_picture() -> None:
-    inspector = Inspector(program(False), lens="checkpoint", step=3)
+    inspector = Inspector(blocks(False), lens="checkpoint", step=3)
     lines = inspector.text.splitlines()
     assert lines[0] == "Inspector, checkpoints"
     assert lines[1].startswith("step 3 of ")
     assert lines[-1].startswith("checkpoint 0 (block, non-reentrant): runs again, steps ")
     assert re.search(r"stops early at \d+$", lines[-1])
-    assert inspector.to_png() == Inspector(program(False), lens="checkpoint", step=3).to_png()
+    assert inspector.to_png() == Inspector(blocks(False), lens="checkpoint", step=3).to_png()
     assert "runs again" in inspector.to_svg()
     assert len(inspector.to_png()) < 60_000
     nothing = Inspector(Trace.from_dict(synthetic.diamond()), lens="checkpoint")
@@ -91,13 +75,13 @@ def test_the_lens_in_words_and_as_a_picture() -> None:
 
 
 def test_a_comparison() -> None:
-    shown = compare({"plain": program(None), "reentrant": program(True), "non-reentrant": program(False)}, step=4)
+    shown = compare({"plain": blocks(None), "reentrant": blocks(True), "non-reentrant": blocks(False)}, step=4)
     assert shown.figures["reentrant"]["again"] == 4
     lines = shown.text.splitlines()
     assert [line.split(":")[0] for line in lines[1:]] == ["plain", "reentrant", "non-reentrant"]
     assert "at step 4" in lines[1]
     shown.step = 10_000
-    assert shown.step == max(len(program(way).events) for way in WAYS) - 1
+    assert shown.step == max(len(blocks(way).events) for way in WAYS.values()) - 1
     bundle, _ = shown._repr_mimebundle_()
     assert bundle["text/plain"] == repr(shown) == shown.text
     assert len(shown.to_png()) < 60_000
@@ -107,7 +91,7 @@ def test_a_comparison() -> None:
 
 
 def test_names_are_text(tmp_path: Any) -> None:
-    shown = Inspector.compare({"$x$ </script><b>": program(None)})
+    shown = Inspector.compare({"$x$ </script><b>": blocks(None)})
     page = shown.to_html(tmp_path / "page.html")
     assert "</script><b>" not in page
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page

@@ -36,7 +36,8 @@ function rows(pairs: readonly (readonly [string, Child])[]): HTMLElement {
 }
 
 function value(text: string): HTMLElement {
-  return html("pre", { class: text.includes("\n") ? "mg-value mg-rows" : "mg-value" }, text);
+  if (!text.includes("\n")) return html("pre", { class: "mg-value" }, text);
+  return html("pre", { class: "mg-value mg-rows", tabindex: 0, role: "group", "aria-label": "value" }, text);
 }
 
 export class DetailsPane {

@@ -22,6 +22,7 @@ function ownKey(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
   if (target?.matches("select, input[type=search], input[type=text], input[type=radio]")) return true;
   if (target?.matches("button, summary")) return event.key === " " || event.key === "Enter";
+  if (target?.matches(".mg-rows")) return event.key === "ArrowLeft" || event.key === "ArrowRight";
   return (target?.matches(".mg-code, .mg-details-body, .mg-nodelist-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
 }
 
@@ -29,6 +30,17 @@ function ownKey(event: KeyboardEvent): boolean {
 function hold(root: HTMLElement): void {
   const { activeElement } = root.getRootNode() as Document | ShadowRoot;
   if (activeElement === null || activeElement === document.body) root.focus({ preventScroll: true });
+}
+
+/** Notebook 7 takes keys on their way in, before they are here, except from what bears this mark. */
+function shield(root: HTMLElement): () => void {
+  const mark = (event: KeyboardEvent): void => {
+    if (!event.composedPath().includes(root)) return;
+    if (leavesUs(event)) root.removeAttribute("data-lm-suppress-shortcuts");
+    else root.setAttribute("data-lm-suppress-shortcuts", "true");
+  };
+  window.addEventListener("keydown", mark, true);
+  return () => window.removeEventListener("keydown", mark, true);
 }
 
 export function listen(root: HTMLElement, actions: Actions): () => void {
@@ -56,7 +68,9 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
   const clicked = (): void => hold(root);
   root.addEventListener("keydown", handle);
   root.addEventListener("click", clicked);
+  const unshield = shield(root);
   return () => {
+    unshield();
     root.removeEventListener("keydown", handle);
     root.removeEventListener("click", clicked);
   };

@@ -1,0 +1,203 @@
+"""Inspectors as pages of their own, opened with the network cut: no kernel, no server, up to 2,000 nodes."""
+
+from __future__ import annotations
+
+from itertools import chain
+from statistics import median, quantiles
+from typing import Any
+
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+
+from playwright.sync_api import Locator, Page
+
+import minigrad as torch
+from minigrad.recorder import Trace, record
+from minigrad_widgets import Inspector
+from tests.browser import expected
+from tests.browser.fixtures import Opened
+from tests.widgets import synthetic
+from tests.widgets.programs import blocks, network
+
+TIMED = """root => Array.from({ length: 8 }, (_, round) => Array.from({ length: 40 }, () => {
+  const key = round % 4 < 3 ? 'ArrowRight' : 'ArrowLeft', start = performance.now();
+  root.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+  root.querySelector('.mg-svg').getBoundingClientRect();
+  void root.offsetHeight;
+  return performance.now() - start;
+}))"""
+SCALE = "world => new DOMMatrix(getComputedStyle(world).transform).a"
+UNFOLDED = """root => {
+  const times = [];
+  for (let at = 0; at < 6; at++) {
+    const rows = [...root.querySelectorAll('.mg-outline-list [aria-expanded=false]')];
+    if (rows.length === 0) break;
+    const start = performance.now();
+    rows[Math.min(at, rows.length - 1)].click();
+    root.querySelector('.mg-svg').getBoundingClientRect();
+    times.push(performance.now() - start);
+  }
+  return times;
+}"""
+
+
+@pytest.mark.parametrize("lens", ["forward", "backward", "checkpoint", "all"])
+def test_an_export_steps_with_the_network_cut(page: Page, opened: Opened, lens: str) -> None:
+    trace = blocks(False)
+    root = opened(Inspector(trace, lens=lens))
+    for step in trace.steps(lens)[:25]:
+        drawn, wanted = root.evaluate("read.drawn"), expected.drawn(trace, lens, step)
+        assert {name: drawn[name] for name in wanted} == wanted
+        page.keyboard.press("ArrowRight")
+
+
+def test_the_graph_grows_in_the_forward_lens(page: Page, opened: Opened) -> None:
+    """Where the lit node is, the reader looks: from the first step on."""
+    trace = blocks(None)
+    root = opened(Inspector(trace, lens="forward"))
+    for step in trace.steps("forward"):
+        states = root.evaluate("read.drawn")["status"].values()
+        assert sum(state != "unknown" for state in states) == len(trace.frame(step)["status"])
+        if root.locator(".mg-lit").count():
+            assert in_view(root, ".mg-lit .mg-box")
+        page.keyboard.press("ArrowRight")
+
+
+def in_view(root: Locator, selector: str) -> bool:
+    """Whether a box lies within the drawing's frame."""
+    box, frame = root.locator(selector).bounding_box(), root.locator(".mg-svg").bounding_box()
+    assert box is not None
+    assert frame is not None
+    return frame["y"] <= box["y"] < frame["y"] + frame["height"] and frame["x"] - box["width"] < box["x"]
+
+
+def test_modules_fold_by_mouse_and_by_keyboard(page: Page, opened: Opened) -> None:
+    inspector = network(2)
+    root, whole = opened(inspector), len(inspector._trace.nodes)
+    boxes = root.locator(".mg-node")
+    assert boxes.count() == whole
+    root.locator(".mg-outline > summary").click()
+    root.locator(".mg-outline-row", has_text="fold all").first.click()
+    assert boxes.count() == 2
+    root.locator(".mg-node[data-scope]").click()
+    assert boxes.count() == 3
+    root.locator(".mg-outline-list [aria-expanded=false]").first.press("Enter")
+    assert boxes.count() > 3
+    assert root.locator(".mg-outline-list button:focus").get_attribute("aria-expanded") == "true"
+    root.locator(".mg-outline-row", has_text="unfold all").click()
+    assert boxes.count() == whole
+
+
+def test_search_goes_from_one_match_to_the_next(page: Page, opened: Opened) -> None:
+    root = opened(network(20))
+    root.locator(".mg-find").fill("layers.1 addmm")
+    page.keyboard.press("Enter")
+    one = root.locator(".mg-selected").get_attribute("data-node")
+    page.keyboard.press("Enter")
+    assert root.locator(".mg-found").inner_text() == "2 of 20"
+    assert root.locator(".mg-selected").get_attribute("data-node") != one
+    assert in_view(root, ".mg-selected .mg-box")
+
+
+def test_the_graph_is_zoomed_moved_and_shown_whole(page: Page, opened: Opened) -> None:
+    root = opened(network(6))
+    frame = root.locator(".mg-svg").bounding_box()
+    assert frame is not None
+
+    def scale() -> float:
+        return float(root.locator(".mg-world").evaluate(SCALE))
+
+    before = scale()
+    root.locator("[title='zoom in']").press("Enter")
+    assert scale() > before
+    root.locator("[title='show the whole graph']").click()
+    assert scale() < before
+    left = root.locator(".mg-node").first.bounding_box()
+    page.mouse.move(frame["x"] + 200, frame["y"] + 300)
+    page.mouse.down()
+    page.mouse.move(frame["x"] + 260, frame["y"] + 330)
+    page.mouse.up()
+    right = root.locator(".mg-node").first.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert abs(right["x"] - left["x"] - 60) < 2
+    before = scale()
+    page.mouse.wheel(0, -200)
+    page.wait_for_function(f"at => ({SCALE})(document.querySelector('.mg-world')) > at", arg=before)
+
+
+def test_questions_are_answered_by_keyboard(page: Page, opened: Opened) -> None:
+    """The first one wrong, the others right; nothing but keys."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    w = torch.tensor([3.0, 4.0], requires_grad=True)
+    with record() as trace:
+        ((x * w) * x).sum().backward()
+    inspector = Inspector(trace, ask=True)
+    root = opened(inspector)
+    for at, question in enumerate(inspector.ask):
+        page.keyboard.press("End")
+        assert int(root.get_attribute("data-step") or 0) < question["step"]
+        assert root.locator(".mg-ask").get_attribute("data-asking") == question["kind"]
+        page.keyboard.press("ArrowRight")
+        answer(page, root, trace, trace.events[question["step"]], right=at > 0)
+        assert root.get_attribute("data-score") == f"{at}/{at + 1}"
+        assert root.locator(".mg-verdict").inner_text().startswith("✓ Right" if at else "✗ Not so")
+    page.keyboard.press("End")
+    assert root.get_attribute("data-step") == str(len(trace.events) - 1)
+
+
+def answer(page: Page, root: Locator, trace: Trace, event: Any, right: bool) -> None:
+    """Answers the question that has the focus."""
+    if event["kind"] == "run":
+        options = root.locator(".mg-ask input").evaluate_all("all => all.map(each => Number(each.value))")
+        page.keyboard.press("Space")
+        for _ in range(options.index(event["node"]) + (not right)):
+            page.keyboard.press("ArrowDown")
+    elif not right:
+        page.keyboard.type("[7, 7, 7]")
+    else:
+        value = trace.values[event["gradient" if event["kind"] == "flow" else "grad"]]
+        page.keyboard.type(str(value["data"] if event["kind"] == "accumulate" else value["shape"]))
+    page.keyboard.press("Enter")
+
+
+def test_the_memory_pane_adds_up(page: Page, opened: Opened) -> None:
+    trace = blocks(None)
+    root = opened(Inspector(trace, lens="all"))
+    root.locator(".mg-toggle").press("Enter")
+    names = ("parameters", "activations", "saved", "gradients")
+    held = [0, 0, 0, 0]
+    root.focus()
+    for event in trace.events:
+        held = event.get("bytes", held)
+        told = root.locator("[data-kind]").evaluate_all("all => all.map(({dataset}) => [dataset.kind, +dataset.bytes])")
+        assert told == [[name, count] for name, count in zip(names, held, strict=True) if count]
+        page.keyboard.press("ArrowRight")
+
+
+@pytest.mark.parametrize(("size", "limit"), [(200, 16), (2000, 33)])
+def test_a_step_is_quick(opened: Opened, size: int, limit: float) -> None:
+    """From the key to the page laid out anew; the best of eight rounds, since the machine may be busy."""
+    root = opened(Inspector(Trace.from_dict(synthetic.layers(size))))
+    rounds = root.evaluate(TIMED)
+    times = list(chain.from_iterable(rounds))
+    middle, slow = median(times), quantiles(times, n=20)[18]
+    print(f"\na step at {size} nodes: median {middle:.2f} ms, p95 {slow:.2f} ms")
+    assert min(map(median, rounds)) < limit
+
+
+def test_a_graph_of_2000_nodes_opens_folded_and_is_quick(page: Page, opened: Opened) -> None:
+    inspector = network(180)
+    root = opened(inspector)
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert len(inspector._trace.nodes) > 1_900
+    assert root.locator(".mg-node").count() <= 500
+    root.locator(".mg-outline > summary").click()
+    times = root.evaluate(UNFOLDED)
+    count = len(inspector._trace.nodes)
+    print(f"\n{count} nodes: first paint {paint:.0f} ms; to unfold a module {median(times):.0f} ms")
+    assert median(times) < 1_000
