@@ -1,12 +1,11 @@
 """Lesson 7: recall questions about it (asked later) and its predictions."""
 
-import ast
 import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
+from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why
 
 
 def _w() -> torch.Tensor:
@@ -83,11 +82,6 @@ def _names() -> Names:
             "first_gets": first_gets, "detached": (w * 2).detach(), "recorded": w * 2}
 
 
-def _arguments(case: Case) -> list[object]:
-    """What stands in the brackets of a call."""
-    return [ast.literal_eval(part) for part in ast.parse(case.code, mode="eval").body.args]  # type: ignore[attr-defined]
-
-
 QUESTIONS = (
     Question(
         "q7.1", "layer = torch.nn.Linear(1, 1); layer.eval(). Does layer(x) require grad? True or False",
@@ -128,13 +122,13 @@ PREDICTIONS = (
             ('arrives("view under no_grad")', 'arrives("leaf of its own")', 'arrives("view")', 'arrives("product")'),
             lambda value: value, {
                 "a": Reason("into v.grad: v is a leaf that requires grad",
-                            lambda case: (_leaf_made_of_w(*map(str, _arguments(case))),
-                                          not _leaf_made_of_w(*map(str, _arguments(case))))),
+                            lambda case: (_leaf_made_of_w(*map(str, case.arguments())),
+                                          not _leaf_made_of_w(*map(str, case.arguments())))),
                 "b": Reason("to w as always, since v shares the memory of w",
                             lambda case: ("leaf" in case.code, "leaf" not in case.code)),
                 "c": Reason("nowhere: the view was not recorded, and it is no leaf of its own that would collect",
-                            lambda case: (_arguments(case) == ["leaf of its own"],
-                                          not _leaf_made_of_w(*map(str, _arguments(case)))))})),
+                            lambda case: (case.arguments() == ["leaf of its own"],
+                                          not _leaf_made_of_w(*map(str, case.arguments()))))})),
     Prediction(
         "7.3",
         (Belief("the outer block wins", lambda: nested("enable", "no")),),
@@ -142,19 +136,19 @@ PREDICTIONS = (
             ('nested("no", "enable")', 'nested("enable", "no")', 'nested("no", "enable", "no")', 'nested()'),
             lambda value: value, {
                 "a": Reason("the innermost; without any block, recording is on",
-                            lambda case: (["enable", *_arguments(case)])[-1] == "enable"),
+                            lambda case: (["enable", *case.arguments()])[-1] == "enable"),
                 "b": Reason("enable_grad, wherever it stands",
-                            lambda case: not _arguments(case) or "enable" in _arguments(case)),
-                "c": Reason("no_grad, wherever it stands", lambda case: "no" not in _arguments(case))})),
+                            lambda case: not case.arguments() or "enable" in case.arguments()),
+                "c": Reason("no_grad, wherever it stands", lambda case: "no" not in case.arguments())})),
     Prediction(
         "7.4",
         (Belief("under no_grad autograd is off altogether", lambda: filled(False, False)),),
         Why("When is grad mode asked? In brackets: on while the loss is computed, on while backward runs", _names,
             ("filled(True, False)", "filled(False, True)", "filled(True, True)", "filled(False, False)"),
             lambda value: value, {
-                "a": Reason("when backward runs", lambda case: _arguments(case)[1]),
-                "b": Reason("both times", lambda case: all(_arguments(case))),
-                "c": Reason("when an operation is recorded, and never again", lambda case: _arguments(case)[0])})),
+                "a": Reason("when backward runs", lambda case: case.arguments()[1]),
+                "b": Reason("both times", lambda case: all(case.arguments())),
+                "c": Reason("when an operation is recorded, and never again", lambda case: case.arguments()[0])})),
     Prediction(
         "7.5",
         (Belief("a frozen layer lets no gradient through", lambda: first_gets("under no_grad")),),
@@ -163,9 +157,9 @@ PREDICTIONS = (
              'first_gets("eval()")'),
             lambda value: value, {
                 "a": Reason("whether its layer is recorded: set to False, it does what no_grad does",
-                            lambda case: _arguments(case) == ["eval()"]),
+                            lambda case: case.arguments() == ["eval()"]),
                 "b": Reason("whether this parameter wants a gradient, and nothing about the way through the layer",
-                            lambda case: _arguments(case)[0] in ("requires_grad_(False)", "eval()")),
+                            lambda case: case.arguments()[0] in ("requires_grad_(False)", "eval()")),
                 "c": Reason("whether the layer is in training: one that is not, lets no gradient through",
-                            lambda case: _arguments(case)[0] not in ("requires_grad_(False)", "eval()"))})),
+                            lambda case: case.arguments()[0] not in ("requires_grad_(False)", "eval()"))})),
 )

@@ -1,6 +1,5 @@
 """Lesson 9: recall questions about it (asked later) and its predictions."""
 
-import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -158,8 +157,8 @@ def _names() -> Names:
 
 
 def _arguments(case: Case) -> list[str]:
-    """What stands in the brackets of a call."""
-    return [str(ast.literal_eval(part)) for part in ast.parse(case.code, mode="eval").body.args]  # type: ignore[attr-defined]
+    """What stands in the brackets of a call, as words."""
+    return [str(part) for part in case.arguments()]
 
 
 THREE = ("x", "x.view(-1)", "x * 2")
