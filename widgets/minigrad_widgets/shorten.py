@@ -24,8 +24,8 @@ def line(text: str) -> str:
 
 def shorten(data: dict[str, Any]) -> dict[str, Any]:
     """Cuts, in place, all that is too long in a trace as plain data; gives the same dict."""
-    for records in (data["files"], data["tensors"], data["nodes"], data.get("scopes", ()), data["events"], data["values"]):
-        for record in records:
+    for key in ("files", "tensors", "nodes", "scopes", "events", "values"):
+        for record in data.get(key, ()):
             cut(record, NAMES)
     for file in data["files"]:
         file["lines"] = [line(each) for each in file["lines"]]
