@@ -179,9 +179,9 @@ def frame_text(trace: Trace, step: int, frame: Frame) -> str:
     for tensor, grad in sorted(frame["grads"].items()):
         lines.append(f"{words.tensor(tensor)}.grad: {words.value(grad)}")
     for tensor, version in sorted(frame["versions"].items()):
-        node = frame["rebased"].get(tensor)
+        rebased = frame["rebased"].get(tensor)
         lines.append(f"{words.tensor(tensor)}: version {version}" + (
-            "" if node is None else f", its node is {words.node(node)}"))
+            "" if rebased is None else f", its node is {words.node(rebased)}"))
     if frame["recomputed"]:
         lines.append(f"recomputed: {', '.join(map(words.node, frame['recomputed']))}")
     return "\n".join(lines)

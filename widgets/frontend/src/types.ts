@@ -139,11 +139,11 @@ export interface Trace {
   formulas: Record<string, string>;
   events: TraceEvent[];
   layout: Layout | null;
+  /** The steps at which the grad mode changes; the inspector adds it. */
+  modes?: [step: number, mode: Mode][];
   /** The scopes that are folded at first, and where the boxes stand then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
-  /** The steps at which the grad mode changes; the inspector adds it. */
-  modes?: [step: number, mode: Mode][];
 }
 
 export type Mode = "on" | "off" | "inference";
