@@ -5,6 +5,7 @@ The still pictures use it; the browser has the same rules in frontend/src/geomet
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
@@ -33,6 +34,7 @@ class Wire:
     bends: list[Point] = field(default_factory=list)
     start: Point = (0.0, 0.0)
     end: Point = (0.0, 0.0)
+    left: bool = False  # its gradient stands at its left: so it does at the first of several between two boxes
 
     @property
     def key(self) -> str:
@@ -88,7 +90,13 @@ def wires(data: Data) -> list[Wire]:
         _ports(group, spots[node][0], width_of(data, node), lambda wire: _last(wire, spots))
         for wire in group:
             wire.end = (wire.end[0], spots[node][1] - HEIGHT / 2)
-    return [wire for group in leaving.values() for wire in group]
+    found = [wire for group in leaving.values() for wire in group]
+    pairs = Counter((wire.node, wire.to) for wire in found)
+    firsts: dict[tuple[int, int | None], Wire] = {}
+    for wire in found:  # those of a node come from left to right
+        first = firsts.setdefault((wire.node, wire.to), wire)
+        wire.left = wire is first and wire.to is not None and pairs[wire.node, wire.to] > 1
+    return found
 
 
 def _first(wire: Wire, spots: dict[int, Point]) -> float:

@@ -156,7 +156,8 @@ class _Drawing:
                 self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
             if flowed:
                 gradient = self.words.value(self.frame["edges"][wire.key])
-                self.label((ax + bx) / 2 + 6, (ay + by) / 2, brief(gradient), FLOW_INK, 8, "bold")
+                side = (-6, "right") if wire.left else (6, "left")
+                self.label((ax + bx) / 2 + side[0], (ay + by) / 2, brief(gradient), FLOW_INK, 8, "bold", side[1])
 
     def passes(self, points: list[Point]) -> bool:
         left, top, right, bottom = self.window

@@ -28,6 +28,8 @@ export interface Wire {
   /** Which output of its node it leads to; unknown of an edge into a folded box. */
   output_nr: Maybe;
   points: Point[];
+  /** Whether its gradient stands at its left: so it does at the first of several that lead from one box to another. */
+  left?: boolean;
 }
 
 /** An input of a node that needs no gradient: PyTorch's `(None, 0)`. */
@@ -152,6 +154,12 @@ function connect(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null)
   attach(arriving, boxes, (wire, x, box) => {
     wire.points[wire.points.length - 1] = [x, box.y - HEIGHT / 2];
   });
+  const pairs = new Map<string, Wire[]>();
+  for (const wire of wires) push(pairs, `${wire.from}>${wire.to}`, wire);
+  for (const twins of pairs.values()) {
+    const [first, second] = twins.sort((a, b) => (a.points[0] as Point)[0] - (b.points[0] as Point)[0]);
+    if (first && second) first.left = true;
+  }
   return [wires, stubs];
 }
 

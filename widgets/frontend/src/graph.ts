@@ -209,7 +209,8 @@ export class GraphPane {
   private addWire(wire: Wire, wires: SVGGElement, texts: SVGGElement): void {
     const line = svg("path", { class: "mg-edge", d: path(wire.points), "data-edge": wire.key });
     const [x, y] = along(wire.points, 0.44);
-    const label = svg("text", { class: "mg-gradient", x: x + 5, y: y + 4 });
+    const label = svg("text", { class: "mg-gradient", x: wire.left ? x - 5 : x + 5, y: y + 4 });
+    if (wire.left) label.setAttribute("text-anchor", "end");
     const end = wire.points.at(-1) as Point;
     const nr = wire.output_nr;
     const number = svg("text", { class: "mg-nr", x: end[0] + 6, y: end[1] - 5 }, nr === null ? "" : String(nr));
