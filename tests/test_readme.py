@@ -28,6 +28,7 @@ def test_its_two_commands_are_one_line_each() -> None:
     assert lessons.endswith("minigrad lab\n") and tests.endswith("-m tests\n")
 
 
-def test_its_link_opens_a_lesson_that_is_there() -> None:
-    (path,) = re.findall(r"urlpath=lab/tree/([^)]+)", README)
-    assert (ROOT / path).is_file()
+def test_its_links_open_every_lesson() -> None:
+    first, *lessons = re.findall(r"urlpath=lab/tree/([^)]+)", README)
+    assert first == lessons[0]
+    assert lessons == [f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]

@@ -16,15 +16,24 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
+MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
 
 def copy_lessons(target: Path, version: str) -> None:
-    """Run each lesson and put it into the folder, its inspectors live."""
+    """Run each lesson and put it into the folder, its inspectors live.
+
+    Raises:
+        ValueError: if a lesson with the state of its widgets is too heavy to be saved and mailed.
+    """
     target.mkdir(parents=True)
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(2) as pool:
         for path, notebook in zip(notebooks, pool.map(_run, notebooks), strict=True):
+            size = len(nbformat.writes(notebook).encode())
+            print(f"{path.stem}: {size / 1e6:.2f} MB with the state of its widgets")
+            if size > MOST_BYTES:
+                raise ValueError(f"{path.name} with the state of its widgets has {size} bytes; at most {MOST_BYTES}")
             _make_live(notebook, path.stem)
             launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
             notebook.cells[0].source += f"\n\n[Open this lesson in Binder]({launch})"
