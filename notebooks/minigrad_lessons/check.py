@@ -16,10 +16,12 @@ from minigrad_lessons.exercises.lesson09 import matmul, returns, square, straigh
 from minigrad_lessons.exercises.lesson10 import by_hooks, segments, unstable
 from minigrad_lessons.exercises.lesson11 import frozen, module, momentum
 from minigrad_lessons.exercises.lesson12 import divergence, eikonal, hvp
+from minigrad_lessons.exercises.lesson13 import facts, operation
 
 __all__ = [
     "arrivals", "by_hooks", "changed", "clip", "decorator", "diamond", "divergence", "eikonal", "event_order",
-    "flags", "forgot", "frozen", "hvp", "integers", "jacobian", "matmul", "modes", "module", "momentum", "non_leaf",
-    "parameter", "parts", "reach", "repaired", "result_flag", "returns", "second_backward", "segments", "set_mode",
-    "spoil", "square", "straight_through", "twelve", "two_ways", "unstable", "waiting_walk", "walk", "watch_layers",
+    "facts", "flags", "forgot", "frozen", "hvp", "integers", "jacobian", "matmul", "modes", "module", "momentum",
+    "non_leaf", "operation", "parameter", "parts", "reach", "repaired", "result_flag", "returns",
+    "second_backward", "segments", "set_mode", "spoil", "square", "straight_through", "twelve", "two_ways",
+    "unstable", "waiting_walk", "walk", "watch_layers",
 ]

@@ -16,6 +16,7 @@ from tests.lessons.answers import (
     lesson10,
     lesson11,
     lesson12,
+    lesson13,
 )
 from tests.lessons.answers.kinds import Key
 
@@ -32,4 +33,5 @@ KEYS: dict[str, Key] = {
     "10_checkpoint": lesson10.KEY,
     "11_modules_and_optimisers": lesson11.KEY,
     "12_higher_order": lesson12.KEY,
+    "13_capstone": lesson13.KEY,
 }

@@ -1,0 +1,220 @@
+"""The source of the capstone. `python -m minigrad_lessons.build 13` makes the notebook."""
+
+# %% [markdown] id=title
+# # Capstone: a model of your own, or an operation of your own
+#
+# Two projects; do one, or both. **(a)** Take a model, read its graph like a map, and predict ten facts about it.
+# **(b)** Give autograd an operation that it does not have, and let the whole suite of tests run on it.
+#
+# About 40 minutes for one of them.
+
+# %% id=setup
+import minigrad as torch
+from minigrad import nn
+from minigrad.recorder import record
+from minigrad_lessons import check, hint, predict, recall, reveal, same_in_torch, table
+from minigrad_lessons.facts import FACTS, facts_of
+from minigrad_widgets import Inspector
+
+# %% [markdown] id=recall-intro tags=section:recall
+# ## Recall
+#
+# From lessons 11 and 9, from memory. Write `"?"` where you do not know.
+
+# %% id=recall tags=recall,answer
+recall("q11.1", ...)
+recall("q11.3", ...)
+recall("q11.5", ...)
+recall("q9.3", ...)
+recall("q9.5", ...)
+
+# %% id=model
+def model(blocks):
+    torch.manual_seed(0)
+    return nn.Sequential(*[part for _ in range(blocks) for part in (nn.Linear(4, 4), nn.Tanh())], nn.Linear(4, 1))
+
+def kinds(node):
+    stack, seen = [node], set()
+    while stack:
+        node = stack.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            stack.extend(below for below, _ in node.next_functions)
+    return len(seen), sorted({node.name() for node in seen})
+
+# %% [markdown] id=belief-size tags=belief
+# ## A belief: a bigger model has a more complicated graph
+#
+# > "A graph of five nodes I can read. Real models are another thing."
+#
+# Take the same block once, four times and forty times, and count **kinds** of nodes:
+
+# %% id=belief-size-run tags=refutation
+for blocks in (1, 4, 40):
+    print(blocks, *kinds(model(blocks)(torch.ones(2, 4)).sum().grad_fn))
+
+# %% [markdown] id=predict-intro tags=section:predict
+# More nodes, no new kind. Who can read one block, can read forty.
+#
+# ## Predict, then run
+#
+# A warm-up on a small model with one frozen layer. Draw its graph on paper first.
+
+# %% id=small
+small = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+small[0].requires_grad_(False)
+batch = torch.ones(5, 2)
+
+# %% id=p1 tags=predict,answer
+#     loss = small(batch).sum()
+# How many AccumulateGrad nodes are in the graph of loss?
+predict("13.1", ...)
+
+# %% id=r1 tags=reveal,answer
+facts = facts_of(small(batch).sum(), small, batch)
+reveal("13.1", facts["leaves"])
+
+# %% id=p2 tags=predict,answer
+# The relu stands between the frozen layer and the trained one.
+# Is there a ReluBackward0 in the graph?  True or False
+predict("13.2", ...)
+
+# %% id=r2 tags=reveal,answer
+reveal("13.2", "ReluBackward0" in kinds(small(batch).sum().grad_fn)[1])
+
+# %% id=p3 tags=predict,answer
+# AddmmBackward0 has three inputs: the bias, the data, the weight.
+# How many of its pairs in next_functions are (None, 0) in this model?
+predict("13.3", ...)
+
+# %% id=r3 tags=reveal,answer
+reveal("13.3", facts["empty"])
+
+# %% id=p4 tags=predict,answer
+# Now the data requires grad.
+#     wanted = torch.ones(5, 2, requires_grad=True)
+#     loss = small(wanted).sum()
+# How many AccumulateGrad nodes are there now?
+predict("13.4", ...)
+
+# %% id=r4 tags=reveal,answer
+wanted = torch.ones(5, 2, requires_grad=True)
+reveal("13.4", facts_of(small(wanted).sum(), small, wanted)["leaves"])
+
+# %% [markdown] id=inspector-intro tags=section:inspector
+# ## See it
+#
+# The same model. Compare with your drawing. Which node has two empty inputs when the data needs no gradient, and which
+# has none now?
+
+# %% id=inspector tags=inspector
+with record() as trace:
+    loss = small(wanted).sum()
+    loss.backward()
+Inspector(trace)
+
+# %% [markdown] id=worked-intro tags=section:exercises
+# ## Worked example: ten facts
+#
+# `facts_of(loss, model, data)` walks the graph as you did in lesson 3, and runs what lessons 4 to 8 asked. These are
+# the ten facts, for the small model:
+
+# %% id=worked tags=worked
+found = facts_of(small(wanted).sum(), small, wanted)
+table(["fact", "what it asks", "here"], [[name, asks, str(found[name])] for name, asks in FACTS.items()])
+
+# %% [markdown] id=faded-intro
+# ## Project (a), first step: a model with a residual
+#
+# The model is given. Predict three facts of it; the others are left to the next exercise. `shared` counts nodes to
+# which more than one edge leads.
+
+# %% id=faded tags=faded,answer,check
+def residual(torch):
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    h = x = torch.ones(2, 3)
+    for layer in net:
+        h = h + layer(h).tanh()
+    return h.sum(), net, x
+
+check.facts(residual, {"root": ..., "leaves": ..., "shared": ...})
+
+# %% [markdown] id=open1-intro
+# ## Project (a): your model
+#
+# Write `mine(torch)`: it builds any model, computes a loss, and returns loss, model and data. `torch` is minigrad
+# here; where PyTorch is installed, the check runs your model there too, and the facts must be the same. At least three
+# layers, and something that makes the graph more than a chain. Then predict **all ten**. Numbers that you read off by
+# running are numbers that you did not predict: draw first. In PyTorch itself the same picture is one line:
+# `minigrad_widgets.inspect(loss)`.
+
+# %% id=open1 tags=open,answer,check
+def mine(torch):
+    ...
+
+
+check.facts(mine, {"root": ..., "nodes": ..., "leaves": ..., "empty": ..., "shared": ..., "longest": ...,
+                   "numbered": ..., "without": ..., "again": ..., "data": ...})
+
+# %% [markdown] id=open2-intro
+# ## Project (b): your operation
+#
+# An operation of one tensor that autograd does not have. Write a Function with forward and backward, and the same
+# formula in operations that exist, as a reference. Say where it shall be tried. The check runs what minigrad's own
+# operations must pass: values and gradients against the reference (in PyTorch too, where it is installed), `gradcheck`
+# and `gradgradcheck`, other shapes, no gradient wanted, a change in place that must be noticed, and no memory kept
+# after backward.
+
+# %% id=open2 tags=open,answer,check
+class Snake(torch.autograd.Function):
+    """x + sin²(x): choose another if you like."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ...
+
+    @staticmethod
+    def backward(ctx, grad):
+        ...
+
+def reference(torch, x):
+    return x + torch.sin(x) ** 2
+
+check.operation(Snake, reference, at=[-1.5, 0.3, 2.0])
+
+# %% [markdown] id=torch-intro tags=section:torch
+# ## The same thing in PyTorch
+#
+# `facts_of` knows nothing but the graph. So it reads PyTorch's as well.
+
+# %% id=torch tags=torch
+@same_in_torch
+def program(torch):
+    from minigrad_lessons.facts import facts_of
+    nn = torch.nn
+    for net in (nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)),
+                nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))):
+        data = torch.ones(3, 4) if isinstance(net[0], nn.Linear) else torch.ones(3, 1, 4, 4)
+        loss = nn.functional.cross_entropy(net(data), torch.tensor([0, 1, 1]))
+        for name, value in facts_of(loss, net, data).items():
+            print(name, value)
+
+# %% [markdown] id=summary-intro tags=section:summary
+# ## Summary
+#
+# Facts of some models, found just now.
+
+# %% id=summary tags=summary
+models = {"a chain of 3": model(3), "one Linear": nn.Linear(4, 1), "an LSTM cell": nn.LSTMCell(4, 2)}
+
+def out(net):
+    result = net(torch.ones(2, 4))
+    return (result[0] if isinstance(result, tuple) else result).sum()
+
+names = ["nodes", "leaves", "empty", "shared", "longest", "numbered"]
+table(["model", *names], [[name, *(str(facts_of(out(net), net, torch.ones(2, 4))[each]) for each in names)]
+                          for name, net in models.items()])
+
+# %% [markdown] id=next
+# That is all of autograd: nodes, edges, a queue, saved values, versions. From here the source is open to you:
+# `docs/engine.md` walks through it.
