@@ -1,0 +1,85 @@
+"""Every lesson in a real JupyterLab: all cells run, no error but those that are meant, every inspector steps."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+
+from playwright.sync_api import Locator, Page
+
+from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
+MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
+
+
+@pytest.fixture(scope="module")
+def lessons(server: Lab) -> Iterator[Lab]:
+    """The server, with the lessons in its folder; JupyterLab keeps all cells in the page, to be looked at."""
+    for name in LESSONS:
+        copy(NOTEBOOKS / name, server.folder)
+    setting = server.home / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    setting.parent.mkdir(parents=True, exist_ok=True)
+    setting.write_text(json.dumps({"windowingMode": "none"}))
+    yield server
+    setting.unlink()
+
+
+def saved(page: Page, running: Lab, name: str) -> Any:
+    """The notebook as JupyterLab saves it, once its last cell has run."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1000)
+        notebook = nbformat.read(running.folder / name, as_version=4)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source]
+        if all(cell.execution_count for cell in code):
+            return notebook
+    waiting = [cell.id for cell in code if not cell.execution_count]
+    raise AssertionError(f"{name}: these cells did not run: {waiting}")
+
+
+def steps(root: Locator) -> bool:
+    """Whether an inspector goes on by the keyboard; one that is called by hand is asked for every step first."""
+    for every_step in root.locator("[data-lens=all]").all():
+        every_step.click()
+    root.focus()
+    root.press("Home")
+    before = root.get_attribute("data-step")
+    root.press("ArrowRight")
+    return root.get_attribute("data-step") != before
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson(tab: Page, lessons: Lab, name: str) -> None:
+    open_notebook(tab, lessons, name)
+    run_all(tab, lessons, name)
+    notebook = saved(tab, lessons, name)
+    for cell in notebook.cells:
+        raised = [output for output in cell.get("outputs", []) if output.output_type == "error"]
+        assert bool(raised) == ("raises-exception" in cell.metadata.get("tags", [])), (cell.id, raised)
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])
+             if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
+    roots = tab.locator(".mg-root")
+    roots.nth(len(shown) - 1).wait_for(timeout=PATIENCE * 1000)
+    assert roots.count() == len(shown) > 0
+    assert tab.locator(".mg-error").count() == 0
+    for root in tab.locator(".mg-root[data-step]").all():
+        assert steps(root)
+    assert (lessons.folder / name).stat().st_size < MOST_BYTES
+    session = lessons.session(name, idle=False)
+    assert session is not None
+    lessons.ask(f"api/sessions/{session['id']}", "DELETE")
