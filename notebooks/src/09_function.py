@@ -145,7 +145,9 @@ gc.enable()
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `inside(…)` is the flag of
+# an expression inside of `forward`, `needed(…)` how many gradients these arguments need, `after_change(…)` whether a
+# change in place is noticed, and `through(…)` what `apply` makes of a `forward` that returns this.
 
 # %% id=p1 tags=predict,answer
 # x requires grad. Inside of forward, look at these three: x, x.view(-1), x * 2.
@@ -346,7 +348,8 @@ check.matmul(MatMul)
 # ## Open exercise: which error?
 #
 # A Function `a * b` with inputs of shape [2]. There are three errors: a wrong **number** of gradients, a wrong
-# **shape**, a wrong **type**. What does each `return` give? Write `"fine"`, `"number"`, `"shape"` or `"type"`.
+# **shape**, a wrong **type**. What does each `return` give? Write `"fine"`, `"number"`, `"shape"` or `"type"`. Nothing
+# above tells you all of it: guess, then try it in a Function of your own.
 
 # %% id=open2 tags=open,answer,check
 answers = {

@@ -37,8 +37,9 @@ recall("q6.2", ...)
 #
 # > "checkpoint omits the gradients in the forward pass, and computes them later."
 #
-# Eight layers, plain and with `checkpoint` around each pair. How many bytes are held, and for what, when backward
-# begins?
+# Eight layers, plain and with `checkpoint` around each pair. (`use_reentrant=False` chooses one of two ways to do it;
+# more below.) How many bytes are held, and for what, when backward begins? **Saved** is what a node keeps,
+# **activations** are other results that somebody still holds.
 
 # %% id=belief-gradients-run tags=refutation,answers:s0.6,contradicts:c0.1
 nn = torch.nn
@@ -97,6 +98,8 @@ class Again(torch.autograd.Function):
 # %% [markdown] id=belief-mode tags=belief
 # ## A second belief: the `no_grad` inside saves the memory
 #
+# PyTorch has such a Function too. It is called `CheckpointFunction`.
+#
 # > "CheckpointFunction runs the block `with torch.no_grad()`. That is its trick."
 
 # %% id=belief-mode-run tags=refutation,answers:row13,answers:s0.7,answers:s0.5
@@ -140,6 +143,10 @@ table(["reentrant", "x requires grad", "inside", "output", "its node"], rows)
 # block's own.
 #
 # ## Predict, then run
+#
+# In the evidence, `modes(…)` is grad mode in each run of a block, `again(…)` how many of these steps run a second time,
+# `flag(way, detaches)` the flag of the output of a block that detaches its result or does not, and `same_mask(…)`
+# whether both runs draw the same mask.
 
 # %% id=p1 tags=predict,answer
 # The non-reentrant one. The block's first line is:  seen.append(torch.is_grad_enabled())
@@ -157,7 +164,7 @@ checkpoint(block, torch.ones(2, requires_grad=True), use_reentrant=False).sum().
 reveal("10.1", seen[0])
 
 # %% id=p2 tags=predict,answer
-# The block prints a mark before each of its three steps:  exp, sin, + 1.
+# The block notes a mark before each of its three steps:  exp, sin, + 1.
 # Only exp and sin save a value. Non-reentrant: how many marks come again in backward?  A number
 predict("10.2", ...)
 
@@ -262,7 +269,8 @@ print("x.grad", x.grad.tolist())
 # ## Faded example: checkpoint in 15 lines
 #
 # `pack` returns a number instead of the value. The first time that a value is needed, the block runs again, with hooks
-# that collect. Three blanks. (Hints: `from minigrad_lessons import hint`, then `hint("by_hooks")`.)
+# that collect. Three blanks. (Nobody needs what its second `unpack` returns. Hints: `from minigrad_lessons import
+# hint`, then `hint("by_hooks")`.)
 
 # %% id=faded tags=faded,answer,check
 def my_checkpoint(block, x):

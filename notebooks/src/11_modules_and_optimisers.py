@@ -53,8 +53,8 @@ for keep in (list, nn.ModuleList):
 # With a plain list the forward pass runs, the loss is computed, gradients arrive. But `parameters()` is empty, so an
 # optimiser changes nothing.
 #
-# A module finds its parts in one way: `Module.__setattr__` looks at each **assignment**. Is the value a `Parameter` or
-# a `Module`, it is noted. A list is neither. A `Parameter` is nothing but a leaf that requires grad, with a class by
+# A module finds its parts in one way: `Module.__setattr__` looks at each **assignment**. If the value is a `Parameter`
+# or a `Module`, it is noted. A list is neither. A `Parameter` is nothing but a leaf that requires grad, with a class by
 # which it is known:
 
 # %% id=parameter tags=contradicts:c4.12
@@ -95,7 +95,10 @@ except RuntimeError as error:
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. The evidence says True or False:
+# `parameters_of(…)`, whether a module to which this was assigned has parameters; `refused(…)`, whether SGD raises;
+# `stepped(g, d)`, whether a step moves a parameter with the gradient `g` and weight decay `d`; `has_grad(…)`, whether a
+# `.grad` is left.
 
 # %% id=p1 tags=predict,answer
 #     class Scaled(nn.Module):
@@ -126,8 +129,7 @@ predict("11.2", ...)
 def raises(run):
     try:
         run()
-    except ValueError as error:
-        print("ValueError:", error)
+    except ValueError:
         return True
     return False
 
@@ -170,7 +172,7 @@ layer, x, target = nn.Linear(2, 1), torch.ones(3, 2), torch.zeros(3, 1)
 out = layer(x)
 loss = nn.functional.mse_loss(out, target)
 loss.backward()
-six = [layer.weight, layer.bias, x, out, target, loss]
+six = [layer.weight, layer.bias, x, out, target, loss]      # to ask results for .grad gives None, and warns: lesson 6
 reveal("11.5", sum(t.grad is not None for t in six if t.is_leaf))
 
 # %% [markdown] id=inspector-intro tags=section:inspector
@@ -251,8 +253,8 @@ check.module(MyModule)
 # ## Open exercise: who does not learn?
 #
 # Somewhere a layer is frozen: by its flag, by a `detach()`, because nobody calls it, or because a dead ReLU sends it
-# zeros. Write a function that runs one backward pass and returns the names of all parameters that a step of SGD would
-# leave as they are.
+# zeros. Write a function that runs one backward pass, from the sum of what the net gives, and returns the names of all
+# parameters that a step of SGD would leave as they are.
 
 # %% id=open2 tags=open,answer,check
 def frozen(net, x):
@@ -265,7 +267,7 @@ check.frozen(frozen)
 # ## Real data
 #
 # 1,797 images of handwritten digits, 8 by 8 pixels. Four fifths are for training; the rest is never shown to the
-# optimiser.
+# optimiser. One pass over all training images is an **epoch**; here are 20.
 
 # %% id=digits-data
 images, labels = load_digits(return_X_y=True)
@@ -320,7 +322,8 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# What a module finds when it is assigned. Made by running, just now.
+# What a module finds when it is assigned. (The **state dict** is what one saves of a model: its tensors, by name. A
+# **Buffer** is saved with it, and not trained.) Made by running, just now.
 
 # %% id=summary tags=summary
 def finds(value):

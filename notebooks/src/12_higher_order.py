@@ -76,7 +76,10 @@ for name, p in net.named_parameters():
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. The evidence says True or False:
+# `recorded(way)`, whether the gradient of `x ** 3` requires grad if it is computed this way; `has_history(…)`, whether
+# that of an expression does; `curvature(f, x)`, whether the second derivative is 0 there; `leads(…)`, whether the
+# gradient by `a` leads back to `a`.
 
 # %% id=p1 tags=predict,answer,section:predict
 # Without create_graph.
@@ -89,8 +92,7 @@ predict("12.1", ...)
 def raises(run):
     try:
         run()
-    except RuntimeError as error:
-        print(str(error).split(". ")[0])
+    except RuntimeError:
         return True
     return False
 
@@ -177,9 +179,9 @@ print("normal = point:", torch.allclose(normals(circle, on_circle), on_circle))
 #
 # ## Faded example: curvature
 #
-# The divergence of the normals, the sum of the second derivatives, is the curvature: 1/r for a circle. Relu networks
-# are flat between their kinks, softplus ones are not. Two blanks: how to get second derivatives, coordinate by
-# coordinate.
+# The **divergence** of the normals is the sum of the second derivatives: the first coordinate of the normal by the
+# first coordinate of the point, and so on. It is the curvature: 1/r for a circle. Relu networks are flat between their
+# kinks, softplus ones are not. Two blanks.
 
 # %% id=faded tags=faded,answer,check
 def divergence(distance, p):
@@ -210,8 +212,9 @@ check.hvp(hvp)
 # %% [markdown] id=open2-intro
 # ## Open exercise: the eikonal loss
 #
-# Write the loss that asks a function for slopes of length 1: the mean of (length − 1)² over the points. Its gradient
-# must reach the parameters of `distance`.
+# "The slope has length 1 everywhere" is called the **eikonal** equation. Write the loss that asks a function for it:
+# the mean of (length − 1)² over the points. Its gradient must reach the parameters of `distance`. `p` does not require
+# grad.
 
 # %% id=open2 tags=open,answer,check
 def eikonal(distance, p):
@@ -255,6 +258,8 @@ plt.show()
 
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
+#
+# For each network: which parameters get no gradient, and whether the points get one that is not zero.
 
 # %% id=torch tags=torch
 @same_in_torch

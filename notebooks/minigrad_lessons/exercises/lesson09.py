@@ -35,8 +35,10 @@ def _gradients(name: str, student: Any, inputs: list[torch.Tensor], wanted: Call
             return [t.grad for t in inputs]
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
         told = next((fault for words, fault in faults if words in str(error)), None)
-        report.misconception(name, told or f"{student.__name__} {report.raised(error, student.backward)}",
-                             report.first_line(error))
+        if told:
+            report.misconception(name, told, report.first_line(error))
+        else:
+            report.misconception(name, f"{student.__name__} {report.raised(error, student.backward)}")
     return None
 
 
@@ -48,7 +50,9 @@ def square(student: Any) -> None:
     x, given = torch.tensor([3.0, -1.0], requires_grad=True), torch.tensor([1.0, 10.0])
     faults = (("not iterable", "saved_tensors is a tuple, also when one tensor was saved: x, = ctx.saved_tensors"),
               ("unpack", "forward must save exactly one tensor: the one that backward unpacks."),
-              ("expected Variable", "backward must return a tensor."))
+              ("expected Variable", "backward must return a tensor."),
+              ("number of gradients", "forward has one input, so backward returns one gradient."),
+              ("expected shape", "the gradient must have the shape of x: one number for each number of x."))
     found = _gradients(name, student, [x], lambda x: x * x, given, faults)
     if found is None:
         return
@@ -70,9 +74,11 @@ def _why_not_square(found: Any, x: torch.Tensor, given: torch.Tensor) -> str:
         "2 * x * x: what was saved is the result, and the derivative needs the input.": given * 2 * x * x,
         "the factor 2 is missing: x is used twice, and both ways bring a gradient.": given * x,
         "backward passes grad on as it came: that is the derivative of x, not of x * x.": given,
+        "x is missing: grad * 2 is what belongs to 2 * x. The slope of x * x is another one at each x.": given * 2,
     }
     return next((text for text, right in rules.items() if torch.allclose(found, right)),
-                f"for the gradient {show(given)} at x = {show(x)} it returns {show(found)}.")
+                f"for the gradient {show(given)} at x = {show(x)} it returns {show(found)}; "
+                f"{show(given * 2 * x)} is right.")
 
 
 def _kept_badly(student: Any) -> str:
@@ -98,7 +104,9 @@ def _kept_badly(student: Any) -> str:
 MATMUL_FAULTS = (
     ("got [3, 4] but expected shape compatible with [2, 3]",
      "the two gradients are in the wrong order: first that of a, then that of b."),
-    ("incorrect number of gradients (expected 2", "forward has two inputs, so backward returns two gradients."),
+    ("incorrect number of gradients (expected 2",
+     "forward has two inputs, so backward returns two gradients, with a comma between them. A list counts as one."),
+    ("index 0 - got [4, 3]", "the first gradient has the shape of b.T. It is a product of grad with b transposed."),
     ("shapes cannot be multiplied", "the shapes do not fit. In each of the two products one factor is transposed."),
     ("must match the size", "* multiplies entry by entry; the derivative of a @ b is again a matrix product."),
     ("got [4, 3]", "the gradient of b came out transposed: it must have the shape of b."),
@@ -192,9 +200,11 @@ def returns(answers: object) -> None:
             report.misconception(name, f"return {code}: {show(said)} is none of {', '.join(KINDS)}.")
             return
         if word != found:
-            belief = BELIEFS.get((code, word), "the three errors have each their own rule; read them again")
-            report.misconception(name, f'somebody says so who thinks: "{belief}"',
-                                 f"return {code}: you say {word}, the run says {found}.")
+            belief = BELIEFS.get((code, word))
+            report.misconception(
+                name, f'somebody says so who thinks: "{belief}"' if belief else
+                "put this return into a Function of your own and read its error, or ask hint(\"returns\").",
+                f"return {code}: you say {word}, the run says {found}.")
             return
     report.passed(name, *(f"return {code}: {happens(code)}" for code in RETURNS))
 
@@ -205,7 +215,10 @@ def straight_through(student: Any) -> None:
     if not _ready(name, student, "RoundThrough"):
         return
     x, given = torch.tensor([0.2, 1.7, -2.6], requires_grad=True), torch.tensor([1.0, 10.0, 0.5])
-    found = _gradients(name, student, [x], torch.round, given, (("not iterable", "one input: return one gradient."),))
+    faults = (("not iterable", "one input: return one gradient."),
+              ("expected Variable", "backward must return a tensor."),
+              ("did not match Float", "x.round() rounds and keeps the dtype. Whole numbers cannot require grad."))
+    found = _gradients(name, student, [x], torch.round, given, faults)
     if found is None:
         return
     rules = {

@@ -15,6 +15,8 @@ RULES: dict[str, Callable[[float, float, float], tuple[float, float]]] = {
     "the new gradient was made smaller too, as in Adam; SGD adds it whole":
         lambda v, g, m: (m * v + (1 - m) * g,) * 2,
     "momentum is on the gradient, not on the velocity": lambda v, g, m: (v + m * g,) * 2,
+    "momentum is on the sum; only the old velocity is made smaller": lambda v, g, m: (m * (v + g),) * 2,
+    "the gradient was taken away from the velocity; it is added": lambda v, g, m: (m * v - g,) * 2,
 }
 
 
@@ -74,6 +76,10 @@ def momentum(student: Callable[..., Any]) -> None:
     fits = next((text for text, rule in RULES.items() if _near(path, _by_rule(rule))), "")
     if not fits and _near(path, [1.0] * STEPS):
         fits = "w did not move"
+    if not fits and abs(path[0] - (1.0 - 2.0)) < 1e-6:
+        fits = "w went the whole velocity: lr is missing"
+    if not fits and path[0] > 1.0:
+        fits = "w went uphill: sub_ takes away already, so give it no minus"
     first = next(at for at, (a, b) in enumerate(zip(path, _ours())) if abs(a - b) >= 1e-6)
     report.misconception(name, f"{fits or 'the path differs'}.",
                          f"After step {first + 1} your w is {path[first]:.3g}, that of SGD is {_ours()[first]:.3g}.")
@@ -92,6 +98,9 @@ def module(student: Any) -> None:
         return
     try:
         fault = next((fault for judge in (_holds, _finds, _goes_deep, _calls) if (fault := judge(student))), "")
+    except RecursionError:
+        fault = "in __setattr__ both self.x = … and setattr(self, …) call __setattr__ again, without end. " \
+                "Assign with object.__setattr__(self, name, value)."
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
         fault = f"it {report.raised(error, vars(student).get('__setattr__', student))}"
     if fault:
@@ -104,10 +113,12 @@ def module(student: Any) -> None:
 def _tree(student: Any) -> tuple[Any, list[torch.Tensor]]:
     class Part(student):  # type: ignore[misc]  # the student's class is known at run time alone
         def __init__(self, size: int) -> None:
+            super().__init__()
             self.weight, self.name = nn.Parameter(torch.ones(size)), "a word"
 
     class Whole(student):  # type: ignore[misc]  # as above
         def __init__(self) -> None:
+            super().__init__()
             self.first = Part(1)
             self.scale = nn.Parameter(torch.ones(2))
             self.last = Part(3)
@@ -129,6 +140,8 @@ def _finds(student: Any) -> str:
     one, other = student(), student()
     weight = nn.Parameter(torch.ones(2))
     one.weight = weight
+    if one.parameters() is None:
+        return "parameters() gives nothing back: return a list, or yield one after the other."
     if list(other.parameters()):
         return "a second module has the parameters of the first: the note is kept by the class, not by the object."
     if not any(p is weight for p in one.parameters()):
@@ -230,12 +243,13 @@ def _why_frozen(cause: str, said: set[str], still: set[str], net: _Net) -> str:
         return "these are the ones that do learn: turn the question round." if missing else \
             "all parameters were named. Was backward run before .grad was read?"
     if missing and cause == "a dead ReLU":
-        return f"{cause}: {', '.join(missing)} has a .grad, and it is all zeros. A step of SGD by zero moves nothing."
+        return f"{cause}: {', '.join(missing)}: the .grad is there, and it is all zeros. " \
+               "A step of SGD by zero moves nothing."
     if missing and cause in ("nobody calls it", "a detach()"):
         return f"{cause}: the flag of {missing[0]} is True, and its .grad stays None. The flag alone does not tell."
     if missing:
-        return f"{cause}: {', '.join(missing)} was not named."
-    return f"{cause}: {', '.join(extra)} does learn."
+        return f"{cause}: not named, but left as it is: {', '.join(missing)}."
+    return f"{cause}: named, but it does learn: {', '.join(extra)}."
 
 
 HINTS = {

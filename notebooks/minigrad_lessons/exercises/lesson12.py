@@ -13,6 +13,8 @@ Distance = Callable[[torch.Tensor], torch.Tensor]
 NOT_RECORDED = "does not require grad"
 UNRECORDED = "the first pass was not recorded: what came out of it has no history. Which option records it?"
 
+NO_LEAF = "p does not require grad, so there is nothing to differentiate by. Begin as `normals` does, or call it."
+
 
 def _points(rows: int, columns: int) -> torch.Tensor:
     torch.manual_seed(1)
@@ -59,7 +61,8 @@ def divergence(student: Callable[..., Any]) -> None:
 def _why_divergence(found: torch.Tensor, second: torch.Tensor) -> str:
     columns = second.shape[1]
     if found.shape != second.shape[:1]:
-        return f"one number for each point is asked for; the shape is {list(found.shape)}."
+        return f"one number for each point is asked for; the shape is {list(found.shape)}. " \
+               "Which column of second is it?"
     if any(_near(found, second[:, :, k].sum(1)) for k in range(columns)):
         return "always the same column was taken. Of the gradient of n[:, k] take the derivative by coordinate k."
     if _near(found, second.sum((1, 2))):
@@ -72,7 +75,8 @@ def _run(name: str, student: Callable[..., Any], arguments: str, *given: object)
     try:
         found = student(*given)
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
-        text = UNRECORDED if NOT_RECORDED in str(error) else f"it {report.raised(error, student)}"
+        unrecorded = NO_LEAF if name == "check.eikonal" else UNRECORDED
+        text = unrecorded if NOT_RECORDED in str(error) else f"it {report.raised(error, student)}"
         report.misconception(name, f"{report.name_of(student)}({arguments}): {text}")
         return None
     if isinstance(found, tuple):
@@ -169,7 +173,8 @@ def _why_eikonal(found: torch.Tensor, wanted: float) -> str:
         return f"a loss is one number; this has the shape {list(found.shape)}."
     known = {6.0: "this is the sum over the points, not the mean.", 1.0: "the difference was not squared.",
              3.5: "this is the mean of length²: 1 is to be taken off the length first.",
-             0.25: "lengths were averaged before 1 was taken off."}
+             0.25: "lengths were averaged before 1 was taken off.", 0.5: "the difference was not squared.",
+             2.5: "length² − 1 is not (length − 1)².", 18.5: "this is made of length²: the length is its root."}
     words = next((text for value, text in known.items() if wanted and abs(found.item() - value) < 1e-4), "")
     if not words and wanted == 0.0:
         words = "the length is that of each point's slope: norm over dim=1, not over all numbers at once."

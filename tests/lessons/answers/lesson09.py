@@ -48,12 +48,18 @@ SQUARE_WRONG: tuple[Wrong, ...] = (
     (square(back="x = ctx.saved_tensors; return grad * 2 * x[1]"), "IndexError"),
     (square(save="ctx.save_for_backward(x, x)"), "forward must save exactly one tensor"),
     (square(back="x, = ctx.saved_tensors; return 2.0"), "backward must return a tensor"),
+    (square(back="x, = ctx.saved_tensors; return grad * 2"), "x is missing"),
+    (square(back="x, = ctx.saved_tensors; return grad * 2 + x"), "[6, -20] is right"),
+    (square(back="x, = ctx.saved_tensors; return grad * 2 * x, grad"), "so backward returns one gradient"),
+    (square(back="x, = ctx.saved_tensors; return (grad * 2 * x).sum()"), "must have the shape of x"),
     (square().replace("check.square(Square)", "check.square(Square.apply)"), "hand over the class itself"),
 )
 MATMUL_WRONG: tuple[Wrong, ...] = (
     (matmul("a.T @ grad, grad @ b.T"), "in the wrong order"),
     (matmul("grad @ b, a @ grad"), "one factor is transposed"),
     (matmul("grad @ b.T"), "so backward returns two gradients"),
+    (matmul("[grad @ b.T, a.T @ grad]"), "A list counts as one"),
+    (matmul("b.T, a.T"), "a product of grad with b transposed"),
     (matmul("torch.ones_like(grad) @ b.T, a.T @ torch.ones_like(grad)"), "the gradient that came in is lost"),
     (matmul("grad * b, grad * a"), "multiplies entry by entry"),
     (matmul("grad @ b.T, grad.T @ a"), "the gradient of b came out transposed"),
@@ -69,6 +75,7 @@ RETURNS_WRONG: tuple[Wrong, ...] = (
     (returns(a="fine"), "an input for which nothing is returned gets None"),
     (returns(e="fine"), "what is too many is left out"),
     (returns(b="good"), "good is none of fine, number"),
+    (returns(f="number"), "put this return into a Function of your own"),
 )
 ROUND_WRONG: tuple[Wrong, ...] = (
     (rounded("x.round()", "grad * 0"), "zero is the true derivative of rounding"),
@@ -77,6 +84,8 @@ ROUND_WRONG: tuple[Wrong, ...] = (
     (rounded("x.round()", "grad * ctx.saved_tensors[0]"), "x times the gradient"),
     (rounded("x", "grad"), "forward gives [0.2, 1.7, -2.6]"),
     (rounded("x.round()", "None"), "no gradient arrives"),
+    (rounded("x.round()", "1.0"), "backward must return a tensor"),
+    (rounded("x.round().int()", "grad"), "Whole numbers cannot require grad"),
 )
 
 KEY = Key(

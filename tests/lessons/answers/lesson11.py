@@ -43,6 +43,10 @@ MOMENTUM_WRONG: tuple[Wrong, ...] = (
     (momentum("momentum * velocity + w.grad", "lr * w.grad"), "w went along the gradient alone"),
     (momentum("velocity + momentum * w.grad", "lr * velocity"), "momentum is on the gradient"),
     (momentum("momentum * velocity + w.grad", "0 * velocity"), "w did not move"),
+    (momentum("momentum * (velocity + w.grad)", "lr * velocity"), "momentum is on the sum"),
+    (momentum("momentum * velocity - w.grad", "lr * velocity"), "it is added"),
+    (momentum("momentum * velocity + w.grad", "velocity"), "lr is missing"),
+    (momentum("momentum * velocity + w.grad", "-lr * velocity"), "w went uphill"),
     (momentum("momentum * velocity + w.grid", "lr * velocity"), "AttributeError"),
 )
 MODULE_WRONG: tuple[Wrong, ...] = (
@@ -59,6 +63,8 @@ MODULE_WRONG: tuple[Wrong, ...] = (
     (MODULE.replace("self.__dict__.values()", "sorted(self.__dict__.values(), key=lambda v: isinstance(v, MyModule))"),
      "not in the order of assignment"),
     (MODULE.replace("self.forward(*inputs)", "self.forwards(*inputs)"), "AttributeError"),
+    (MODULE.replace("object.__setattr__(self, name, value)", "setattr(self, name, value)"), "without end"),
+    (MODULE.replace("yield from value.parameters()", "pass").replace("yield value", "pass"), "gives nothing back"),
 )
 FROZEN_WRONG: tuple[Wrong, ...] = (
     (frozen(f"return {NAMES}not p.requires_grad]"), "The flag alone does not tell"),

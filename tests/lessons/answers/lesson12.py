@@ -30,6 +30,7 @@ DIVERGENCE_WRONG: tuple[Wrong, ...] = (
     (divergence("True", "[:, 0]"), "always the same column was taken"),
     (divergence("True", ".sum(1)"), "mixed derivatives are in the sum too"),
     (divergence("True", ""), "one number for each point"),
+    (divergence("True", "[:, ...]"), "Which column of second"),
 )
 HVP_WRONG: tuple[Wrong, ...] = (
     (hvp("g, = torch.autograd.grad(f(x), x)", "return torch.autograd.grad(g, x, v)[0]"), "the first pass was not"),
@@ -45,6 +46,11 @@ EIKONAL_WRONG: tuple[Wrong, ...] = (
     (eikonal("return (normals(distance, p).norm() - 1) ** 2"), "the length is that of each point's slope"),
     (eikonal(f"return (({LENGTHS} - 1) ** 2).mean().detach()"), "the first pass was not recorded"),
     (eikonal(f"return ({LENGTHS} - 1) ** 2"), "a loss is one number"),
+    (eikonal("n, = torch.autograd.grad(distance(p).sum(), p, create_graph=True); "
+             "return ((n.norm(dim=1) - 1) ** 2).mean()"), "p does not require grad"),
+    (eikonal(f"return ({LENGTHS} - 1).mean()"), "the difference was not squared"),
+    (eikonal(f"return ({LENGTHS} ** 2 - 1).mean()"), "length² − 1 is not"),
+    (eikonal("return ((normals(distance, p) ** 2).sum(1) - 1).square().mean()"), "the length is its root"),
 )
 
 KEY = Key(
