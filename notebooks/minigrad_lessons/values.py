@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable
 
 UNSURE = "?"
+YES_NO: dict[str, object] = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def unsure(answer: object) -> bool:
@@ -19,7 +20,7 @@ def unanswered(answer: object) -> bool:
 def plain(value: object) -> object:
     """A value as plain Python: a tensor becomes numbers, a tuple a list, a word loses its case and its blanks.
 
-    A value in quotes, such as "True" or "(2, 3)", is that value.
+    A value in quotes, such as "True" or "(2, 3)", is that value; "yes" is True, "no" is False.
     """
     if hasattr(value, "tolist"):
         return plain(value.tolist())
@@ -37,7 +38,7 @@ def meant(word: str) -> object:
     try:
         value = ast.literal_eval(word.strip())
     except (ValueError, SyntaxError):
-        return word.strip().lower()
+        return YES_NO.get(word.strip().lower(), word.strip().lower())
     return word.strip().lower() if isinstance(value, str) else plain(value)
 
 
@@ -62,7 +63,7 @@ def show(value: object) -> str:
     if hasattr(value, "tolist"):
         return show(value.tolist())
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.3g}"
     if isinstance(value, list):
         return "[" + ", ".join(show(item) for item in value) + "]"
     if isinstance(value, tuple):

@@ -75,8 +75,9 @@ print("data.is_leaf:      ", data.is_leaf)
 # Each question below is two cells. In the first, write your prediction in place of the dots, and run it. The second
 # runs the program, tells you what happened and asks **why**: give your reason by adding `why="a"` (or b, or c) before
 # the last bracket, and run it again. Your reason is tested on programs that you have not seen. In these,
-# `without_recording(lambda: …)` runs something inside `no_grad`, `filled(t, after=r)` runs backward from `r` and asks
-# whether `t` has a `.grad`, and `nodes_run(…)` counts the nodes that ran.
+# `v` is one more leaf that requires grad, `without_recording(lambda: …)` runs something inside `no_grad`,
+# `filled(t, after=r)` runs backward from `r` and asks whether `t` has a `.grad`, and `nodes_run(…)` counts the nodes
+# that ran. Where a program ends in a tensor, "gives True" means: it is a leaf.
 
 # %% id=p1 tags=predict,answer
 # An operation on a tensor that does not require grad:
@@ -201,7 +202,7 @@ for t in (w, data, w * 3, data * 3):
 #
 # The first three are done. Put `True` (a leaf) or `False` in place of the dots. Decide from the text alone; the check
 # runs all twelve. If you are stuck, write `hint("twelve")` into a new cell: there are three hints, each says more than
-# the one before. Every exercise has them.
+# the one before. Every exercise has them, under the name that stands after `check.`.
 
 # %% id=faded tags=faded,answer,check
 answers = {
@@ -224,7 +225,7 @@ check.twelve(answers, w=w, data=data, layer=layer, x=x)
 # ## Open exercise: a result without arithmetic
 #
 # Return a tensor that is made from the leaf `w` and is **not** a leaf. But compute nothing: no adding, no
-# multiplying, not even by 1. There are many ways.
+# multiplying, not even by 1. There are many ways. (The check calls `build` with a leaf of its own, of shape [2, 2].)
 
 # %% id=open1 tags=open,answer,check
 def build(w):
@@ -237,7 +238,8 @@ check.non_leaf(build)
 # ## Open exercise: back to a leaf, in two ways
 #
 # `y` is a result, no leaf. Write two functions that each return a **leaf** with the same numbers, in truly different
-# ways. The check also tells you whether your leaf shares its memory with `y`. That will matter in lesson 8.
+# ways. (The check brings its own `y`, of shape [2, 2].) It also tells you whether your leaf shares its memory with
+# `y`. That will matter in lesson 8.
 
 # %% id=open2 tags=open,answer,check
 def first_way(y):
@@ -272,7 +274,8 @@ def program(torch):
 
 # %% [markdown] id=torch-note
 # Remember that message. "Does not require grad and does not have a grad_fn" is this lesson in one line: `data.sum()`
-# is a leaf that nobody wants a gradient for.
+# is a leaf that nobody wants a gradient for. ("Element 0 of tensors" is the first of those that backward starts from:
+# here, the only one.)
 
 # %% id=error tags=raises-exception
 loss = (w.detach() * data).sum()
@@ -299,7 +302,8 @@ state_table({
 })
 
 # %% [markdown] id=progress-intro
-# How far are you? This table is kept beside your lessons, in a file of yours, and goes on through all of them.
+# How far are you? This table is kept beside your lessons, in a file of yours, and goes on through all of them. Row 0
+# is what you brought along. "As it came" counts the predictions that agreed with the run.
 
 # %% id=progress
 progress()

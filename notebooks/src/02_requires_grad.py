@@ -33,7 +33,7 @@ recall("q0.5", ...)
 #
 # > "A result requires grad if something in it does. Parameters and `no_grad` are the only exceptions."
 #
-# `w` requires grad. So all of these should:
+# `w` requires grad. So everything that is made from it should:
 
 # %% id=belief-any-run tags=refutation,answers:s3.2,contradicts:c3.7
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -88,7 +88,9 @@ print(t.requires_grad)
 #
 # Predict in the first cell, run the second, then give a reason with `why=`. Your reason is tested on other programs.
 # In these, `result_flag("after the operation")` is the flag of a result whose input got its flag at that moment,
-# `starts(…)` says whether backward can start, and `refused("w.retain_grad()")` whether a line raises an error.
+# `starts(…)` says whether backward can start, `refused("w.retain_grad()")` whether a line raises an error, and
+# `exists(…)` whether a tensor can have these values of `is_leaf`, `requires_grad` and `retains_grad`. Where a program
+# ends in a tensor, "gives True" means: it requires grad.
 
 # %% id=p1 tags=predict,answer
 # The flag is set between two operations.
@@ -259,7 +261,8 @@ check.reach(third, fourth, fifth, sixth)
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# `explore` is given the library. The table comes out the same.
+# `explore` is given the library. The table comes out the same: for each state the three attributes, whether there is a
+# `grad_fn`, and the calls that lead there.
 
 # %% id=torch tags=torch
 @same_in_torch

@@ -83,8 +83,10 @@ for below, integer in (top * bottom).grad_fn.next_functions:
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# As in lesson 1: predict in the first cell, run the second, then give a reason with `why=`. The numbers in the
-# evidence count pairs without a node, or pairs and different nodes, as the reason says.
+# As in lesson 1: predict in the first cell, run the second, then give a reason with `why=`. How to read the evidence:
+# in 1 a number counts the pairs without a node; in 2, `(2, 1)` means two pairs and one node, and `same_values` is a
+# leaf with the numbers of `x`. `x_grad_after(2)` is `x.grad` after two calls of its last node with a gradient of 1.
+# `filled(node, gradient)` calls a node and asks whether `x` has a `.grad`.
 
 # %% id=p1 tags=predict,answer
 # x requires grad, 5 is a plain number.
@@ -232,12 +234,14 @@ check.integers(build, [2, 0, 1, 2])
 # ## Open exercise: drown the walk
 #
 # `walk` works on trees. If a result is used **twice**, two ways lead down to its node, and `walk` takes both. Build a
-# graph of at most 20 nodes on which `walk` would make more than 1,000 calls.
+# graph of at most 20 nodes on which `walk` would make more than 1,000 calls. (Two ways that part and meet again are
+# called a **diamond**. You will need a few lines.)
 
 # %% id=open2 tags=open,answer,check
 def build_diamonds():
     a = torch.tensor(1.0, requires_grad=True)
-    return a * ...
+    ...
+    return a
 
 
 check.diamond(build_diamonds)
@@ -250,7 +254,8 @@ check.diamond(build_diamonds)
 # ## The same thing in PyTorch
 #
 # It also shows what a node is (no `Function`: that is what *you* write, in lesson 9) and what nodes keep for their
-# formulas: the product both of its inputs, the sum none (its `alpha` is a plain number).
+# formulas: `x * x` both of its inputs, `x + x` none (`alpha` is a plain number, a factor that `torch.add` can take).
+# A leaf's node gives its name in full, as PyTorch's C++ has it: `torch::autograd::AccumulateGrad`.
 
 # %% id=torch tags=torch,contradicts:c2.10,contradicts:c4.1,contradicts:c4.2
 @same_in_torch

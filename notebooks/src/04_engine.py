@@ -62,8 +62,8 @@ for doublings in (2, 4, 8, 12):
 # 3. **Run.** Of all nodes that are ready it takes the one that was recorded last; a leaf's own node goes
 #    before all.
 #
-# These are its counts. The root's one gradient comes from you: `backward()` puts in a 1, for "c grows by 1 when c grows
-# by 1".
+# These are its counts. The first node, the **root**, waits for one gradient too, and that comes from you: `backward()`
+# puts in a 1, for "c grows by 1 when c grows by 1".
 
 # %% id=needs
 with record() as trace:
@@ -110,16 +110,17 @@ for _ in range(4):
     print(f"w is {w.item():.3g}; loss {loss.item():.3g}; it should be {(w.item() * 3 - 6) ** 2:.2g} by now")
 
 # %% [markdown] id=belief-same tags=belief
-# The loss never moves: `guess` was computed once, **above** the loop, from the first `w`. The error had told the truth:
-# this graph is old. Build it anew in each step, and no option is needed. `retain_graph=True` is right only if you want
-# several gradients of *one* graph.
+# The loss never moves: `guess` was computed once, **above** the loop, from the first `w`. So the gradient never moves
+# either, and `w` runs past 2, where it should stop. The error had told the truth: this graph is old. Build it
+# anew in each step, and no option is needed. `retain_graph=True` is right only if you want several gradients of *one*
+# graph.
 #
 # ## A third belief: `retain_graph` and `create_graph` are the same
 #
 # > "Both keep the graph, so with both I can differentiate again."
 
 # %% id=belief-same-run tags=refutation,answers:row16,answers:s4.6,contradicts:c4.10
-x = torch.tensor(2.0, requires_grad=True)
+x = torch.tensor(3.0, requires_grad=True)
 y = x**3
 (kept,) = torch.autograd.grad(y, x, retain_graph=True)
 (recorded,) = torch.autograd.grad(y, x, create_graph=True)
@@ -133,7 +134,9 @@ print("the gradient of the gradient:", torch.autograd.grad(recorded, x)[0])
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence `two` holds two numbers,
+# `one` a single one in shape [1, 1]; `pull(v)` is `x.grad` after `y.backward(gradient=v)`, `cube` is `x**3`, and
+# `filled(…)` asks whether a call filled `x.grad`. After a bare expression stands what the prediction asked.
 
 # %% id=p1 tags=predict,answer
 # b = a + a and c = b + b, as above.
@@ -321,7 +324,8 @@ torch.autograd.grad(x * 3, [x, apart])
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# With `allow_unused=True` such an input gives None, with `materialize_grads=True` a zero.
+# With `allow_unused=True` such an input gives None, with `materialize_grads=True` a zero. The fourth option of
+# `backward()` is `inputs=`: only the leaves that you name get their `.grad`.
 
 # %% id=torch tags=torch,contradicts:c2.9,contradicts:c4.9
 @same_in_torch

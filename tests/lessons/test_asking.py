@@ -47,6 +47,15 @@ def test_an_unknown_wrong_prediction_gets_a_hint_and_no_name(capsys: Capture) ->
     assert "It differs." in text and "People say so" not in text and "Run the lines one by one" in text
 
 
+@pytest.mark.parametrize("word", ["yes", "true", " True"])
+def test_yes_is_true_and_no_is_false(word: str, capsys: Capture) -> None:
+    predict("1.1", word)
+    reveal("1.1", True)
+    predict("1.2", "no")
+    reveal("1.2", False)
+    assert said(capsys).count("The same.") == 2
+
+
 def test_a_letter_that_is_no_reason(capsys: Capture) -> None:
     predict("1.5", 3)
     reveal("1.5", 3, why="d")

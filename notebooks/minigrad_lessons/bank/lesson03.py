@@ -142,7 +142,8 @@ PREDICTIONS = (
         "3.1",
         (Belief("one pair for each input that needs a gradient", lambda: 2 - _empty_edges(_x() * 5)),
          Belief("next_functions points forward, to whoever uses the result", lambda: _users(_x() * 5))),
-        Why("What does (None, 0) stand for?", _names, ("x * 5", "x * data", "x * y", "data * x"), _empty_edges, {
+        Why("The second pair is (None, 0). What does such a pair stand for?", _names, (
+            "x * 5", "x * data", "x * y", "data * x"), _empty_edges, {
             "a": Reason("the end of the graph: there is always one", lambda case: 1),
             "b": Reason("a plain number among the inputs",
                         lambda case: sum(not isinstance(side, torch.Tensor) for side in case.operands())),

@@ -79,21 +79,25 @@ def non_leaf(build: Callable[[torch.Tensor], torch.Tensor]) -> None:
     if not finished:
         return
     if not isinstance(result, torch.Tensor):
-        report.misconception(name, f"build must return a tensor; it returned a {type(result).__name__}.")
+        report.misconception(name, f"build must return a tensor; it returned {report.a(result)}.")
     elif result is w:
         report.misconception(name, "this is w itself. A second name for a tensor is no second tensor.")
     elif result.is_leaf:
         report.misconception(name, _why_leaf(result, w), "Its grad_fn is None, so it is a leaf.")
     elif computed := [type(node).__name__ for node in nodes_of(result.grad_fn) if not _moves(node)]:
-        report.misconception(
-            name, "to multiply by 1 or to add 0 is arithmetic too: the result is not judged by its numbers.",
-            f"Its graph holds {', '.join(computed)}.")
+        report.misconception(name, _why_computed(computed), f"Its graph holds {', '.join(computed)}.")
     else:
         report.passed(name, f"{type(result.grad_fn).__name__} moved numbers and computed none; is_leaf is False.")
 
 
 def _moves(node: Any) -> bool:
     return type(node).__name__ in MOVES or isinstance(node, torch.autograd.function.BackwardCFunction)
+
+
+def _why_computed(nodes: list[str]) -> str:
+    if set(nodes) <= {f"{operation}Backward0" for operation in ("Add", "Sub", "Mul", "Div")}:
+        return "to multiply by 1 or to add 0 is arithmetic too: the result is not judged by its numbers."
+    return "this computes numbers. Only move them, copy them, or look at them in another way."
 
 
 def _why_leaf(result: torch.Tensor, w: torch.Tensor) -> str:
@@ -135,7 +139,7 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
             return f"a result cannot drop the flag, its history says otherwise. {report.first_line(error)}", ""
         return f"it {report.raised(error, way)}", ""
     if not isinstance(leaf, torch.Tensor):
-        return f"it must return a tensor; it returned a {type(leaf).__name__}.", ""
+        return f"it must return a tensor; it returned {report.a(leaf)}.", ""
     if not leaf.is_leaf:
         made_by = type(leaf.grad_fn).__name__
         if leaf is y:

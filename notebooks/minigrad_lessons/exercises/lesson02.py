@@ -127,7 +127,7 @@ def _judge_row(row: str, function: Callable[[], Any]) -> str:
     if tensor is None:
         return "it returned None. retain_grad() gives nothing back: call it on a line of its own, and return t."
     if not isinstance(tensor, torch.Tensor):
-        return f"it must return a tensor; it returned a {type(tensor).__name__}."
+        return f"it must return a tensor; it returned {report.a(tensor)}."
     found = tensor.is_leaf, tensor.requires_grad, tensor.retains_grad
     if found == ROWS[row]:
         return ""

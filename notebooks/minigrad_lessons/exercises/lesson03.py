@@ -183,7 +183,7 @@ def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000
     if not report.is_function(name, "build_diamonds", build):
         return
     if report.has_dots(build):
-        report.not_yet(name, "Write what build_diamonds() returns.")
+        report.not_yet(name, "Write build_diamonds(): what is computed from a?")
         return
     finished, result = report.run(name, build, "")
     if finished and (not isinstance(result, torch.Tensor) or result.grad_fn is None):

@@ -180,6 +180,10 @@ def _why_rows(found: Any, wanted: list[list[float]]) -> str:
     for rows, text in mistakes:
         if _close(found, rows):
             return text
+    if isinstance(found, list) and None in found:
+        return "there is None among the rows: backward() returns nothing, the gradient is in x.grad."
+    if isinstance(found, list) and any(isinstance(row, tuple) for row in found):
+        return "torch.autograd.grad gives a tuple: take the tensor in it."
     return "the rows differ. Row i is x.grad after y.backward(v), where v has a 1 at place i and 0 elsewhere."
 
 

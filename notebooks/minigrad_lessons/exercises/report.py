@@ -84,6 +84,14 @@ def run(name: str, function: Callable[..., Any], arguments: str, *given: object)
         return False, None
 
 
+def a(value: object) -> str:
+    """What a value is, with its article: "a list", "an int", "None"."""
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"
+
+
 def raised(error: BaseException, function: object) -> str:
     """An error of a student's code, with the last line of that code that was running."""
     cell = getattr(getattr(function, "__code__", None), "co_filename", None)

@@ -48,6 +48,10 @@ WALK_WRONG: tuple[Wrong, ...] = (
     (WALK.replace("walk(below, waiting[below]", "walk(below, waiting[_]"), "the walk raised KeyError"),
 )
 JACOBIAN_WRONG: tuple[Wrong, ...] = (
+    ("def jacobian(y, x):\n    return [y.backward(v, retain_graph=True) for v in torch.eye(3)]\n\n\n"
+     "check.jacobian(jacobian)", "backward() returns nothing"),
+    ("def jacobian(y, x):\n    return [torch.autograd.grad(v, x, retain_graph=True) for v in y]\n\n\n"
+     "check.jacobian(jacobian)", "torch.autograd.grad gives a tuple"),
     (JACOBIAN.replace("x.grad = None", "pass"), "and are the sum of the rows"),
     (JACOBIAN.replace("x.grad = None", "pass").replace("append(x.grad)", "append(x.grad.clone())"),
      "each row holds the rows above it too"),
