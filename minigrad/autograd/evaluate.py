@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
-from numpy import ndarray
+from numpy import empty_like, ndarray
 
 from minigrad.autograd import saved
 from minigrad.autograd.grad_mode import LOCAL
@@ -190,8 +190,10 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
         old = leaf._grad
         if not first_order:
             leaf._grad = REGISTRY.words.copy(grad) if old is None else old + grad
+            if old is None:
+                leaf._grad.array = laid(leaf._grad.array, leaf.array, True)
         elif old is None:
-            leaf._grad = REGISTRY.tensor(grad if own or type(grad) is not ndarray else grad.copy())
+            leaf._grad = REGISTRY.tensor(grad if type(grad) is not ndarray else laid(grad, leaf.array, own))
         else:
             if old._rare is not None:
                 saved.refuse_outside(old)
@@ -205,6 +207,20 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             else:
                 raise RuntimeError(saved.WRITTEN_TWICE)
             counter.value += 1
+
+
+def laid(grad: Any, like: Any, own: bool) -> Any:
+    """A gradient as its leaf keeps it: row by row, or with the strides of a leaf that is dense in another order; itself
+    if it is the leaf's `own` and lies so, else a copy. PyTorch calls this the gradient layout contract."""
+    if like.flags.c_contiguous:
+        return grad if own and grad.flags.c_contiguous else grad.copy()
+    made = empty_like(like, grad.dtype)
+    if made.strides != like.strides:
+        return grad if own and grad.flags.c_contiguous else grad.copy()
+    if own and grad.strides == like.strides:
+        return grad
+    made[...] = grad
+    return made
 
 
 def retain(tensor: Any, grad: Any, first_order: bool) -> None:

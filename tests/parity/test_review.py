@@ -135,7 +135,31 @@ DIMS = {
     "any out of range": lambda m: m.ones(2).any(3),
 }
 
-TABLES = {"changes": CHANGES, "indexing": INDEXING, "in place": IN_PLACE, "dtypes": DTYPES, "dims": DIMS}
+
+
+def laid(m, w, make, **how):
+    """The strides of a leaf's first gradient; `view` takes those of a row-major one only."""
+    make(w).sum().backward(**how)
+    return w.grad.stride(), w.grad.is_contiguous(), w.grad.view(-1) if w.is_contiguous() else w.grad
+
+
+LAYOUTS = {
+    "of a turned factor": lambda m: laid(m, leaf(m, 3, 4), lambda w: w * leaf(m, 4, 3).detach().t()),
+    "of a turned factor, recorded": lambda m: laid(m, leaf(m, 3, 4), lambda w: w * leaf(m, 4, 3).detach().t(),
+                                                   create_graph=True),
+    "of a small product": lambda m: laid(m, leaf(m, 3, 4), lambda w: leaf(m, 2, 3).mm(w)),
+    "of a product and its square": lambda m: laid(m, leaf(m, 3, 3), lambda w: m.addmm(w, w, w.t()) + w.t()),
+    "of a turned leaf": lambda m: laid(m, leaf(m, 3, 4).detach().t().requires_grad_(), lambda w: w * 2),
+    "of a turned weight": lambda m: laid(m, leaf(m, 3, 4).detach().t().requires_grad_(),
+                                         lambda w: m.nn.functional.linear(leaf(m, 5, 3), w, m.ones(4))),
+    "of a permuted leaf": lambda m: laid(m, leaf(m, 2, 3, 4).detach().permute(2, 0, 1).requires_grad_(),
+                                         lambda w: w * w),
+    "of every other row": lambda m: laid(m, leaf(m, 6, 4).detach()[::2].requires_grad_(), lambda w: w * w),
+    "of a small product asked for": lambda m: m.autograd.grad(
+        leaf(m, 2, 3).mm(w := leaf(m, 3, 4)).sum(), w)[0].stride(),
+}
+TABLES = {"changes": CHANGES, "indexing": INDEXING, "in place": IN_PLACE, "dtypes": DTYPES, "dims": DIMS,
+          "layouts": LAYOUTS}
 
 
 def told(value, m):
