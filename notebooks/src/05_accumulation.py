@@ -140,7 +140,7 @@ reveal("5.4", w.grad / whole)
 
 # %% id=p5 tags=predict,answer
 # The gradient is 1 in every step, and a step goes 0.1 along what is in w.grad. Nobody calls zero_grad.
-# How far has w gone after 3 steps?  A number
+# How far has w gone after 3 steps?  A number, without a sign
 predict("5.5", ...)
 
 # %% id=r5 tags=reveal,answer
@@ -213,7 +213,7 @@ check.parts(train_in_parts)
 # %% [markdown] id=open1-intro
 # ## Open exercise: three come, one addition
 #
-# `x * x` has two edges to one accumulator: two gradients come, are added up on the way, and go into `x.grad` at once.
+# `x * x` has two edges to one `AccumulateGrad`: two gradients come, are added up first, and go into `x.grad` at once.
 # Return a result for which **three** gradients come to `x`, and `x.grad` is **12** at `x = 2`.
 
 # %% id=open1 tags=open,answer,check
@@ -242,7 +242,8 @@ check.forgot(forgot)
 #
 # > "`zero_grad` sets the gradient to nothing. Whether nothing is None or 0 makes no difference."
 #
-# In older code you see `set_to_none=False`. Both loops below take one step with a gradient, and one without:
+# In older code you see `set_to_none=False`. Below, each way takes one step with a gradient, and one without. The
+# optimiser has *momentum*: each step also repeats a part of the one before.
 
 # %% id=belief-zeros-run tags=refutation
 for to_none in (True, False):

@@ -94,7 +94,8 @@ y.backward()
 
 # %% [markdown] id=order-note
 # Only among hooks of **one kind at one place** does the first registered run first. The places have an order of their
-# own, the way of the gradient: to the tensor `y`, into its node, out of its node, to `x`.
+# own, the way of the gradient: to the tensor `y`, into its node, out of its node, to `x`. A leaf takes one more kind,
+# the *post-accumulate hook*: it is called when `.grad` has been added to.
 #
 # Tensor or node, what is the difference? A tensor hook gets **one** gradient, that of the tensor. A node's hooks get
 # tuples: one gradient for each *output* of the node, and a post-hook also what came out, one for each *input*.
@@ -107,7 +108,7 @@ z.grad_fn.register_hook(lambda given, taken: print("node:   took", taken, "gave"
 z.backward()
 
 # %% [markdown] id=predict-intro tags=section:predict
-# A hook may **return** a new gradient. Then that one goes on.
+# A hook may **return** a new gradient. Then that one goes on. It must not write into the one that it was handed.
 #
 # ## Predict, then run
 #
@@ -169,7 +170,7 @@ x.register_hook(lambda grad: grad * 10)
 reveal("6.4", x.grad)
 
 # %% id=p5 tags=predict,answer
-# x has two hooks: a tensor hook, and one that is called when x.grad has been added to.
+# x has two hooks: a tensor hook and a post-accumulate hook.
 #     torch.autograd.grad(x * 3, x)
 # How many of the two run?  A number
 predict("6.5", ...)
@@ -201,8 +202,8 @@ Inspector(trace, lens="backward", step=next(iter(trace.steps("backward"))) + 2)
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: a hook that looks
 #
-# To look, append to a list: `append` returns None, so the gradient goes on as it was. `register_hook` returns a handle,
-# and `handle.remove()` takes the hook away.
+# To look, append to a list: `append` returns None, so the gradient goes on as it was. Here it is the *norm*, the length
+# of the gradient. `register_hook` returns a handle, and `handle.remove()` takes the hook away.
 
 # %% id=worked tags=worked
 w = torch.tensor([3.0, 4.0], requires_grad=True)

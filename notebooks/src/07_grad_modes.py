@@ -3,8 +3,8 @@
 # %% [markdown] id=title
 # # Lesson 7: Grad modes
 #
-# Four things are told to "switch gradients off": `eval()`, `no_grad()`, `detach()`, `requires_grad=False`. They switch
-# off four different things. One of them switches off nothing at all.
+# Four things are told to "switch gradients off": `eval()`, `no_grad()`, `detach()`, `requires_grad=False`. They do
+# four different things. One of them switches off no gradient at all.
 #
 # About 40 minutes. Predict first, then run.
 
@@ -74,7 +74,8 @@ plt.xlabel("bytes saved for backward")
 plt.show()
 
 # %% [markdown] id=belief-all tags=belief
-# In `eval()` less waits, since dropout has no mask to keep; the rest waits all the same. Under `no_grad` nothing does.
+# In `eval()` less waits: dropout keeps no mask, and makes no new tensor for the last layer to save. The rest waits all
+# the same. Under `no_grad` nothing does.
 # To predict with a model you want **both** switches.
 #
 # ## A second belief: inside `no_grad`, nothing requires grad
@@ -247,7 +248,7 @@ print("after: ", (w * 2).requires_grad)
 # ## Faded example: `set_mode(on)`
 #
 # `set_grad_enabled` can do more: `set_mode(False)` as a statement switches at once and stays; as a block it puts back
-# what was there **before**. Two blanks.
+# what was there **before**. Two blanks. (Hints: `from minigrad_lessons import hint`, then `hint("set_mode")`.)
 
 # %% id=faded tags=faded,answer,check
 class set_mode:
@@ -353,7 +354,7 @@ def program(torch):
     torch.set_grad_enabled(True)
 
 # %% id=inference tags=raises-exception
-# A stricter mode, for prediction only: what is made in it can never come near a graph again.
+# A stricter mode, for prediction only: no node may ever save what is made in it.
 with torch.inference_mode():
     fixed = w * 2
 print(fixed.requires_grad, fixed.is_inference())

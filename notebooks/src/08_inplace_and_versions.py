@@ -62,8 +62,8 @@ print("the leaf that w was made of has the gradient:", w.grad_fn.next_functions[
 #
 # ## The version
 #
-# Every memory has a **counter**. Each change in place raises it, and whoever shares the memory shares the counter. Look
-# at the last column:
+# Every memory has a **counter**. Each change in place raises it, and whoever shares the memory shares the counter (with
+# one exception: it comes below). Look at the last column:
 
 # %% id=card tags=card
 w = torch.tensor([1.0, 2.0])
@@ -81,8 +81,8 @@ w = torch.tensor([1.0, 2.0], requires_grad=True)
 w.add_(1)
 
 # %% [markdown] id=leaf-note
-# A leaf that requires grad has no history. After a recorded `add_` it would be a result, and your gradient would go to
-# nobody. If the change is not part of your formula, say so:
+# (`Variable` is the old name of a tensor.) A leaf that requires grad has no history. After a recorded `add_` it would
+# be a result, and your gradient would go to nobody. If the change is not part of your formula, say so:
 
 # %% id=leaf-fixed tags=answers:row10
 with torch.no_grad():
@@ -168,10 +168,12 @@ reveal("8.5", w.is_leaf)
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See who looks at what
 #
-# The alias view shows each memory as a row of numbers, the tensors that look at it, its version, and who has saved it
-# at which version. This one shows the end, the error. Step back from there.
+# Prediction 4 was the exception: `.data` shares the memory, and has a counter **of its own**.
 #
-# - How many names look at the first row?
+# The alias view shows each memory that several tensors share as a row of numbers: the tensors that look at it, its
+# version, and who has saved it at which version. This one shows the end, the error. Step back from there.
+#
+# - How many names look at the row?
 # - At which step is the outcome decided, before anything raises?
 
 # %% id=inspector tags=inspector,answers:row3
@@ -208,7 +210,8 @@ for _ in range(3):
 # %% [markdown] id=faded-intro
 # ## Faded example: a parameter in float64
 #
-# Two ways to a **leaf** of three ones in float64 that requires grad. One blank in each.
+# Two ways to a **leaf** of three ones in float64 that requires grad. One blank in each. (Hints: `from minigrad_lessons
+# import hint`, then `hint("parameter")`.)
 
 # %% id=faded tags=faded,answer,check
 def at_once():
@@ -226,7 +229,7 @@ check.parameter(at_once, afterwards)
 # ## Open exercise: which of them raise?
 #
 # `a` is a result, and `y.sum().backward()` follows. True if it raises. Ask of each: which value does the derivative
-# need, and is it that one which was changed?
+# need, and is it that one which was changed? (Where either would do, as for `relu`, the node saves the result.)
 
 # %% id=open1 tags=open,answer,check
 answers = {
@@ -262,16 +265,19 @@ check.spoil(loud, silent)
 
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
+#
+# Written through `detach()`, `.data` and `clone()`: an error, a wrong gradient, and the right one.
 
 # %% id=torch tags=torch
 @same_in_torch
 def program(torch):
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     print(w.to(torch.float64).is_leaf, w.to(torch.float32) is w, w.to(torch.float64).grad_fn.name())
-    for change in (w.detach, lambda: w.data, w.clone):
-        w.grad, loss = None, (w * w).sum()
+    for way in (lambda w: w.detach(), lambda w: w.data, lambda w: w.clone()):
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = (w * w).sum()
         with torch.no_grad():
-            change().add_(1)
+            way(w).add_(1)
         try:
             loss.backward()
             print(w.grad)
@@ -309,6 +315,6 @@ table(["made by", "shares memory", "in the graph", "noticed"],
       [[code, *map(str, look(make))] for code, make in makes.items()])
 
 # %% [markdown] id=next
-# Where memory is shared, the version tells who wrote. Only `.data` hides it: leave it alone.
+# Where memory is shared, the version tells that somebody wrote. `.data` hides it: leave it alone.
 #
 # Next: a Function of your own, which decides itself what to save (lesson 9).

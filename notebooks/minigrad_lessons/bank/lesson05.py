@@ -72,15 +72,16 @@ QUESTIONS = (
         (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
         "print it; zero_grad has an argument set_to_none, and its default is True"),
     Question(
-        "q5.3", "y = x * x; y.backward(). How often does the AccumulateGrad of x run?",
+        "q5.3", "y = x * x; y.backward(). How often does the AccumulateGrad of x run? A number",
         lambda: _count("run"),
         (Belief("once for each edge that leads to it", lambda: _count("flow")),),
         "step through it in the inspector: two gradients arrive, then the node runs"),
     Question(
-        "q5.4", "The loss is a mean. A batch is fed in 4 equal parts. By what must each part's loss be divided?",
+        "q5.4", "The loss is a mean. A batch is fed in 4 equal parts. By which number is each part's loss divided?",
         lambda: _divisor(4, lambda losses: losses.mean()),
         (Belief("by nothing: a mean of parts is the mean of the whole",
-                lambda: _divisor(4, lambda losses: losses.sum())),),
+                lambda: _divisor(4, lambda losses: losses.sum())),
+         Belief("each part is a fourth of the batch", lambda: 1 / _divisor(4, torch.mean))),
         "compare the summed .grad of four parts with the .grad of the whole batch"),
     Question(
         "q5.5", "g = x.grad after the first backward. After the second, is x.grad still the object g? True or False",
@@ -202,7 +203,8 @@ PREDICTIONS = (
     Prediction(
         "5.3",
         (Belief("zero_grad leaves zeros", lambda: _zeroed(set_to_none=False)),),
-        Why("A step, then the gradient is cleared to None or to zeros. Does the next step move w?", _names,
+        Why("A step, then the gradient is cleared to None or to zeros. Does the next step move w? (Momentum: each step "
+            "also repeats a part of the one before.)", _names,
             ('moves("None")', 'moves("zeros")', 'moves("None", momentum=0.9)', 'moves("zeros", momentum=0.9)'),
             lambda value: value, {
                 "a": Reason("never: without a gradient there is no step", lambda case: False),

@@ -80,11 +80,13 @@ def _why_moved(moved: float, wanted: float, number: int, optimiser: Counted) -> 
     if optimiser.stepped > 1:
         return (f"step() ran {optimiser.stepped} times: that is training on small batches, where each part sees "
                 "another w. The sum makes one step.")
-    if optimiser.zeroed > 1:
-        return "the gradients were cleared between the parts, so only the last part counts. Clear before the loop."
     ratio = moved / wanted
     if abs(ratio - 1) < 1e-3:
         return ""
+    if moved == 0:
+        return "step() ran, and w did not move: the gradients had been cleared just before. Step first."
+    if optimiser.zeroed > 1:
+        return "the gradients were cleared between the parts, so only the last part counts. Clear before the loop."
     if abs(ratio - number) < 1e-3:
         return (f"w moved {number} times as far: the mean of a part has divided by {8 // number} examples, not by 8, "
                 f"and {number} such means were added up.")
@@ -109,7 +111,14 @@ def arrivals(build: Callable[[torch.Tensor], Any], wanted: int, grad: float) -> 
         if not isinstance(result, torch.Tensor) or not result.requires_grad:
             report.misconception(name, "build must return a tensor that requires grad.")
             return
+        if result.dim() > 0:
+            report.misconception(name, f"build must return one number, so that backward can start; it returned "
+                                       f"{result.numel()}.")
+            return
         result.backward()
+    if x.grad is None:
+        report.misconception(name, "no gradient came to x: what build returned was not made from it.")
+        return
     ends = [number for number, node in enumerate(trace.nodes) if node["name"] == "AccumulateGrad"]
     came = sum(event["kind"] == "flow" and event["to"] in ends for event in trace.events)
     runs = sum(event["kind"] == "accumulate" for event in trace.events)
@@ -124,7 +133,7 @@ def arrivals(build: Callable[[torch.Tensor], Any], wanted: int, grad: float) -> 
 def _why_arrivals(came: int, wanted: int, found: str, grad: str) -> str:
     if came < wanted and found == grad:
         return (f"x.grad is {grad}, but {came} came. One for each time that x itself is an input: a power has x once, "
-                "a product of x and x twice. A name for x * 1 meets above x.")
+                "a product of x and x twice. What goes through y = x * 1 is added up at y, and comes to x as one.")
     if came < wanted:
         return f"{came} came. One comes for each time that x itself is an input of an operation."
     if came > wanted:

@@ -98,31 +98,50 @@ def clip(student: Callable[[float], Callable[[torch.Tensor], Any]]) -> None:
         report.not_yet(name, "Fill in the two blanks of the hook.")
         return
     lines = []
-    for values, most in (([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0), ([6.0, -8.0], 2.0), ([0.0, 0.0], 1.0)):
+    for values, most in (([6.0, -8.0], 5.0), ([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0), ([0.0, 0.0], 1.0)):
         w = torch.tensor([1.0, 1.0], requires_grad=True)
         given = torch.tensor(values)
         try:
-            w.register_hook(student(most))
+            hook, wrote = student(most), []
+            w.register_hook(_watched(hook, wrote) if callable(hook) else hook)
             (w * given).sum().backward()
         except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
-            report.misconception(name, _why_hook_raised(error, student))
+            report.misconception(name, _why_hook_raised(error, student, student_returns_it=True))
             return
         found = grad_of(w)
         lines.append(f"clip({most:g}): {show(given)} becomes {show(found)}")
-        fault = _why_clipped(found, given, most)
+        fault = _WROTE if any(wrote) else _why_clipped(found, given, most)
         if fault:
             report.misconception(name, fault, lines[-1])
             return
     report.passed(name, *lines)
 
 
-def _why_hook_raised(error: Exception, student: object) -> str:
+def _watched(hook: Callable[[torch.Tensor], Any], wrote: list[bool]) -> Callable[[torch.Tensor], Any]:
+    """The hook, and a note for each call: has it changed the gradient that it was handed?"""
+    def watched(grad: torch.Tensor) -> Any:
+        before = grad.tolist()
+        result = hook(grad)
+        wrote.append(grad.tolist() != before)
+        return result
+    return watched
+
+
+_WROTE = ("the hook wrote into the gradient that it was handed. The engine may still need that tensor elsewhere: "
+          "return a new one.")
+
+
+def _why_hook_raised(error: Exception, student: object, student_returns_it: bool) -> str:
     if "hook returned" in str(error):
         return "a hook returns a tensor, the new gradient, or None to leave it as it is."
     if "changed the size" in str(error):
         return "what a hook returns has the shape of the gradient; a norm is one number."
     if "register_hook" in str(error) or "callable" in str(error):
-        return "clip(most) returns the hook itself, a function."
+        return ("clip(most) returns the hook itself, a function." if student_returns_it else
+                "register_hook takes the hook itself, a function; here it was handed something else.")
+    if "'NoneType' object has no attribute" in str(error):
+        return (f"the hook {report.raised(error, student).rstrip('.')}. A tensor hook runs before .grad is added to: "
+                "use the gradient that it is handed.")
     return f"the hook {report.raised(error, student)}"
 
 
@@ -191,13 +210,24 @@ def watch_layers(student: Watch) -> None:
         for batch in BATCHES:
             model(batch).pow(2).sum().backward()
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
-        report.misconception(name, _why_hook_raised(error, student))
+        report.misconception(name, _why_hook_raised(error, student, student_returns_it=False))
         return
-    fault = _why_log(log, model)
+    fault = _why_no_lists(log) or _why_log(log, model)
     if fault:
         report.misconception(name, fault)
     else:
         report.passed(name, *(f"{key}: {show(list(map(float, seen)))}" for key, seen in log.items()))
+
+
+def _why_no_lists(log: Mapping[str, Any]) -> str:
+    for key, values in log.items():
+        if not isinstance(values, list):
+            return f"under {key} there is a {type(values).__name__}; a list is asked for, with one number per pass."
+        if any(isinstance(value, torch.Tensor) and value.numel() > 1 for value in values):
+            return "whole gradients were logged. One number per pass is asked for: the norm, grad.norm().item()."
+        if not all(isinstance(value, int | float | torch.Tensor) for value in values):
+            return f"in the list of {key} there is something that is no number."
+    return ""
 
 
 def _why_log(log: Mapping[str, list[float]], model: Module) -> str:

@@ -17,7 +17,8 @@ QUARTERS: tuple[Quarter, ...] = ((True, True), (False, True), (True, False), (Fa
 SAYS = ("is the result recorded?", "do two calls differ?")
 RULES: tuple[tuple[tuple[str, Callable[[bool, bool], bool]], ...], ...] = (
     (("eval() stops gradients", lambda training, grad: training and grad),
-     ("only eval() and no_grad() together stop the recording", lambda training, grad: training or grad)),
+     ("only eval() and no_grad() together stop the recording", lambda training, grad: training or grad),
+     ("neither of the two stops the recording", lambda training, grad: True)),
     (("no_grad() is for inference, so dropout is off in it", lambda training, grad: training and grad),
      ("dropout always draws", lambda training, grad: True)),
 )
@@ -46,6 +47,9 @@ def modes(answers: object) -> None:
             report.misconception(name, f"{_named(quarter)}: write two words, True or False, in brackets.")
             return
         for place, said in enumerate(answers[quarter]):
+            if not isinstance(said, bool):
+                report.not_yet(name, f"{_named(quarter)}: write True or False, without quotes.")
+                return
             if said != found[place]:
                 belief = next((text for text, rule in RULES[place] if rule(*quarter) == said), "it is a guess")
                 report.misconception(name, f'somebody says so who thinks: "{belief}"',
@@ -153,6 +157,8 @@ class _Probe:
 
     def __call__(self, x: torch.Tensor, scale: float = 2.0) -> torch.Tensor:
         self.modes.append(torch.is_grad_enabled())
+        if isinstance(x, tuple):
+            raise TypeError("the arguments came as one tuple")
         if scale < 0:
             raise ValueError("a negative scale")
         return torch.mul(x, scale)
@@ -180,7 +186,13 @@ def decorator(student: Any) -> None:
 
 def _judge_decorator(student: Any) -> str:
     probe, x = _Probe(), torch.tensor([3.0], requires_grad=True)
-    made = student(probe)
+    try:
+        made = student(probe)
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        return ("a function was called at once, while decorating. Return the new function itself, without brackets "
+                "after its name.")
     if probe.modes:
         return "it called the function at once, while decorating. It must return a function that will call it."
     if not torch.is_grad_enabled():
@@ -215,7 +227,8 @@ def _judge_result(result: Any, inside: list[bool], scale: float) -> str:
 
 def _why_raised(error: Exception, student: Any) -> str:
     if isinstance(error, TypeError) and "argument" in str(error):
-        return "the new function does not take all arguments of the old one: take *args and **kwargs, hand on both."
+        return "the new function does not take all arguments of the old one: take *args and **kwargs, and hand on " \
+               "both, with their stars."
     return f"without_grad {report.raised(error, student)}"
 
 
@@ -262,7 +275,9 @@ def repaired(student: Forward) -> None:
     wanted, right, _ = _grads(meant)
     got = f"encoder.weight.grad is {'None' if grads[0] is None else 'there'}, " \
           f"head.weight.grad is {'None' if grads[2] is None else 'there'}"
-    if not isinstance(out, torch.Tensor) or out.shape != wanted.shape or not torch.allclose(out, wanted):
+    if out is None:
+        report.misconception(name, "it returns nothing. Its last line was: return head(h).")
+    elif not isinstance(out, torch.Tensor) or out.shape != wanted.shape or not torch.allclose(out, wanted):
         report.misconception(name, "the output itself has changed. Only the way of the gradient was wrong.")
     elif any(grad is None for grad in grads):
         report.misconception(name, _why_none(grads, bool(strangers)), got)

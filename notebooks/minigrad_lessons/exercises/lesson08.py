@@ -96,38 +96,43 @@ def spoil(loud: Callable[[torch.Tensor], Any], silent: Callable[[torch.Tensor], 
             why = "it is refused at once: a leaf may be changed only where nothing is recorded." if early else ""
             report.misconception(name, f"{report.name_of(function)}(w): {why or report.raised(error, function)}")
             return
-        fault = judge(*_outcome(loss, w))
+        untouched = w.tolist() == [1.0, 2.0]
+        fault = judge(*_outcome(loss, w), untouched)
         if fault:
             report.misconception(name, f"{report.name_of(function)}(w): {fault}")
             return
     report.passed(name, "loud: backward compared the versions and raised", "silent: backward ran, and the gradient is "
-                  "wrong. Nothing told you: that is why .data is to be left alone.")
+                  "wrong. Nothing told you: leave .data alone, and whatever else hides the counter.")
 
 
 def _outcome(loss: torch.Tensor, w: torch.Tensor) -> tuple[str, list[float]]:
     """What backward raises, and the gradient that it leaves."""
     try:
         loss.backward()
-    except RuntimeError as error:
-        return str(error), []
+    except Exception as error:  # noqa: BLE001 (a student's hook may raise anything)
+        return report.first_line(error), []
     return "", w.grad.tolist() if w.grad is not None else []
 
 
-def _why_not_loud(error: str, grad: list[float]) -> str:
+def _why_not_loud(error: str, grad: list[float], untouched: bool) -> str:
     if MODIFIED in error:
         return ""
     if error:
-        return f"backward raised something else: {error.splitlines()[0]}"
-    if grad == [2.0, 4.0]:
+        return f"backward raised something else: {error}"
+    if untouched and grad == [2.0, 4.0]:
         return "backward ran, and the gradient is right: the memory of w is as it was. A copy was changed, or nothing."
+    if untouched:
+        return "backward ran. The gradient was spoiled, and the memory of w was not: it is as it was."
     return "backward ran, and the gradient is wrong: this is the silent one."
 
 
-def _why_not_silent(error: str, grad: list[float]) -> str:
+def _why_not_silent(error: str, grad: list[float], untouched: bool) -> str:
     if error:
         return "backward raised: the version counter was shared, and told. Which way hides the counter?"
     if grad == [2.0, 4.0]:
         return "the gradient is right: the memory of w is as it was."
+    if untouched:
+        return "the gradient is spoiled, but the memory of w is as it was. Write into that memory, and nothing else."
     return ""
 
 

@@ -32,12 +32,15 @@ PARTS_WRONG: tuple[Wrong, ...] = (
     (PARTS.replace("/ parts", "/ len(xs)"), "but its mean had done a part of that already"),
     (PARTS.replace("/ parts", "/ 3"), "w moved 0.333 times as far"),
     (PARTS.replace("/ parts", "/ pieces"), "raised NameError"),
+    (PARTS.replace("    optimiser.step()", "    optimiser.zero_grad()\n    optimiser.step()"), "cleared just before"),
 )
 BUILD_WRONG: tuple[Wrong, ...] = (
     (build("x**3"), "x.grad is 12, but 1 came"),
     (build("x * x * 3"), "x.grad is 12, but 2 came"),
     (build("x * 5"), "1 came. One comes for each time that x itself is an input"),
-    (build("(lambda b: b * b * b)(x * 1)"), "A name for x * 1 meets above x"),
+    (build("(lambda b: b * b * b)(x * 1)"), "is added up at y, and comes to x as one"),
+    (build("x.expand(3) * 4"), "build must return one number"),
+    (build("torch.tensor(12.0, requires_grad=True)"), "no gradient came to x"),
     (build("x + x + x"), "3 came, but their sum is 3"),
     (build("x * x * x * x"), "4 came, 3 are asked for"),
     (build("x.detach() * 12"), "must return a tensor that requires grad"),

@@ -40,6 +40,8 @@ CLIP_WRONG: tuple[Wrong, ...] = (
     (CLIP.replace("grad * (most / norm)", "1.0"), "a hook returns a tensor"),
     (CLIP.replace("if norm > most:", "if norm != most:"), "a gradient that was short enough was changed"),
     (CLIP.replace("    return hook", "    return None"), "clip(most) returns the hook itself"),
+    (CLIP.replace("return grad * (", "grad.mul_("), "the hook wrote into the gradient"),
+    (CLIP.replace("(most / norm)", "0.2"), "its norm is 2 now"),
 )
 ORDER_WRONG: tuple[Wrong, ...] = (
     (order("EFAGBDC"), "this is the order in which they were registered"),
@@ -59,6 +61,13 @@ WATCH_WRONG: tuple[Wrong, ...] = (
      "these are norms of .grad, the sum over the passes"),
     (WATCH.replace("log[name].append(grad.norm().item())", "grad * 0.5"), "the gradients came out changed"),
     (WATCH.replace("        parameter.register_hook", "        lambda: parameter.register_hook"), "nothing was logged"),
+    (WATCH.replace("grad.norm().item()", "grad"), "whole gradients were logged"),
+    (WATCH.replace("log[name] = []", "log[name] = 0.0").replace("log[name].append(grad.norm().item())", "None"),
+     "a list is asked for"),
+    (WATCH.replace("grad.norm().item()", "'norm'"), "something that is no number"),
+    (WATCH.replace("grad.norm()", "parameter.grad.norm()"), "A tensor hook runs before .grad is added to"),
+    (WATCH.replace("lambda grad, name=name: ", "").replace("grad.norm()", "parameter.norm()"),
+     "register_hook takes the hook itself"),
     (WATCH.replace("    return log", "    return None"), "watch must return the dictionary"),
     (WATCH.replace("model.named_parameters()", "list(model.named_parameters())[:2]"), "there is no list for 2.bias"),
     (WATCH.replace("log[name].append(grad.norm().item())", "grad.norm()"), "a norm is one number"),

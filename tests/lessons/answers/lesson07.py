@@ -48,6 +48,8 @@ TABLE_WRONG: tuple[Wrong, ...] = (
     (table("(True, False)", "(True, True)", "(False, False)"), "only eval() and no_grad() together stop the recording"),
     (table("(True, True)", "(False, True)", "(False, False)"), "dropout always draws"),
     (table("True", "False", "False"), "write two words"),
+    (table("(True, False)", "(False, True)", "(True, False)"), "neither of the two stops the recording"),
+    (table("(True, False)", "(False, 'True')", "(False, False)"), "without quotes"),
     ("answers = {}\ncheck.modes(answers)", "the dictionary with its four keys"),
 )
 SET_MODE_WRONG: tuple[Wrong, ...] = (
@@ -69,6 +71,9 @@ DECORATOR_WRONG: tuple[Wrong, ...] = (
      "check.decorator(without_grad)", "is over before anybody calls it"),
     ("def without_grad(function):\n    with torch.no_grad():\n        return function(torch.ones(1))\n\n\n"
      "check.decorator(without_grad)", "it called the function at once"),
+    (DECORATOR.replace("return function(*args, **kwargs)", "return function(args, kwargs)"), "with their stars"),
+    ("def without_grad(function):\n    return function()\n\n\ncheck.decorator(without_grad)",
+     "without brackets after its name"),
     (DECORATOR.replace(", **kwargs", ""), "take *args and **kwargs"),
     (DECORATOR.replace("        with torch.no_grad():\n            return function(*args, **kwargs)",
                        "        return function(*args, **kwargs).detach()"), "cut off afterwards"),
@@ -92,6 +97,7 @@ REPAIRED_WRONG: tuple[Wrong, ...] = (
     (REPAIRED.replace("    h = h / scale\n    return", "        h = h / scale\n        return"),
      "now nothing is recorded"),
     (REPAIRED.replace("h.abs", "h.sab"), "AttributeError"),
+    (REPAIRED.replace("return head(h)", "head(h)"), "it returns nothing"),
 )
 
 KEY = Key(
