@@ -100,9 +100,9 @@ def clip(student: Callable[[float], Callable[[torch.Tensor], Any]]) -> None:
     lines = []
     for values, most in (([6.0, -8.0], 5.0), ([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0), ([0.0, 0.0], 1.0)):
         w = torch.tensor([1.0, 1.0], requires_grad=True)
-        given = torch.tensor(values)
+        given, wrote = torch.tensor(values), list[bool]()
         try:
-            hook, wrote = student(most), []
+            hook: Any = student(most)
             w.register_hook(_watched(hook, wrote) if callable(hook) else hook)
             (w * given).sum().backward()
         except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
