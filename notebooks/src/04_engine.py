@@ -207,7 +207,8 @@ reveal("4.5", x.grad)
 # ## Watch it wait
 #
 # The inspector stops and asks **which node runs next**. On each node stands how many gradients it still waits for; the
-# nodes that are ready stand in a list. Of these, the one that was recorded last runs first.
+# nodes that are ready stand in a list. Of these, the one that was recorded last runs first: the one with the largest
+# `nr`, where the inspector shows it.
 #
 # - `p` is recorded before `q`. Which of their nodes runs first?
 # - Which node is the last to become ready, and why?
