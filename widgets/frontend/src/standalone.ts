@@ -30,7 +30,16 @@ dark.addEventListener("change", dress);
 new MutationObserver(dress).observe(document.body, { attributeFilter: ["data-theme"] });
 dress();
 
+/** What a page holds; where that cannot be read, its text stands for a trace, and is refused as one. */
+function stateOf(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { trace: text };
+  }
+}
+
 for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad]")) {
   const data = document.getElementById(place.dataset["minigrad"] ?? "");
-  render({ model: new PageModel(JSON.parse(data?.textContent ?? "{}")), el: place });
+  render({ model: new PageModel(stateOf(data?.textContent ?? "{}")), el: place });
 }
