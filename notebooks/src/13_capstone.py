@@ -137,7 +137,8 @@ def residual(torch):
         h = h + layer(h).tanh()
     return h.sum(), net, x
 
-check.facts(residual, {"root": ..., "leaves": ..., "shared": ...})
+answers = {"root": ..., "leaves": ..., "shared": ...}
+check.facts(residual, answers)
 
 # %% [markdown] id=open1-intro
 # ## Project (a): your model
@@ -153,8 +154,9 @@ def mine(torch):
     ...
 
 
-check.facts(mine, {"root": ..., "nodes": ..., "leaves": ..., "empty": ..., "shared": ..., "longest": ...,
-                   "numbered": ..., "without": ..., "again": ..., "data": ...})
+answers = {"root": ..., "nodes": ..., "leaves": ..., "empty": ..., "shared": ..., "longest": ..., "numbered": ...,
+           "without": ..., "again": ..., "data": ...}
+check.facts(mine, answers)
 
 # %% [markdown] id=open2-intro
 # ## Project (b): your operation

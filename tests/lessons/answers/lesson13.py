@@ -14,8 +14,8 @@ PROGRAM = """    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linea
 
 def residual(root: str, leaves: int, shared: int, fact: str = "leaves") -> str:
     """The cell of the residual model."""
-    return (f"def residual(torch):\n{PROGRAM}check.facts(residual, {{'root': '{root}', '{fact}': {leaves}, "
-            f"'shared': {shared}}})")
+    return (f"def residual(torch):\n{PROGRAM}answers = {{'root': '{root}', '{fact}': {leaves}, 'shared': {shared}}}\n"
+            "check.facts(residual, answers)")
 
 
 TEN = {"root": "SumBackward0", "nodes": 13, "leaves": 4, "empty": 2, "shared": 1, "longest": 9, "numbered": 0,
@@ -25,7 +25,7 @@ MINE = f"def mine(torch):\n{PROGRAM}"
 
 def mine(program: str = MINE, **changed: object) -> str:
     """The cell of the ten facts."""
-    return f"{program}check.facts(mine, {TEN | changed!r})"
+    return f"{program}answers = {TEN | changed!r}\ncheck.facts(mine, answers)"
 
 
 SNAKE = """class Snake(torch.autograd.Function):
