@@ -52,6 +52,15 @@ def saved(page: Page, running: Lab, name: str) -> Any:
     raise AssertionError(f"{name}: these cells did not run: {waiting}")
 
 
+def inspectors(notebook: Any) -> list[str]:
+    """The models of the inspectors that the cells show; the student's progress is a widget of another kind."""
+    state = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+    views = [output.get("data", {}).get("application/vnd.jupyter.widget-view+json")
+             for cell in notebook.cells for output in cell.get("outputs", [])]
+    models = [view["model_id"] for view in views if view]
+    return [model for model in models if state[model]["model_module"] == "anywidget"]
+
+
 def steps(root: Locator) -> bool:
     """Whether an inspector goes on by the keyboard; one that is called by hand is asked for every step first."""
     for every_step in root.locator("[data-lens=all]").all():
@@ -71,8 +80,7 @@ def test_a_lesson(tab: Page, lessons: Lab, name: str) -> None:
     for cell in notebook.cells:
         raised = [output for output in cell.get("outputs", []) if output.output_type == "error"]
         assert bool(raised) == ("raises-exception" in cell.metadata.get("tags", [])), (cell.id, raised)
-    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])
-             if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
+    shown = inspectors(notebook)
     roots = tab.locator(".mg-root")
     roots.nth(len(shown) - 1).wait_for(timeout=PATIENCE * 1000)
     assert roots.count() == len(shown) > 0
