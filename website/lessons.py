@@ -53,9 +53,10 @@ def _make_live(notebook: Notebook, lesson: str) -> None:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            if VIEW in data:
-                state = widgets[data[VIEW]["model_id"]]["state"]
-                html = live(f"{lesson}-{shown}", state, data.get("text/plain", ""))
+            view = data.pop(VIEW, None)
+            model = widgets[view["model_id"]] if view else None
+            if model and model["model_module"] == "anywidget":  # others have a text or a picture beside their view
+                html = live(f"{lesson}-{shown}", model["state"], data.get("text/plain", ""))
                 output["data"], shown = {"text/html": html}, shown + 1
     if shown:
         notebook.cells.append(new_markdown_cell(player("../_static/")))
