@@ -89,5 +89,6 @@ DRAWN = {
 
 DISTINCT = {
     **dict.fromkeys(("kthvalue", "topk", "mode"), "any of equal values may be the one that is taken"),
+    "corrcoef": "equal rows give 1, which rounding puts on this or that side of the end at which it is clipped",
     **dict.fromkeys(("median, dim", "nanmedian, dim"), "PyTorch reads memory that nobody wrote where it is expanded"),
 }

@@ -159,11 +159,12 @@ def test_poisson(torch, seed, rates, dtype):
 
 @pytest.mark.parametrize("name", sorted(ROUNDED_FILLS))
 def test_rounding_is_rare(torch, name):
+    """docs/random.md has the figures: on an AMD processor hardly any, on an Intel one with AVX-512 up to 7 %."""
     made = []
     for lib in (torch, minigrad):
         lib.manual_seed(11)
         made.append(ROUNDED_FILLS[name][1](lib.zeros(20_000, dtype=lib.float64), lib).numpy())
-    assert (made[0] != made[1]).mean() < (0.5 if name.startswith("normal_") else 1e-3)
+    assert (made[0] != made[1]).mean() < (0.5 if name.startswith("normal_") else 0.1)
 
 
 def leaf(m, *shape):
