@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._device import device as device_of
-from minigrad._device import on_cpu
 from minigrad._memory import Account, Bytes, OfNodes
 from minigrad._tensor import Tensor
 from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed
+from minigrad.backends.registry import is_array, located
 
 __all__ = ["Account", "Bytes", "OfNodes", "StorageInfo", "held", "max_memory_allocated", "memory_allocated",
            "reset_peak_memory_stats", "snapshot"]
@@ -57,7 +57,7 @@ def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
         else:
             for kept in flat((x.saved, x.const)):
                 array = kept.array if isinstance(kept, Tensor) else kept
-                if isinstance(array, np.ndarray):
+                if is_array(array):
                     yield array, SAVED, x.name()
 
 
@@ -76,7 +76,7 @@ def owner(array: Any) -> Any:
     """The array that owns the memory; None for memory that is no array's."""
     while getattr(array, "base", None) is not None:
         array = array.base
-    return array if isinstance(array, np.ndarray) else None
+    return array if is_array(array) and not isinstance(array, np.generic) else None
 
 
 class Most:
@@ -114,7 +114,7 @@ def walk() -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], set[str]]]]:
 
 def checked(device: Device) -> None:
     """PyTorch's error for a device that is not here."""
-    on_cpu(device_of(device) if isinstance(device, int) else device)
+    located(device_of(device) if isinstance(device, int) else device)
 
 
 def held(device: Device = None) -> Bytes:

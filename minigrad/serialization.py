@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import on_cpu
 from minigrad._dtype import DTYPES, Size, dtype
 from minigrad._optional import optional
 from minigrad._tensor import Tensor, plain
+from minigrad.backends.registry import located
 from minigrad.nn.parameter import Buffer, Parameter
 
 __all__ = ["LoadError", "load", "save"]
@@ -175,7 +175,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         LoadError: if the file is damaged, or holds a pickle or a dtype that is not here.
     """
     if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
-        on_cpu(map_location)
+        located(map_location)
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             data = file.read()

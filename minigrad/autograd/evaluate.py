@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
-from numpy import empty_like, ndarray
+from numpy import empty_like, generic
 
 from minigrad.autograd import saved
 from minigrad.autograd.grad_mode import LOCAL
@@ -193,14 +193,14 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             if old is None:
                 leaf._grad.array = laid(leaf._grad.array, leaf.array, True)
         elif old is None:
-            leaf._grad = REGISTRY.tensor(grad if type(grad) is not ndarray else laid(grad, leaf.array, own))
+            leaf._grad = REGISTRY.tensor(grad if isinstance(grad, generic) else laid(grad, leaf.array, own))
         else:
             if old._rare is not None:
                 saved.refuse_outside(old)
             counter = saved.counter_of(old)
             if counter.before_write is not None:
                 counter.before_write()
-            if type(old.array) is not ndarray:
+            if isinstance(old.array, generic):
                 old.array = old.array + grad
             elif not repeats(old.array):
                 old.array += grad

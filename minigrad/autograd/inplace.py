@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._type_name import type_name
@@ -31,6 +30,7 @@ from minigrad.autograd.views import (
     repeats,
     set_history,
 )
+from minigrad.backends.registry import bounds
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 
@@ -166,9 +166,9 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
 
 def lie_across(a: Any, b: Any) -> bool:
     """Whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
-    if type(b) is not np.ndarray or a is b or not (a.size and b.size):
+    if isinstance(b, np.generic) or a is b or not (a.size and b.size):
         return False
-    (start, end), (other_start, other_end) = byte_bounds(a), byte_bounds(b)
+    (start, end), (other_start, other_end) = bounds(a), bounds(b)
     if end - start != a.nbytes or other_end - other_start != b.nbytes:
         return False
     if (start, end) == (other_start, other_end):

@@ -20,6 +20,7 @@ from minigrad.autograd.observed import CONSTANTS
 from minigrad.autograd.saved import versions_of
 from minigrad.autograd.saved_hooks import pack_all
 from minigrad.autograd.views import MANY, edge_of, share
+from minigrad.backends.registry import info_of
 
 __all__ = ["NUMBER", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
@@ -150,7 +151,7 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor | tuple
     if LOCAL.recording and any(x._requires_grad for x in inputs):
         node = node_for(cls, inputs, saved, const, None)
         node.outputs = len(arrays)
-        node.output_info = [(x.shape, x.dtype) for x in arrays]
+        node.output_info = [info_of(x) for x in arrays]
         for i, t in enumerate(made):
             t._grad_fn, t._output_nr, t._requires_grad = node, i, True
         if LOCAL.saved_tensors_hooks and saved:

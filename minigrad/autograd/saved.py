@@ -24,6 +24,7 @@ from minigrad._dtype import from_numpy_dtype
 from minigrad._type_name import type_name
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL
+from minigrad.backends import registry
 
 __all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
 
@@ -138,7 +139,7 @@ def is_tensor(value: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     """Whether a saved value is the bare data of a result."""
-    return isinstance(value, (np.ndarray, np.generic))
+    return registry.is_array(value)
 
 
 INFERENCE = (

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.registry import backend_of, beside, moved
+
 __all__ = ["WORDS", "add_at", "masked", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
@@ -29,6 +31,8 @@ def quiet() -> AbstractContextManager[Any]:
     return np.errstate(all="ignore")
 
 
+HERE = (np.ndarray, np.generic)
+BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
 BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}  # integers as long as floats
 ONES = {np.dtype(name): np.ones(1 << 13, name) for name in ("f4", "f8")}
@@ -38,7 +42,7 @@ add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
 def sum_of_all(x: Any) -> Any:
     """The sum of all elements; of few as a product with ones, in half of NumPy's time at 64 × 64, about as exact."""
     size, ones = x.size, ONES.get(x.dtype)
-    if ones is None or size > len(ones):
+    if ones is None or size > len(ones) or not isinstance(x, HERE):
         return add_up(x, None)
     return x.ravel().dot(ones[:size])
 
@@ -60,7 +64,7 @@ def masked(mask: Any, x: Any) -> Any:
     By the bits, in a third of the time of `where` and, where the mask is random, in a sixth.
     """
     bits = BITS.get(x.dtype)
-    if bits is None or not mask.shape or mask.shape != x.shape:
+    if bits is None or not mask.shape or mask.shape != x.shape or type(x) is not np.ndarray:
         return np.where(mask, x, x.dtype.type(0))
     return np.bitwise_and(x.view(bits), np.negative(mask.view(np.int8))).view(x.dtype)
 
@@ -71,6 +75,9 @@ def add_at(out: Any, index: Any, x: Any) -> None:
     NumPy's `add.at` is four times as fast on a flat array (4,096 rows of 64: 2.6 instead of 9.5 ms), which pays from
     about a thousand elements on, unless there are many more places than elements to be added.
     """
+    backend = backend_of(out)
+    if backend is not None:
+        return backend.add_at(out, index, x)
     if out.ndim > 1 and 1000 < np.size(x) and out.size < 4 * np.size(x) and out.flags.c_contiguous:
         index = np.arange(out.size).reshape(out.shape)[index]
         out = out.reshape(-1)
@@ -84,7 +91,7 @@ def product(x: Any, y: Any) -> Any:
     ones then cancel to exactly 0, and the gradient of a weight over two samples is 0 where it should be. BLAS rounds
     once for both."""
     if x.ndim == 2 and y.ndim == 2:
-        if 1 < x.size <= 64 and y.size <= 64:
+        if 1 < x.size <= 64 and y.size <= 64 and type(x) is np.ndarray:
             return np.einsum("ij,jk", x, y, order="C")
         return x.dot(y)  # costs half as much as `matmul`
     return np.matmul(x, y)
@@ -93,6 +100,8 @@ def product(x: Any, y: Any) -> Any:
 def turned_product(x: Any, y: Any) -> Any:
     """`(x @ y).T` in an array that owns its memory, so that one who is given it, or turns it back, may keep it."""
     x, y = y.T, x.T
+    if type(x) is not np.ndarray:
+        return x.dot(y)
     if 1 < x.size <= 64 and y.size <= 64:
         return np.einsum("ij,jk", x, y, order="F")
     return np.matmul(x, y, order="F")
@@ -116,8 +125,8 @@ class ArrayWords:
     broadcast_to = staticmethod(np.broadcast_to)
     stack = staticmethod(np.stack)
     concatenate = staticmethod(np.concatenate)
-    zeros = staticmethod(np.zeros)
     copy = staticmethod(np.copy)
+    moved = staticmethod(moved)
     masked = staticmethod(masked)
 
     @staticmethod
@@ -146,6 +155,11 @@ class ArrayWords:
         return total(x, axes, keepdims=keepdims)
 
     @staticmethod
+    def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
+        """Zeros where `like` lies; of its dtype if none is given."""
+        return np.zeros(shape, dtype or like.dtype, like=beside(like))
+
+    @staticmethod
     def getitem(x: Any, index: Any) -> Any:
         """`x[index]`."""
         return x[index]
@@ -153,11 +167,11 @@ class ArrayWords:
     @staticmethod
     def scatter(x: Any, index: Any, shape: tuple[int, ...]) -> Any:
         """Zeros of `shape` to which `x` is added at `index`."""
-        out = np.zeros(shape, x.dtype)
+        out = np.zeros(shape, x.dtype, like=beside(x))
         parts: Sequence[Any] = index if type(index) is tuple else (index,)
         if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
             out[index] = x
-        elif type(index) is np.ndarray and index.dtype.kind == "b":  # a mask names nothing twice
+        elif getattr(index, "dtype", None) == BOOL:  # a mask names nothing twice
             out[index] = x
         else:
             add_at(out, index, x)

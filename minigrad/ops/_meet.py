@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._dtype import default_float, from_numpy_dtype, result_dtype
+from minigrad.ops._devices import together
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_shape", "check_cast", "check_minus", "fit_of", "meet",
            "meet_all", "weak"]
@@ -39,6 +40,8 @@ def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
     """Two arrays in the dtype in which they meet, and what the engine must undo for each (`Node.fit`)."""
+    if type(x) is not type(y):
+        x, y = together(x, y)
     shape = broadcast_shape(x.shape, y.shape)
     dtype = result_dtype(x, y)
     return (x if x.dtype is dtype else x.astype(dtype), y if y.dtype is dtype else y.astype(dtype),
@@ -47,6 +50,7 @@ def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
 
 def meet_all(*arrays: Any) -> tuple[list[Any], Fit]:
     """Any number of arrays in the dtype in which they meet, and their `fit`."""
+    arrays = tuple(together(*arrays))
     like = arrays[0]
     for each in arrays[1:]:
         like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+
+from minigrad.backends.registry import as_strided
 
 __all__ = ["Window", "add_back", "columns", "offsets", "padded"]
 
@@ -50,7 +51,7 @@ def columns(x: Any, window: Window, fill: float = 0) -> Any:
     strides = x.strides[2:]
     return as_strided(x, (*x.shape[:2], *window.kernel, *out),
                       (*x.strides[:2], *[n * d for n, d in zip(strides, window.dilation, strict=True)],
-                       *[n * s for n, s in zip(strides, window.stride, strict=True)]), writeable=False)
+                       *[n * s for n, s in zip(strides, window.stride, strict=True)]))
 
 
 def offsets(size: Shape, out: Shape, window: Window) -> Iterator[tuple[Shape, tuple[Any, ...], tuple[Any, ...]]]:

@@ -67,7 +67,7 @@ class ThresholdBackward(Node):
         return record2(ThresholdBackward, WORDS.threshold_backward(x, z), g, y, (y,), (0,), fit[::-1])
 
     def backward(self, xp: Any, g: Any, y: Any, threshold: int) -> tuple[Any, Any]:
-        return xp.threshold_backward(g, y), xp.zeros(g.shape, xp.dtype(g))
+        return xp.threshold_backward(g, y), xp.zeros(g.shape, g)
 
 
 class Sigmoid(Node):

@@ -208,13 +208,13 @@ def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
 def shifted(xp: Any, y: Any, dim: int) -> Any:
     """Running products of what comes before each element, from the running products."""
     first = xp.getitem(y, part(dim, None, 1))
-    return xp.concatenate((xp.zeros(first.shape, xp.dtype(y)) + 1, xp.getitem(y, part(dim, None, -1))), dim)
+    return xp.concatenate((xp.zeros(first.shape, y) + 1, xp.getitem(y, part(dim, None, -1))), dim)
 
 
 def others(xp: Any, a: Any, dim: int) -> Any:
     """For each element the product of all others along a dimension, without a division."""
     if not a.ndim:
-        return xp.zeros((), xp.dtype(a)) + 1
+        return xp.zeros((), a) + 1
     before = shifted(xp, xp.apply(Cumprod, a, dim), dim)
     return before * turned(xp, shifted(xp, xp.apply(Cumprod, turned(xp, a, dim), dim), dim), dim)
 

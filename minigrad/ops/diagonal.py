@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import on_cpu
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_view
+from minigrad.backends.registry import located, placed
 from minigrad.ops._number import number_in
 from minigrad.ops._places import numbered, spread, taken
 from minigrad.ops.inplace import fill_
@@ -186,14 +186,14 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def positions(name: str, row: int, col: int, where: Any, dtype: dtype_type | None, device: Any) -> Tensor:
     """The positions that a triangle of a (row, col) matrix has, in two rows."""
-    on_cpu(device)
+    located(device)
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
     kind = np.dtype(np.int64) if dtype is None else dtype.numpy
     if kind.kind not in "iu":
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.type_name if dtype else ''}'")
-    return plain(np.stack(np.nonzero(where())).astype(kind))
+    return plain(placed(np.stack(np.nonzero(where())).astype(kind), device))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,

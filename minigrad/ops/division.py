@@ -78,7 +78,7 @@ class DivRounded(Node, name="Div", number=2):
     def backward(self, xp: Any, g: Any, a: Any, b: Any, rounding_mode: str | None) -> Any:
         if rounding_mode is None:
             return g / b, None if a is None else -g * ((a / b) / b)
-        zeros = xp.zeros(g.shape, xp.dtype(g))
+        zeros = xp.zeros(g.shape, g)
         return zeros, zeros
 
 
@@ -91,7 +91,7 @@ class DivRoundedNumber(Node, name="Div", number=2):
     formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float, rounding_mode: str | None) -> Grads:
-        return g / c if rounding_mode is None else xp.zeros(g.shape, xp.dtype(g)), None
+        return g / c if rounding_mode is None else xp.zeros(g.shape, g), None
 
 
 def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:

@@ -170,7 +170,7 @@ class LinalgQr(Factors):
         left, right = (..., slice(rows)), (..., slice(rows, columns))
         if gr is None:
             ga = from_factors(xp, gq, None, q, xp.getitem(r, left))
-            return xp.concatenate([ga, xp.zeros((*r.shape[:-1], columns - rows), xp.dtype(ga))], -1)
+            return xp.concatenate([ga, xp.zeros((*r.shape[:-1], columns - rows), ga)], -1)
         beyond = xp.getitem(gr, right)
         through = xp.matmul(q, xp.matmul(xp.getitem(r, right), xp.swapaxes(beyond, -1, -2)))
         ga = from_factors(xp, through if gq is None else gq + through, xp.getitem(gr, left), q, xp.getitem(r, left))

@@ -32,7 +32,7 @@ Distribution = Callable[..., Any]
 
 def no_gradient(self: Node, xp: Any, g: Any) -> Any:
     """The derivative of what is filled anew: zero."""
-    return xp.zeros(g.shape, xp.dtype(g))
+    return xp.zeros(g.shape, g)
 
 
 def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
@@ -196,7 +196,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
         return record2(BernoulliOf, drawn.transpose(np.argsort(axes)), a, p, fit=fit)
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, xp.dtype(g)), xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
 
 
 class BernoulliNumber(Node, name="Bernoulli", number=2):

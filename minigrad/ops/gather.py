@@ -138,7 +138,7 @@ def corner(x: Any, shape: Shape) -> Any:
 def cornered(xp: Any, part: Any, shape: Shape) -> Any:
     """Zeros of `shape` with `part` at their start: the derivative of `corner`."""
     if part.shape == shape or 0 in part.shape:
-        return part if part.shape == shape else xp.zeros(shape, xp.dtype(part))
+        return part if part.shape == shape else xp.zeros(shape, part)
     start = tuple([slice(n) for n in one(tuple(part.shape))])
     return xp.reshape(xp.scatter(xp.reshape(part, one(tuple(part.shape))), start, one(shape)), shape)
 

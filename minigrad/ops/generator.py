@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minigrad._device import device as Device
-from minigrad._device import on_cpu
 from minigrad._tensor import Tensor, plain
 from minigrad._type_name import type_name
+from minigrad.backends.registry import located
 from minigrad.backends.stream import DEFAULT, Stream
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
@@ -27,7 +27,7 @@ class Generator:
     __slots__ = ("__weakref__", "stream")
 
     def __init__(self, device: str | Device = "cpu") -> None:
-        on_cpu(device)
+        located(device)
         self.stream = Stream()
 
     def __reduce__(self) -> tuple[Any, ...]:  # so that copies and pickles go on with the same numbers
@@ -39,7 +39,7 @@ class Generator:
     @property
     def device(self) -> Device:
         """Where the numbers are made."""
-        return on_cpu(None)
+        return located(None)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from `seed`; returns this generator."""

@@ -31,7 +31,7 @@ class Zero(Node):
         return record1(Zero, np.zeros_like(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g)
 
 
 class Fill(Node, number=2):
@@ -59,7 +59,7 @@ class FillTensor(Node, name="Fill", number=3):
         return record2(FillTensor, np.full(x.shape, y, x.dtype), a, value, fit=(None, ((), y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, xp.dtype(g)), xp.sum(g, None, False)
+        return xp.zeros(g.shape, g), xp.sum(g, None, False)
 
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:

@@ -78,7 +78,7 @@ class Cat(Node):
 
     def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...], nothing: tuple[bool, ...]) -> tuple[Any, ...]:
         front = (slice(None),) * dim
-        return tuple([xp.zeros((0,), xp.dtype(g)) if gone else xp.getitem(g, (*front, slice(start, end)))
+        return tuple([xp.zeros((0,), g) if gone else xp.getitem(g, (*front, slice(start, end)))
                       for start, end, gone in zip((0, *ends), ends, nothing, strict=False)])
 
 

@@ -117,7 +117,7 @@ class LinalgLu(Factors):
         return record_many(LinalgLu, made, a, (True, np.argsort(order, -1)), saved=made)
 
     def backward(self, xp: Any, gs: list[Any], left: Any, right: Any, pivot: bool, back: Any) -> Any:
-        gl, gu = [xp.zeros(v.shape, xp.dtype(v)) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
+        gl, gu = [xp.zeros(v.shape, v) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
         k = left.shape[-1]
         gl = xp.masked(lower(left.shape[-2], k, -1), gl)
         gu = xp.masked(~lower(k, right.shape[-1], -1), gu)

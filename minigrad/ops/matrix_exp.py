@@ -60,7 +60,7 @@ class LinalgMatrixExp(Node):
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         n, turned = a.shape[-1], xp.swapaxes(a, -1, -2)
         top = xp.concatenate([turned, g], -1)
-        bottom = xp.concatenate([xp.zeros(a.shape, xp.dtype(a)), turned], -1)
+        bottom = xp.concatenate([xp.zeros(a.shape, a), turned], -1)
         whole = xp.apply(LinalgMatrixExp, xp.concatenate([top, bottom], -2))
         return xp.getitem(whole, (..., slice(n), slice(n, 2 * n)))
 

@@ -330,7 +330,7 @@ class Sign(Node):
         return record1(Sign, WORDS.sign(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g)
 
 
 class Masked(Node):

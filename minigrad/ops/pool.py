@@ -61,7 +61,7 @@ class MaxPoolBackward(Node, name="MaxPool2DWithIndicesBackward"):
         return record2(MaxPoolBackward, MaxPoolBackward.values(g.array, a.array, y, window), g, a, (a,), (y, window))
 
     def backward(self, xp: Any, h: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
-        return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, xp.dtype(a))
+        return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, a)
 
 
 class Taken(Node):
@@ -82,7 +82,7 @@ class Taken(Node):
         return record2(Taken, Taken.values(h.array, a.array, y, window), h, a, (a,), (y, window))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
-        return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, xp.dtype(a))
+        return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, a)
 
 
 def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from minigrad._device import device as Device
-from minigrad._device import on_cpu
 from minigrad._dtype import dtype as DType
 from minigrad._tensor import Tensor
 from minigrad._tensor_errors import check_tensor
@@ -19,6 +18,7 @@ from minigrad._type_name import type_name
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends import random as draws
+from minigrad.backends.registry import located
 from minigrad.backends.stream import Stream
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.data import made, numpy_dtype
@@ -33,7 +33,7 @@ Where = str | Device | None
 def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
          requires_grad: bool = False, **named: Any) -> Tensor:
     """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
-    on_cpu(device)
+    located(device)
     array = draws.uniform(stream_of(generator), sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
     return made(array, requires_grad, "rand")
 
@@ -41,7 +41,7 @@ def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = N
 def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
           requires_grad: bool = False, **named: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-    on_cpu(device)
+    located(device)
     array = draws.normal(stream_of(generator), sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
     return made(array, requires_grad, "randn")
 
@@ -49,7 +49,7 @@ def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = 
 def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
             requires_grad: bool = False, **named: Any) -> Tensor:
     """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
-    on_cpu(device)
+    located(device)
     given = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
                      else ("high", "size"), bounds, strict=False)) | named
     if not given.keys() <= {"low", "high", "size"} or not {"high", "size"} <= given.keys() or len(bounds) + len(
@@ -90,7 +90,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         RuntimeError: if `n` is negative, or the dtype does not hold that many numbers.
         NotImplementedError: for bool.
     """
-    on_cpu(device)
+    located(device)
     count = integer("randperm", "n", n)
     sizes("randperm", (count,), {})
     kind = numpy_dtype(dtype, np.dtype("int64"), "randperm")
@@ -113,7 +113,7 @@ def like(input: Tensor, dtype: DType | None, what: str) -> Any:
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
               generator: Generator | None = None) -> Tensor:
     """`rand` of the shape and dtype of `input`."""
-    on_cpu(device)
+    located(device)
     x, stream = like(input, dtype, "rand_like"), stream_of(generator)
     return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like")
 
@@ -121,7 +121,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
                generator: Generator | None = None) -> Tensor:
     """`randn` of the shape and dtype of `input`."""
-    on_cpu(device)
+    located(device)
     x, stream = like(input, dtype, "randn_like"), stream_of(generator)
     return made(in_memory_order(x, lambda shape: draws.normal(
         stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like")
@@ -130,7 +130,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
                  requires_grad: bool = False, generator: Generator | None = None, **named: Any) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
-    on_cpu(device)
+    located(device)
     x, stream = like(input, dtype, "randint_like"), stream_of(generator)
     given = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
     if not given.keys() <= {"low", "high"} or "high" not in given or len(bounds) + len(named) != len(given):
@@ -151,7 +151,7 @@ class NormalMean(Node, name="Normal", number=1):
         return record1(NormalMean, spread(stream, mean.array, mean.array, std), mean)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g)
 
 
 class NormalStd(Node, name="Normal", number=2):
@@ -178,7 +178,7 @@ class NormalBoth(Node, name="Normal", number=3):
         return record2(NormalBoth, out, mean, std, fit=((x.shape, x.dtype), (y.shape, y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, xp.dtype(g)), xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
 
 
 def spread(stream: Stream, like: Any, mean: Any, std: Any) -> Any:
@@ -200,7 +200,7 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         RuntimeError: for a negative standard deviation.
         NotImplementedError: for integers as means.
     """
-    on_cpu(device)
+    located(device)
     stream = stream_of(generator)
     if isinstance(mean, Tensor) and isinstance(std, Tensor):
         return NormalBoth.forward(mean, std, stream)

@@ -83,9 +83,9 @@ class ScatterReduce(Node):
 
     def counts(self, xp: Any, g: Any, places: Any, include_self: bool) -> Any:
         """How many elements each result is the mean of, at least 1."""
-        own = xp.zeros(tuple(g.shape), xp.dtype(g)) + 1
+        own = xp.zeros(tuple(g.shape), g) + 1
         own = own if include_self else replaced(xp, own, places, 0)
-        counted = own + spread(xp, xp.zeros(places.shape, xp.dtype(g)) + 1, places, tuple(g.shape))
+        counted = own + spread(xp, xp.zeros(places.shape, g) + 1, places, tuple(g.shape))
         return counted + xp.cast(counted == 0, xp.dtype(g))
 
     def of_product(self, xp: Any, g: Any, a: Any, part: Any, index: Any, y: Any, places: Any, dim: int,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from numpy.lib.stride_tricks import as_strided
-
 from minigrad._tensor import Tensor, owned
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record_view
+from minigrad.backends.registry import as_strided
 from minigrad.ops._places import numbered, spread
 from minigrad.ops.shape import dim_of
 

@@ -1,0 +1,178 @@
+"""The CUDA backend: CuPy's arrays, and its words for what NumPy has no name for.
+
+CuPy's names are NumPy's, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 6 in
+protocol.py). This file is imported when somebody first asks for CUDA; CuPy itself is an extra of the distribution.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import cupy
+import numpy as np
+
+from minigrad._device import out_of_memory
+
+__all__ = ["BACKEND", "Cuda"]
+
+
+class Peak:
+    """The most bytes that arrays held on one device."""
+
+    __slots__ = ("held", "most")
+
+    def __init__(self) -> None:
+        self.held = self.most = 0
+
+
+class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
+    """Counts what the pool hands out and takes back, by device; in the thread that first used a GPU, since CuPy's hooks
+    are a thread's own."""
+
+    name = "minigrad"
+
+    def __init__(self) -> None:
+        self.peaks: dict[int, Peak] = {}
+
+    def of(self, index: int) -> Peak:
+        """The count of one device."""
+        return self.peaks.setdefault(index, Peak())
+
+    def malloc_postprocess(self, **told: Any) -> None:
+        """More is held."""
+        peak = self.of(told["device_id"])
+        peak.held += told["mem_size"]
+        peak.most = max(peak.most, peak.held)
+
+    def free_postprocess(self, **told: Any) -> None:
+        """Less is held."""
+        self.of(told["device_id"]).held -= told["mem_size"]
+
+
+def allocate(size: int) -> Any:
+    """Memory of CuPy's pool.
+
+    Raises:
+        OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
+    """
+    try:
+        return cupy.get_default_memory_pool().malloc(size)
+    except cupy.cuda.memory.OutOfMemoryError:
+        told = BACKEND.memory_stats(None)
+        raise out_of_memory(size, BACKEND.current_device(), told) from None
+
+
+class Cuda:
+    """`minigrad.backends.protocol.Backend` on CuPy."""
+
+    type = "cuda"
+    array_type = cupy.ndarray
+    module = cupy
+
+    def __init__(self) -> None:
+        self.watch: Watch | None = None
+
+    def device_count(self) -> int:
+        """How many GPUs there are; 0 where there is no driver for them."""
+        try:
+            count: int = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError:
+            return 0
+        if count and self.watch is None:
+            self.watch = Watch()
+            self.watch.__enter__()  # for good: CuPy's hooks are context managers
+            cupy.cuda.set_allocator(allocate)
+        return count
+
+    def current_device(self) -> int:
+        """The number of the GPU in use."""
+        index: int = cupy.cuda.runtime.getDevice()
+        return index
+
+    def set_device(self, index: int) -> None:
+        """Use this GPU from now on."""
+        cupy.cuda.runtime.setDevice(index)
+
+    def on(self, index: int | None) -> AbstractContextManager[Any]:
+        """Use this GPU in a `with` block."""
+        block: AbstractContextManager[Any] = cupy.cuda.Device(index)
+        return block
+
+    def index_of(self, array: Any) -> int:
+        """The number of the GPU on which an array lies."""
+        index: int = array.device.id
+        return index
+
+    def from_host(self, array: Any, index: int | None) -> Any:
+        """A copy of a NumPy array on a GPU, in the same order."""
+        with self.on(index):
+            return cupy.array(array, order="K")
+
+    def to_host(self, array: Any) -> Any:
+        """A copy of an array as NumPy's; waits for the GPU."""
+        return array.get(order="A")
+
+    def move(self, array: Any, index: int | None) -> Any:
+        """A copy on another GPU."""
+        with self.on(index):
+            return cupy.array(array, order="K")
+
+    def address(self, array: Any) -> int:
+        """Of the first element, in bytes."""
+        address: int = array.data.ptr
+        return address
+
+    def bounds(self, array: Any) -> tuple[int, int]:
+        """The addresses of the first byte and of that after the last."""
+        low, high = cupy.byte_bounds(array)
+        return int(low), int(high)
+
+    def bytes_of(self, array: Any, low: int, size: int) -> Any:
+        """Bytes of the memory that an array lies in."""
+        pointer = array.data
+        return cupy.ndarray((size,), np.uint8, pointer + (low - pointer.ptr))
+
+    def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """A view of this shape and these strides."""
+        return cupy.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def add_at(self, out: Any, index: Any, x: Any) -> None:
+        """Add by atomic additions."""
+        cupy.add.at(out, index, x)
+
+    def synchronize(self, index: int | None) -> None:
+        """Wait for a GPU."""
+        with self.on(index):
+            cupy.cuda.runtime.deviceSynchronize()
+
+    def memory_stats(self, index: int | None) -> dict[str, int]:
+        """Bytes on one GPU."""
+        at = self.current_device() if index is None else index
+        with self.on(at):
+            free, total = cupy.cuda.runtime.memGetInfo()
+            pool = cupy.get_default_memory_pool()
+            peak = self.watch.of(at) if self.watch is not None else Peak()
+            return {"allocated": pool.used_bytes(), "peak": peak.most, "reserved": pool.total_bytes(), "free": free,
+                    "total": total}
+
+    def reset_peak(self, index: int | None) -> None:
+        """Begin to look for the most again."""
+        if self.watch is not None:
+            at = self.current_device() if index is None else index
+            peak = self.watch.of(at)
+            with self.on(at):
+                peak.held = peak.most = cupy.get_default_memory_pool().used_bytes()
+
+    def empty_cache(self) -> None:
+        """Give back what the pool keeps."""
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    def properties(self, index: int | None) -> dict[str, Any]:
+        """What a GPU is like."""
+        told = cupy.cuda.runtime.getDeviceProperties(self.current_device() if index is None else index)
+        return {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
+                "total_memory": told["totalGlobalMem"], "multi_processor_count": told["multiProcessorCount"]}
+
+
+BACKEND = Cuda()
