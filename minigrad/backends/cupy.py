@@ -72,6 +72,7 @@ class Cuda:
 
     def __init__(self) -> None:
         self.watch: Watch | None = None
+        self.known: dict[int, dict[str, Any]] = {}
 
     def device_count(self) -> int:
         """How many GPUs there are; 0 where there is no driver for them."""
@@ -170,9 +171,19 @@ class Cuda:
 
     def properties(self, index: int | None) -> dict[str, Any]:
         """What a GPU is like."""
-        told = cupy.cuda.runtime.getDeviceProperties(self.current_device() if index is None else index)
-        return {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
-                "total_memory": told["totalGlobalMem"], "multi_processor_count": told["multiProcessorCount"]}
+        at = self.current_device() if index is None else index
+        if at not in self.known:  # to ask costs more than to draw the numbers that it is asked for
+            told = cupy.cuda.runtime.getDeviceProperties(at)
+            self.known[at] = {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
+                              "total_memory": told["totalGlobalMem"],
+                              "multi_processor_count": told["multiProcessorCount"],
+                              "max_threads_per_multi_processor": told["maxThreadsPerMultiProcessor"]}
+        return self.known[at]
+
+    def capturing(self) -> bool:
+        """Whether the stream in use records a graph."""
+        asked: bool = cupy.cuda.get_current_stream().is_capturing()
+        return asked
 
 
 BACKEND = Cuda()

@@ -130,4 +130,8 @@ class Backend(Protocol):
         """Give back what the pool keeps."""
 
     def properties(self, index: int | None) -> dict[str, Any]:
-        """`name`, `major` and `minor` of the compute capability, `total_memory` in bytes, `multi_processor_count`."""
+        """`name`, `major` and `minor` of the compute capability, `total_memory` in bytes, `multi_processor_count`,
+        `max_threads_per_multi_processor`."""
+
+    def capturing(self) -> bool:
+        """Whether what is given to the device now goes into a graph instead of being done."""

@@ -167,7 +167,7 @@ class Strict:
 
     # elements
     def __getitem__(self, index: Any) -> Any:
-        return wrapped(self.host[unwrapped(index)])
+        return Strict(self.host[unwrapped(index)], self.index)  # a view stays where it is
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.ndim:
@@ -318,7 +318,11 @@ class StandIn:
         self.allocated = 0
 
     def properties(self, index: int | None) -> dict[str, Any]:
-        return {"name": "stand-in", "major": 9, "minor": 0, "total_memory": 2 << 30, "multi_processor_count": 1}
+        return {"name": "stand-in", "major": 9, "minor": 0, "total_memory": 2 << 30, "multi_processor_count": 132,
+                "max_threads_per_multi_processor": 2048}
+
+    def capturing(self) -> bool:
+        return False
 
 
 def maker(name: str) -> Any:
