@@ -6,7 +6,8 @@ protocol.py). This file is imported when somebody first asks for CUDA; CuPy itse
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import cupy
@@ -179,6 +180,27 @@ class Cuda:
                               "multi_processor_count": told["multiProcessorCount"],
                               "max_threads_per_multi_processor": told["maxThreadsPerMultiProcessor"]}
         return self.known[at]
+
+    def event(self, timing: bool, blocking: bool) -> Any:
+        """CuPy's event."""
+        return cupy.cuda.Event(block=blocking, disable_timing=not timing)
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """The milliseconds between two events."""
+        milliseconds: float = cupy.cuda.get_elapsed_time(start, end)
+        return milliseconds
+
+    @contextmanager
+    def capture(self) -> Iterator[Callable[[], None]]:
+        """A stream that notes, and a pool of memory for nobody else."""
+        noted: dict[str, Any] = {"pool": cupy.cuda.MemoryPool()}
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with cupy.cuda.using_allocator(noted["pool"].malloc), stream:
+            stream.begin_capture()
+            try:
+                yield lambda: noted["graph"].launch()
+            finally:  # also after an error: the stream must not stay in this state
+                noted["graph"] = stream.end_capture()
 
     def capturing(self) -> bool:
         """Whether the stream in use records a graph."""
