@@ -14,6 +14,7 @@ import cupy
 import numpy as np
 
 from minigrad._device import out_of_memory
+from minigrad.backends.kernels import KERNELS
 
 __all__ = ["BACKEND", "Cuda"]
 
@@ -41,7 +42,9 @@ class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
         return self.peaks.setdefault(index, Peak())
 
     def malloc_postprocess(self, **told: Any) -> None:
-        """More is held."""
+        """More is held; nothing, where there was no memory left."""
+        if not told["mem_ptr"]:
+            return
         peak = self.of(told["device_id"])
         peak.held += told["mem_size"]
         peak.most = max(peak.most, peak.held)
@@ -74,6 +77,7 @@ class Cuda:
     def __init__(self) -> None:
         self.watch: Watch | None = None
         self.known: dict[int, dict[str, Any]] = {}
+        self.compiled: dict[str, Callable[..., Any]] = {}
 
     def device_count(self) -> int:
         """How many GPUs there are; 0 where there is no driver for them."""
@@ -180,6 +184,13 @@ class Cuda:
                               "multi_processor_count": told["multiProcessorCount"],
                               "max_threads_per_multi_processor": told["maxThreadsPerMultiProcessor"]}
         return self.known[at]
+
+    def fused(self, name: str) -> Callable[..., Any] | None:
+        """CuPy's kernel for each element, compiled when it is first called."""
+        if name not in self.compiled:
+            inputs, outputs, body = KERNELS[name]
+            self.compiled[name] = cupy.ElementwiseKernel(inputs, outputs, body, f"minigrad_{name}")
+        return self.compiled[name]
 
     def event(self, timing: bool, blocking: bool) -> Any:
         """CuPy's event."""

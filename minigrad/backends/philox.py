@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import HERE
+from minigrad.backends.registry import HERE, backend_of
 from minigrad.backends.stream import DEFAULT_SEED
 
 __all__ = ["Philox", "Source", "philox", "policy"]
@@ -136,8 +136,12 @@ class Source:
 
     def at(self, offset: int, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
         """What threads draw at some calls after an offset; the numbers of both are arrays of uint64 that broadcast."""
-        where = calls + np.uint64(offset // 4)
-        return philox((where & LOW, where >> HALF, threads, np.uint64(0)), self.stream.initial_seed())
+        where, key, backend = calls + np.uint64(offset // 4), self.stream.initial_seed(), backend_of(threads)
+        kernel = None if backend is None else backend.fused("philox")
+        if kernel is not None:
+            x, y, z, w = kernel(where, threads, np.uint64(key))
+            return x, y, z, w
+        return philox((where & LOW, where >> HALF, threads, np.uint64(0)), key)
 
     def advance(self, count: int) -> int:
         """Where the stream is; it goes on.

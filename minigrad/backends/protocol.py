@@ -133,6 +133,10 @@ class Backend(Protocol):
         """`name`, `major` and `minor` of the compute capability, `total_memory` in bytes, `multi_processor_count`,
         `max_threads_per_multi_processor`."""
 
+    def fused(self, name: str) -> Callable[..., Any] | None:
+        """A kernel of `minigrad.backends.kernels`, as a function on arrays and scalars that broadcast; None: there is
+        none, and array code has to do."""
+
     def event(self, timing: bool, blocking: bool) -> Any:
         """A moment in the device's work: `record()`, `synchronize()`, `done`; `blocking`: waiting is sleeping."""
 

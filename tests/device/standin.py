@@ -322,6 +322,9 @@ class StandIn:
         return {"name": "stand-in", "major": 9, "minor": 0, "total_memory": 2 << 30, "multi_processor_count": 132,
                 "max_threads_per_multi_processor": 2048}
 
+    def fused(self, name: str) -> None:
+        return None
+
     def event(self, timing: bool, blocking: bool) -> Moment:
         return Moment()
 

@@ -77,6 +77,15 @@ def takes(function) -> set[str] | None:
     return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else {p.name for p in parameters}
 
 
+def test_what_the_backend_calls_of_cupy_is_there():
+    source = ast.parse((SOURCE / "backends" / "cupy.py").read_text(encoding="utf-8"))
+    named = {".".join(path[1:]) for node in ast.walk(source) if isinstance(node, ast.Attribute)
+             and (path := path_of(node))[:1] == ["cupy"]}
+    assert len(named) > 20
+    for name in named:
+        of(cupy, name)
+
+
 def test_there_is_something_to_look_at():
     assert len(CALLS) > 100 and "concatenate" in CALLS and "linalg.qr" in CALLS
 
