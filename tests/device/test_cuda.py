@@ -154,6 +154,15 @@ def test_graphs(cuda):
         graph.replay()
 
 
+def test_an_optimiser_that_counts_its_steps_is_refused_in_a_graph():
+    p = minigrad.ones(3, device="cuda", requires_grad=True)
+    p.grad = minigrad.ones(3, device="cuda")
+    with minigrad.cuda.graph(minigrad.cuda.CUDAGraph()):
+        minigrad.optim.SGD([p], 0.1).step()
+        with pytest.raises(RuntimeError, match="Attempting CUDA graph capture of step.. for an instance of Adam but"):
+            minigrad.optim.Adam([p], 0.1).step()
+
+
 def test_after_an_error_nothing_is_noted():
     graph = minigrad.cuda.CUDAGraph()
     with pytest.raises(KeyError), minigrad.cuda.graph(graph):
