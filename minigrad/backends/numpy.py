@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of, beside, moved
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, moved
 
 __all__ = ["WORDS", "add_at", "masked", "quiet", "total"]
 
@@ -43,16 +43,18 @@ def sum_of_all(x: Any) -> Any:
     """The sum of all elements; of few as a product with ones, in half of NumPy's time at 64 × 64, about as exact."""
     size, ones = x.size, ONES.get(x.dtype)
     if ones is None or size > len(ones) or not isinstance(x, HERE):
-        return add_up(x, None)
+        return x.sum() if type(x) in OF_TYPE else add_up(x, None)
     return x.ravel().dot(ones[:size])
 
 
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
     """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks."""
     if x.dtype is FLOAT16 and dtype is None:
-        return (add_up(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
+        return (total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
     if axes is None and dtype is None and not keepdims:
         added = sum_of_all(x)
+    elif type(x) in OF_TYPE:
+        added = x.sum(axes, dtype, keepdims=keepdims)
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
     return added if count == 1 else added / added.dtype.type(count)
