@@ -17,8 +17,8 @@ from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "as_strided", "backend_for", "backend_of", "beside", "bounds", "device_of", "home",
-           "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
+__all__ = ["HERE", "OF_TYPE", "Apart", "as_strided", "backend_for", "backend_of", "beside", "bounds", "device_of",
+           "home", "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -98,6 +98,13 @@ def located(given: str | device | int | None) -> device:
     return where
 
 
+class Apart(tuple[Any, ...]):
+    """The `Node.fit` of operands of which one is a number on the CPU and another lies on a device: per input the
+    (shape, dtype, place) to which its gradient goes."""
+
+    __slots__ = ()
+
+
 class Home:
     """A device, as NumPy's `like` names a place: `np.zeros(3, like=Home(backend, 1))`."""
 
@@ -159,8 +166,9 @@ def device_of(array: Any) -> device:
 
 
 def beside(array: Any) -> Any:
-    """An array, or the CPU for a number: for NumPy's `like`, which takes no scalar."""
-    return array if type(array) in OF_TYPE else HERE
+    """An array (or a place) as it is, the CPU for a number: for NumPy's `like`, which takes no scalar."""
+    kind = type(array)
+    return array if kind in OF_TYPE or kind is Home else HERE
 
 
 def place_of(array: Any) -> Any:

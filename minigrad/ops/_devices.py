@@ -6,9 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, device_of
+from minigrad._tensor import Tensor
+from minigrad.backends.registry import OF_TYPE, beside, device_of
 
-__all__ = ["check_devices", "together"]
+__all__ = ["check_devices", "same_device", "together", "where_is"]
+
+
+def where_is(v: Any) -> Any:
+    """Where an array or a Tensor lies, for NumPy's `like`."""
+    return beside(v.array if isinstance(v, Tensor) else v)
 
 
 def together(*arrays: Any) -> list[Any]:
@@ -19,6 +25,12 @@ def together(*arrays: Any) -> list[Any]:
     """
     check_devices(*[v for v in arrays if v.ndim or type(v) in OF_TYPE])
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
+
+
+def same_device(*operands: Tensor | None) -> None:
+    """PyTorch's error for Tensors (or None) of several devices, from an op that takes no number of the CPU."""
+    if OF_TYPE:
+        check_devices(*[v.array for v in operands if isinstance(v, Tensor)])
 
 
 def check_devices(*arrays: Any) -> None:

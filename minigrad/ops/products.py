@@ -17,6 +17,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
+from minigrad.ops._devices import where_is
 from minigrad.ops._meet import broadcast_shape, fit_of
 from minigrad.ops._number import check_scale
 from minigrad.ops._products import check_into, check_output, no_bools, plus, same_dtype, size_of, wanted
@@ -58,7 +59,7 @@ class Addr(Node):
 
     @staticmethod
     def forward(bias: Tensor, v: Tensor, w: Tensor, beta: float, alpha: float) -> Tensor:
-        x, y = bias.array, np.multiply.outer(v.array, w.array)
+        x, y = bias.array, v.array[:, None] * w.array
         dtype = np.result_type(x, y)
         out = plus(x.astype(dtype, copy=False), y.astype(dtype, copy=False), beta, alpha)
         fit = tuple([(t.shape, t.dtype) for t in (x, v.array, w.array)])
@@ -95,7 +96,7 @@ class Trace(Node):
         return record1(Trace, x.trace(dtype=np.int64 if x.dtype.kind in "iu" else None), a, (), (x.shape,))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, int]) -> Any:
-        return xp.masked(np.eye(*shape, dtype=bool), xp.broadcast_to(g, shape))
+        return xp.masked(np.eye(*shape, dtype=bool, like=where_is(g)), xp.broadcast_to(g, shape))
 
 
 class LinalgCross(Node):
@@ -117,8 +118,8 @@ class LinalgCross(Node):
 
 def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     """Component i is `a[i + 1] * b[i + 2] - a[i + 2] * b[i + 1]`, counted modulo 3."""
-    front = (slice(None),) * (dim % a.ndim)
-    first, second = (*front, np.array([1, 2, 0])), (*front, np.array([2, 0, 1]))
+    front, like = (slice(None),) * (dim % a.ndim), where_is(a)
+    first, second = (*front, np.array([1, 2, 0], like=like)), (*front, np.array([2, 0, 1], like=like))
     return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
 
 

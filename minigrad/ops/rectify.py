@@ -151,7 +151,7 @@ class Threshold(Node):
         x = a.array
         if x.dtype.kind == "b":
             refuse("threshold_cpu", x.dtype)
-        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype), x), a, (a,), (threshold,))
+        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype)[()], x), a, (a,), (threshold,))
 
     def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
         return xp.apply(Gate, g, a, ~(a <= threshold))
