@@ -12,11 +12,6 @@ from minigrad.backends.registry import OF_TYPE, beside, device_of
 __all__ = ["check_devices", "same_device", "together", "where_is"]
 
 
-def where_is(v: Any) -> Any:
-    """Where an array or a Tensor lies, for NumPy's `like`."""
-    return beside(v.array if isinstance(v, Tensor) else v)
-
-
 def together(*arrays: Any) -> list[Any]:
     """Arrays of one device; a 0-d one of the CPU beside another device's becomes NumPy's scalar, which meets them.
 
@@ -27,10 +22,10 @@ def together(*arrays: Any) -> list[Any]:
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
 
 
-def same_device(*operands: Tensor | None) -> None:
-    """PyTorch's error for Tensors (or None) of several devices, from an op that takes no number of the CPU."""
-    if OF_TYPE:
-        check_devices(*[v.array for v in operands if isinstance(v, Tensor)])
+def same_device(*arrays: Any) -> None:
+    """PyTorch's error where all must lie on one device, 0-d ones too; without a GPU it costs next to nothing."""
+    if OF_TYPE and any(type(v) in OF_TYPE for v in arrays):
+        check_devices(*arrays)
 
 
 def check_devices(*arrays: Any) -> None:
@@ -40,3 +35,8 @@ def check_devices(*arrays: Any) -> None:
         devices.sort(key=lambda name: name == "cpu")
         raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
                            f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
+
+
+def where_is(v: Any) -> Any:
+    """Where an array or a Tensor lies, for NumPy's `like`."""
+    return beside(v.array if isinstance(v, Tensor) else v)

@@ -60,7 +60,7 @@ class NllLoss(Node):
     def forward(cls, a: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int) -> Tensor:
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
-        same_device(a, target, weight)
+        same_device(x, t, *([] if weight is None else [weight.array]))
         keep = t != ignored
         all_count = backend_of(t) is None and keep.all()  # to ask a device would wait for it
         classes = t if all_count else np.where(keep, t, 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.backends.registry import OF_TYPE, beside
-from minigrad.ops._devices import check_devices, together
+from minigrad.ops._devices import same_device, together
 from minigrad.ops._meet import broadcast_shape, meet, weak
 from minigrad.ops.memory import from_numpy
 
@@ -141,7 +141,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     """
     like = beside((elements if isinstance(elements, Tensor) else test_elements).array)
     x, y = (v.array if isinstance(v, Tensor) else np.asarray(v, like=like) for v in (elements, test_elements))
-    check_devices(x, y)
+    same_device(x, y)
     for each in (x, y):
         if each.dtype.kind == "b":
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
@@ -161,7 +161,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     broadcast_shape(input.array.shape, other.array.shape)
-    check_devices(input.array, other.array)
+    same_device(input.array, other.array)
     return plain(np.isclose(input.array, other.array, rtol, atol, equal_nan))
 
 
@@ -172,7 +172,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements."""
-    check_devices(input.array, other.array)
+    same_device(input.array, other.array)
     return bool(np.array_equal(input.array, other.array))
 
 

@@ -130,7 +130,7 @@ class BinaryCrossEntropy(Node):
         for name, v in (("input", x), ("target", y)):
             if backend_of(v) is None and ((v < 0) | (v > 1)).any():  # to ask a device would wait for it
                 raise RuntimeError(f"all elements of {name} should be between 0 and 1")
-        same_device(a, b, weight)
+        same_device(x, y, *([] if weight is None else [weight.array]))
         apart = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
         loss, share = reduced(apart if weight is None else apart * weight.array, reduction)
         return record2(BinaryCrossEntropy, loss, a, b, (a, b, weight), (share,))
