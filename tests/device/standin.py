@@ -167,7 +167,7 @@ class Strict:
 
     # elements
     def __getitem__(self, index: Any) -> Any:
-        return wrapped(self.host[unwrapped(index)])
+        return Strict(self.host[unwrapped(index)], self.index)  # a view stays where it is
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.ndim:
