@@ -17,8 +17,8 @@ from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "Apart", "as_strided", "backend_for", "backend_of", "beside", "bounds", "device_of",
-           "home", "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
+__all__ = ["HERE", "OF_TYPE", "as_strided", "backend_for", "backend_of", "beside", "bounds", "device_of", "home",
+           "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -163,6 +163,15 @@ def device_of(array: Any) -> device:
     """Where an array lies."""
     backend = OF_TYPE.get(type(array))
     return CPU if backend is None else device(backend.type, backend.index_of(array))
+
+
+def check_devices(*arrays: Any) -> None:
+    """PyTorch's error for arrays that lie on several devices."""
+    devices = list(dict.fromkeys([str(device_of(v)) for v in arrays]))
+    if len(devices) > 1:
+        devices.sort(key=lambda name: name == "cpu")
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                           f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
 
 
 def beside(array: Any) -> Any:

@@ -13,7 +13,7 @@ from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.saved import arrays, tensors
 from minigrad.backends.registry import backend_of
-from minigrad.ops._devices import where_is
+from minigrad.ops._devices import same_device, where_is
 
 __all__ = ["Factors", "LinAlgError", "check_alike", "check_float", "check_kernel", "check_matrices", "check_precise",
            "check_sizes", "check_square", "factored", "first_bad", "fit_of_system", "lower", "not_definite", "singular",
@@ -71,6 +71,7 @@ def check_sizes(v: Tensor, said: str = "") -> None:
 
 def check_alike(first: Tensor, second: Tensor, names: str, name: str) -> None:
     """PyTorch's error for two tensors of an equation that differ in their dtype; `names` are theirs: "A B"."""
+    same_device(first.array, second.array)
     a, b = names.split()
     if first.array.dtype != second.array.dtype:
         raise RuntimeError(f"{name}: Expected {a} and {b} to have the same dtype, but found {a} of type "

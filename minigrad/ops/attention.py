@@ -14,6 +14,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record_n
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import OfResult, widely
 from minigrad.ops.dropout import dropout
@@ -165,6 +166,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         return of_nothing(query, key, value)
     if q.dtype.kind != "f":
         raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
+    same_device(q, k, v, *([] if attn_mask is None else [attn_mask.array]))
     factor = (1 / math.sqrt(q.shape[-1]) if q.shape[-1] else math.inf) if scale is None else scale
     bias = bias_of(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.dtype)
     heads = q.shape[:-3] == k.shape[:-3] and (q.shape[-3:-2] == k.shape[-3:-2] or enable_gqa)

@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.backends.numpy import WORDS
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import check_kernel, fit_of_system
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._products import same_dtype
@@ -76,6 +77,7 @@ class EuclideanDist(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.array, b.array
+        same_device(x, y)
         squares = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :] - 2 * (x @ y.swapaxes(-1, -2))
         z = np.sqrt(np.maximum(squares, 0))
         return record2(EuclideanDist, z, a, b, (a, b, z))

@@ -12,6 +12,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_n
 from minigrad.autograd.saved import counter_of
 from minigrad.backends.numpy import FLOAT32
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import Scaled
 from minigrad.ops.memory import size
@@ -81,6 +82,7 @@ class Trilinear(Node):
     def forward(a: Tensor, w: Tensor, b: Tensor) -> Tensor:
         x, weights, y = a.array, w.array, b.array
         check_kind(x, "b", "bmm")
+        same_device(x, weights, y)
         made = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
         return record_n(Trilinear, made, (a, w, b), (a, w, b))
 

@@ -16,6 +16,7 @@ from minigrad._warnings import warn_once
 from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import (
     Factors,
     check_float,
@@ -268,6 +269,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
                            f"b matrix is {n} by {k}")
     broadcast_shape(input.array.shape[:-2], L.array.shape[:-2])
     check_kernel(input, "cholesky_solve_cpu")
+    same_device(input.array, L.array)
     return CholeskySolve.forward(input, L, upper)
 
 

@@ -157,6 +157,7 @@ class BinaryCrossEntropyWithLogits(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
+        same_device(a.array, b.array, *[v.array for v in (weight, pos_weight) if v is not None])
         x, y, fit = meet(a.array, b.array)
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         log = LogSigmoid.values(wide)

@@ -14,6 +14,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.record import record_many
+from minigrad.ops._devices import same_device
 from minigrad.ops.rnn_cell import Weights, layer, lstm_step
 from minigrad.ops.slices import Alias
 
@@ -35,6 +36,7 @@ class MkldnnRnnLayer(ManyOutputs):
     def forward(x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, h: Tensor, c: Tensor,
                 reverse: bool) -> tuple[Tensor, ...]:
         inputs = x, w_ih, w_hh, b_ih, b_hh, h, c
+        same_device(*[v.array for v in inputs])
         bias = b_ih.array + b_hh.array
         ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array.T, c.array.T)
         out = np.ascontiguousarray(turned(ys, reverse).swapaxes(1, 2))

@@ -9,6 +9,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.record import record_many
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import Factors, LinAlgError
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.shape import expand
@@ -105,6 +106,7 @@ def check(a: Tensor, b: Tensor, driver: str | None) -> bool:
     if not 0 <= m - n <= 1:
         raise RuntimeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
                            "other.dim()) <= 1")
+    same_device(a.array, b.array)
     vector = n == 1 or b.array.shape == a.array.shape[:-1]
     if a.array.shape[-2] != b.array.shape[-1 if vector else -2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")

@@ -16,6 +16,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, beside
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind, underived
 from minigrad.ops.copy import Clone
 from minigrad.ops.extremes import ClampMin, Minimum
@@ -285,6 +286,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
     if t.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
+    same_device(x, t, *([] if weight is None else [weight.array]))
     if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # to ask a device would wait for it
         raise RuntimeError("target out of range")
     return MultiMarginLoss.forward(input, target, margin, p, None if weight is None else weight.array, reduction)

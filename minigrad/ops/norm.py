@@ -16,6 +16,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.ops._devices import same_device
 from minigrad.ops._forms import refuse
 from minigrad.ops.copy import cast
 from minigrad.ops.pointwise import Mul
@@ -178,6 +179,7 @@ class NativeGroupNorm(Norm):
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
     """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
     given, dtype = [v for v in parts if v is not None], input.array.dtype
+    same_device(input.array, *[v.array for v in given])
     other = [v for v in given if v.array.dtype is not dtype]
     if not other:
         return

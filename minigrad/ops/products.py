@@ -17,7 +17,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
-from minigrad.ops._devices import where_is
+from minigrad.ops._devices import same_device, where_is
 from minigrad.ops._meet import broadcast_shape, fit_of
 from minigrad.ops._number import check_scale
 from minigrad.ops._products import check_into, check_output, no_bools, plus, same_dtype, size_of, wanted
@@ -40,6 +40,7 @@ class Addmv(Node):
 
     @staticmethod
     def forward(bias: Tensor, a: Tensor, v: Tensor, beta: float, alpha: float) -> Tensor:
+        same_device(bias.array, a.array, v.array)
         y = plus(bias.array, a.array.dot(v.array), beta, alpha)
         fit = (*fit_of(y.shape, y.dtype, bias.array), None, None)
         return record_n(Addmv, y, (bias, a, v), wanted(a, v), (beta, alpha), fit)
@@ -79,6 +80,7 @@ class Vdot(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
+        same_device(a.array, b.array)
         return record2(Vdot, a.array.dot(b.array), a, b, wanted(a, b))
 
     backward = Dot.backward
@@ -108,6 +110,7 @@ class LinalgCross(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, dim: int) -> Tensor:
+        same_device(a.array, b.array)
         y = vector_product(WORDS, a.array, b.array, dim)
         return record2(LinalgCross, y, a, b, wanted(a, b), (dim,), fit_of(y.shape, y.dtype, a.array, b.array))
 
@@ -146,6 +149,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
     vectors("addr", vec1=vec1, vec2=vec2)
+    same_device(input.array, vec1.array, vec2.array)
     check_into(input, (vec1.array.shape[0], vec2.array.shape[0]))
     dtype = np.result_type(input.array, vec1.array, vec2.array)
     for name, scale in (("beta", beta), ("alpha", alpha)):

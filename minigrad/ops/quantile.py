@@ -38,6 +38,8 @@ def check(input: Tensor, q: Tensor, interpolation: str, number: Any) -> None:
         problem = "input tensor must be non-empty"
     elif q.array.ndim > 1:
         problem = "q must be a scalar or 1D tensor"
+    elif number is None and q.device != input.device:
+        problem = "q tensor must be on the same device as the input tensor"
     elif input.array.dtype.name not in ("float32", "float64"):
         problem = "input tensor must be either float or double dtype"
     elif q.array.dtype != input.array.dtype:

@@ -14,6 +14,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.backends import random as draws
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import Gate, OfInput, OfResult, refuse
 from minigrad.ops._meet import fit_of
@@ -172,6 +173,7 @@ class PreluKernel(Node):
         x, slope = a.array, w.array
         if x.dtype.kind != "f":
             refuse("prelu_cpu", x.dtype)
+        same_device(x, slope)
         return record2(PreluKernel, np.where(x > 0, x, x * slope), a, w, (a, w), (),
                        fit_of(x.shape, x.dtype, x, slope))
 

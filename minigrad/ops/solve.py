@@ -18,6 +18,7 @@ from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
 from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import (
     Factors,
     check_alike,
@@ -278,6 +279,7 @@ def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True
     check_matrices(B, "linalg.solve_triangular", "B")
     check_sides(input.array.shape, B.array.shape, left, "linalg.solve_triangular")
     check_kernel(input, "triangular_solve_cpu")
+    same_device(input.array, B.array)
     return LinalgSolveTriangular.forward(input, B, upper, left, unitriangular)
 
 

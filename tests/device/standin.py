@@ -21,6 +21,7 @@ __all__ = ["StandIn", "Strict"]
 
 NO_CONVERSION = ("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array "
                  "explicitly.")
+COMPARISONS_OF = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 NUMBERS = {bool, int, float, complex, *np.sctypeDict.values()}
 
 
@@ -87,6 +88,8 @@ class Strict:
             return NotImplemented
         if not all(isinstance(each, (Strict, np.ndarray)) or type(each) in NUMBERS for each in inputs):
             return NotImplemented
+        if ufunc in COMPARISONS_OF:  # to them NumPy gives its scalars as arrays, and CuPy takes these as numbers
+            inputs = tuple([v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in inputs])
         out = kwargs.get("out")
         with np.errstate(all="ignore"):  # a GPU never warns
             found = getattr(ufunc, method)(*map(unwrapped, inputs), **unwrapped(kwargs))

@@ -148,9 +148,9 @@ class RNNBase(Module):
     def start(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
         """A state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
-        kind = {"dtype": input.dtype, "device": input.device}
-        h = zeros(shape, **kind)
-        return (h, zeros((*shape[:2], self.hidden_size), **kind)) if self.pair else h
+        dtype, device = input.dtype, input.device
+        h = zeros(shape, dtype=dtype, device=device)
+        return (h, zeros((*shape[:2], self.hidden_size), dtype=dtype, device=device)) if self.pair else h
 
     def forward(self, input: Sequences, hx: Any = None) -> tuple[Sequences, Any]:
         """The outputs of all steps, and the last state.
