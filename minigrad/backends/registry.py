@@ -159,8 +159,9 @@ def device_of(array: Any) -> device:
 
 
 def beside(array: Any) -> Any:
-    """An array, or the CPU for a number: for NumPy's `like`, which takes no scalar."""
-    return array if type(array) in OF_TYPE else HERE
+    """An array (or a place) as it is, the CPU for a number: for NumPy's `like`, which takes no scalar."""
+    kind = type(array)
+    return array if kind in OF_TYPE or kind is Home else HERE
 
 
 def place_of(array: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, device_of
 
-__all__ = ["check_devices", "together"]
+__all__ = ["check_devices", "same_device", "together"]
 
 
 def together(*arrays: Any) -> list[Any]:
@@ -19,6 +19,12 @@ def together(*arrays: Any) -> list[Any]:
     """
     check_devices(*[v for v in arrays if v.ndim or type(v) in OF_TYPE])
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
+
+
+def same_device(*arrays: Any) -> None:
+    """PyTorch's error where all must lie on one device, 0-d ones too; without a GPU it costs next to nothing."""
+    if OF_TYPE and any(type(v) in OF_TYPE for v in arrays):
+        check_devices(*arrays)
 
 
 def check_devices(*arrays: Any) -> None:
