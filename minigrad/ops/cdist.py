@@ -35,7 +35,7 @@ class Cdist(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, p: float) -> Tensor:
         x, y = a.array, b.array
-        z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype)
+        z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype, like=x)
         if z.size and x.shape[-1]:
             z = length(x[..., :, None, :] - y[..., None, :, :], p, (-1,), False)
         return record2(Cdist, z, a, b, (a, b, z), (p,), fit_of_system(z, x, y))
@@ -54,7 +54,7 @@ class CdistBackward(Node):
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
         """On arrays."""
         if p == 0 or 0 in (*z.shape, a.shape[-1]):
-            return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype)
+            return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
         apart = a[..., :, None, :] - b[..., None, :, :]
         last = apart.ndim - 1
         return WORDS.sum(slope(WORDS, g[..., None], apart, z[..., None], p, (last,)), (last - 1,), False)

@@ -102,6 +102,8 @@ class Strict:
         out = kwargs.get("out")
         with np.errstate(all="ignore"):
             found = func(*unwrapped(args), **unwrapped(kwargs))
+        if func is np.diagonal:
+            found.flags.writeable = True  # CuPy's can be written to
         return out if isinstance(out, Strict) else wrapped(found)
 
     # what is known without waiting
