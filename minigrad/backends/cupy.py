@@ -6,7 +6,8 @@ protocol.py). This file is imported when somebody first asks for CUDA; CuPy itse
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import cupy
@@ -73,6 +74,7 @@ class Cuda:
 
     def __init__(self) -> None:
         self.watch: Watch | None = None
+        self.known: dict[int, dict[str, Any]] = {}
 
     def device_count(self) -> int:
         """How many GPUs there are; 0 where there is no driver for them."""
@@ -176,9 +178,40 @@ class Cuda:
 
     def properties(self, index: int | None) -> dict[str, Any]:
         """What a GPU is like."""
-        told = cupy.cuda.runtime.getDeviceProperties(self.current_device() if index is None else index)
-        return {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
-                "total_memory": told["totalGlobalMem"], "multi_processor_count": told["multiProcessorCount"]}
+        at = self.current_device() if index is None else index
+        if at not in self.known:  # to ask costs more than to draw the numbers that it is asked for
+            told = cupy.cuda.runtime.getDeviceProperties(at)
+            self.known[at] = {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
+                              "total_memory": told["totalGlobalMem"],
+                              "multi_processor_count": told["multiProcessorCount"],
+                              "max_threads_per_multi_processor": told["maxThreadsPerMultiProcessor"]}
+        return self.known[at]
+
+    def event(self, timing: bool, blocking: bool) -> Any:
+        """CuPy's event."""
+        return cupy.cuda.Event(block=blocking, disable_timing=not timing)
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """The milliseconds between two events."""
+        milliseconds: float = cupy.cuda.get_elapsed_time(start, end)
+        return milliseconds
+
+    @contextmanager
+    def capture(self) -> Iterator[Callable[[], None]]:
+        """A stream that notes, and a pool of memory for nobody else."""
+        noted: dict[str, Any] = {"pool": cupy.cuda.MemoryPool()}
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with cupy.cuda.using_allocator(noted["pool"].malloc), stream:
+            stream.begin_capture()
+            try:
+                yield lambda: noted["graph"].launch()
+            finally:  # also after an error: the stream must not stay in this state
+                noted["graph"] = stream.end_capture()
+
+    def capturing(self) -> bool:
+        """Whether the stream in use records a graph."""
+        asked: bool = cupy.cuda.get_current_stream().is_capturing()
+        return asked
 
 
 BACKEND = Cuda()

@@ -15,7 +15,7 @@ on arrays and a recorded pass on tensors. They are ours, and not the array modul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -133,4 +133,17 @@ class Backend(Protocol):
         """Give back what the pool keeps."""
 
     def properties(self, index: int | None) -> dict[str, Any]:
-        """`name`, `major` and `minor` of the compute capability, `total_memory` in bytes, `multi_processor_count`."""
+        """`name`, `major` and `minor` of the compute capability, `total_memory` in bytes, `multi_processor_count`,
+        `max_threads_per_multi_processor`."""
+
+    def event(self, timing: bool, blocking: bool) -> Any:
+        """A moment in the device's work: `record()`, `synchronize()`, `done`; `blocking`: waiting is sleeping."""
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """The milliseconds between two moments."""
+
+    def capture(self) -> AbstractContextManager[Callable[[], None]]:
+        """A `with` block whose work is noted, not done, on memory that stays its own; gives what does it."""
+
+    def capturing(self) -> bool:
+        """Whether what is given to the device now goes into a graph instead of being done."""

@@ -17,8 +17,8 @@ from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "as_strided", "backend_for", "backend_of", "beside", "bounds", "device_of", "home",
-           "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
+__all__ = ["HERE", "OF_TYPE", "as_strided", "backend_for", "backend_of", "beside", "bounds", "count", "device_of",
+           "home", "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)

@@ -8,6 +8,7 @@ host. What the core does on it, it does on a GPU; speed and memory are not its b
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -258,7 +259,7 @@ class StandIn:
         """Where `like=` finds the functions that make arrays."""
 
     def __init__(self) -> None:
-        self.allocated = 0
+        self.allocated, self.replays, self.notes = 0, 0, False
 
     def device_count(self) -> int:
         return 2
@@ -326,7 +327,38 @@ class StandIn:
         self.allocated = 0
 
     def properties(self, index: int | None) -> dict[str, Any]:
-        return {"name": "stand-in", "major": 9, "minor": 0, "total_memory": 2 << 30, "multi_processor_count": 1}
+        return {"name": "stand-in", "major": 9, "minor": 0, "total_memory": 2 << 30, "multi_processor_count": 132,
+                "max_threads_per_multi_processor": 2048}
+
+    def event(self, timing: bool, blocking: bool) -> Moment:
+        return Moment()
+
+    def elapsed(self, start: Moment, end: Moment) -> float:
+        return (end.at - start.at) * 1e3
+
+    @contextmanager
+    def capture(self) -> Iterator[Any]:
+        """It counts replays; the work is done at once, which no GPU does."""
+        self.notes = True
+        try:
+            yield lambda: setattr(self, "replays", self.replays + 1)
+        finally:
+            self.notes = False
+
+    def capturing(self) -> bool:
+        return self.notes
+
+
+class Moment:
+    """An event."""
+
+    at, done = 0.0, True
+
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        COUNTS.to_host += 0
 
 
 def maker(name: str) -> Any:

@@ -19,6 +19,11 @@ from tests.parity.compare import (
 from tests.parity.tables import all_cases
 
 CASES = all_cases()
+# A device draws other numbers than the CPU does: of these, shapes and dtypes are compared, and where results lie.
+DRAWN = {"alpha_dropout", "alpha_dropout inplace", "attention dropout", "dropout", "dropout inplace", "dropout1d",
+         "dropout1d without batch", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout",
+         "gumbel_softmax", "gumbel_softmax hard", "rrelu inplace", "rrelu training", "torch.alpha_dropout",
+         "torch.dropout", "torch.dropout_", "torch.feature_alpha_dropout"}
 
 
 def run(call, inputs, arrays, device, order):
@@ -41,15 +46,17 @@ def test_op(cuda, name):
         assert described(a) == described(b)
         if hasattr(b, "grad_fn"):
             assert b.device.type == "cuda"
-            assert graph_of(a, our_leaves) == graph_of(b, their_leaves)
-            close(a, b)
+            if name not in DRAWN:
+                assert graph_of(a, our_leaves) == graph_of(b, their_leaves)
+                close(a, b)
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
         for a, b in zip(one, other, strict=True):
             assert (a is None) == (b is None)
             if a is not None:
                 assert b.device.type == "cuda"
-                close(a, b)
+                if name not in DRAWN:
+                    close(a, b)
 
 
 def close(a, b):
