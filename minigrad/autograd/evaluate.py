@@ -77,9 +77,10 @@ def fitted(node: Node, grads: Any, xp: Any) -> Any:
                   for edge, g, like in zip(node.next, parts, fit, strict=True)])
 
 
-def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
-    """Sum a gradient to the shape, and cast it to the dtype, of an input that was broadcast: the only place."""
-    shape, dtype = like
+def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
+    """Sum a gradient to the shape, and cast it to the dtype, of an input that was broadcast: the only place. That of a
+    number on the CPU, which met a device's tensor, goes there."""
+    shape, dtype = like[0], like[1]
     if grad.shape != shape:
         lead = grad.ndim - len(shape)
         axes = tuple(range(lead)) + tuple([lead + i for i, n in enumerate(shape) if n == 1 != grad.shape[lead + i]])
@@ -87,7 +88,8 @@ def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
             grad = xp.sum(grad, axes, True)
         if lead:
             grad = xp.reshape(grad, shape)
-    return grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
+    grad = grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
+    return grad if len(like) == 2 else xp.moved(grad, like[2])
 
 
 def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = True) -> tuple[Any, ...]:

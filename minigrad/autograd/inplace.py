@@ -30,7 +30,7 @@ from minigrad.autograd.views import (
     repeats,
     set_history,
 )
-from minigrad.backends.registry import bounds
+from minigrad.backends.registry import OF_TYPE, bounds, check_devices
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 
@@ -156,6 +156,8 @@ def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: 
 
 def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
     """Whether a result fits into the tensor that it is to be written to."""
+    if OF_TYPE:
+        check_devices(target, result.array)
     if result.array.shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                            f"{list(result.array.shape)}")

@@ -25,6 +25,7 @@ from minigrad._type_name import type_name
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.backends import registry
+from minigrad.backends.registry import Apart
 
 __all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
 
@@ -177,7 +178,13 @@ def arrays(node: Any) -> tuple[Any, ...]:
         raise RuntimeError(FREED)
     check_versions(node)
     kept = node.saved if node.rare is None else opened(node, Packed.array)
-    return tuple([s.array if is_tensor(s) else s for s in kept])
+    values = tuple([s.array if is_tensor(s) else s for s in kept])
+    return values if node._notes is None or type(node._notes.fit) is not Apart else numbers(values)
+
+
+def numbers(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays of which one, 0-d, lies on the CPU and meets a device's as a number."""
+    return tuple([v[()] if type(v) is np.ndarray and not v.ndim else v for v in values])
 
 
 def tensors(node: Any) -> tuple[Any, ...]:

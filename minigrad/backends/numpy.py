@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, moved
 
-__all__ = ["WORDS", "add_at", "masked", "quiet", "total"]
+__all__ = ["WORDS", "accumulated", "add_at", "masked", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
@@ -86,6 +86,24 @@ def add_at(out: Any, index: Any, x: Any) -> None:
     if out.ndim == 1 and type(index) is np.ndarray and index.dtype.kind == "i" and index.ndim > 1:
         index, x = index.reshape(-1), np.broadcast_to(x, index.shape).reshape(-1)
     np.add.at(out, index, x)
+
+
+def accumulated(op: Any, x: Any, axis: int, dtype: Any = None, out: Any = None) -> Any:
+    """`op.accumulate`: running sums, products, maxima ….
+
+    CuPy has functions for two of them. The others are made by doubling (Hillis and Steele, 1986): after k passes each
+    element has worked up the 2^k before it.
+    """
+    if type(x) not in OF_TYPE:
+        return op.accumulate(x, axis, dtype, out)
+    if op is np.add or op is np.multiply:
+        return (np.cumsum if op is np.add else np.cumprod)(x, axis, dtype)
+    front, step = (slice(None),) * (axis % x.ndim), 1
+    while step < x.shape[axis]:
+        head, tail = (*front, slice(None, -step)), (*front, slice(step, None))
+        x = np.concatenate((x[(*front, slice(None, step))], op(x[tail], x[head])), axis)
+        step *= 2
+    return x
 
 
 def product(x: Any, y: Any) -> Any:

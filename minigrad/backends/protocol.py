@@ -118,6 +118,9 @@ class Backend(Protocol):
     def add_at(self, out: Any, index: Any, x: Any) -> None:
         """Add `x` to the elements of `out` at an index, as often as one is named."""
 
+    def telling(self) -> AbstractContextManager[Any]:
+        """A `with` block in which linear algebra waits for the device, to raise NumPy's LinAlgError where it fails."""
+
     def synchronize(self, index: int | None) -> None:
         """Wait until a device has done what it was given."""
 

@@ -98,6 +98,13 @@ def located(given: str | device | int | None) -> device:
     return where
 
 
+class Apart(tuple[Any, ...]):
+    """The `Node.fit` of operands of which one is a number on the CPU and another lies on a device: per input the
+    (shape, dtype, place) to which its gradient goes."""
+
+    __slots__ = ()
+
+
 class Home:
     """A device, as NumPy's `like` names a place: `np.zeros(3, like=Home(backend, 1))`."""
 
@@ -158,9 +165,19 @@ def device_of(array: Any) -> device:
     return CPU if backend is None else device(backend.type, backend.index_of(array))
 
 
+def check_devices(*arrays: Any) -> None:
+    """PyTorch's error for arrays that lie on several devices."""
+    devices = list(dict.fromkeys([str(device_of(v)) for v in arrays]))
+    if len(devices) > 1:
+        devices.sort(key=lambda name: name == "cpu")
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                           f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
+
+
 def beside(array: Any) -> Any:
-    """An array, or the CPU for a number: for NumPy's `like`, which takes no scalar."""
-    return array if type(array) in OF_TYPE else HERE
+    """An array (or a place) as it is, the CPU for a number: for NumPy's `like`, which takes no scalar."""
+    kind = type(array)
+    return array if kind in OF_TYPE or kind is Home else HERE
 
 
 def place_of(array: Any) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, device_of
+from minigrad._tensor import Tensor
+from minigrad.backends.registry import OF_TYPE, beside, check_devices
 
-__all__ = ["check_devices", "together"]
+__all__ = ["check_devices", "same_device", "together", "where_is"]
 
 
 def together(*arrays: Any) -> list[Any]:
@@ -21,10 +22,12 @@ def together(*arrays: Any) -> list[Any]:
     return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
 
 
-def check_devices(*arrays: Any) -> None:
-    """PyTorch's error for arrays that lie on several devices."""
-    devices = list(dict.fromkeys([str(device_of(v)) for v in arrays]))
-    if len(devices) > 1:
-        devices.sort(key=lambda name: name == "cpu")
-        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
-                           f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
+def same_device(*arrays: Any) -> None:
+    """PyTorch's error where all must lie on one device, 0-d ones too; without a GPU it costs next to nothing."""
+    if OF_TYPE and any(type(v) in OF_TYPE for v in arrays):
+        check_devices(*arrays)
+
+
+def where_is(v: Any) -> Any:
+    """Where an array or a Tensor lies, for NumPy's `like`."""
+    return beside(v.array if isinstance(v, Tensor) else v)

@@ -16,7 +16,7 @@ from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.views import address
-from minigrad.backends.registry import backend_of, bounds, host, is_array
+from minigrad.backends.registry import backend_of, bounds, device_of, home, host, is_array, moved
 from minigrad.ops.reduce import one_of
 
 __all__ = ["UntypedStorage", "from_numpy"]
@@ -60,7 +60,14 @@ class UntypedStorage:
     size = __len__ = nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UntypedStorage, (self.bytes,)
+        if backend_of(self.bytes) is None:
+            return UntypedStorage, (self.bytes,)
+        return on_device, (host(self.bytes), str(device_of(self.bytes)))
+
+
+def on_device(memory: Any, device: str) -> UntypedStorage:
+    """A storage that was pickled, on the device where it was."""
+    return UntypedStorage(moved(memory, home(device)))
 
 
 def root_of(array: Any) -> Any:

@@ -71,7 +71,7 @@ class Unfold(Node):
         return record_view(Unfold, windows(x, dim, size, step), a, (x.shape, dim, size, step))
 
     def backward(self, xp: Any, g: Any, shape: Shape, dim: int, size: int, step: int) -> Any:
-        return spread(xp, g, windows(numbered(shape), dim, size, step), shape)
+        return spread(xp, g, windows(numbered(shape, g), dim, size, step), shape)
 
 
 def windows(x: Any, dim: int, size: int, step: int) -> Any:

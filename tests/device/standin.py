@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import cupy
@@ -22,6 +22,7 @@ __all__ = ["StandIn", "Strict"]
 
 NO_CONVERSION = ("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array "
                  "explicitly.")
+COMPARISONS_OF = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 NUMBERS = {bool, int, float, complex, *np.sctypeDict.values()}
 
 
@@ -88,6 +89,8 @@ class Strict:
             return NotImplemented
         if not all(isinstance(each, (Strict, np.ndarray)) or type(each) in NUMBERS for each in inputs):
             return NotImplemented
+        if ufunc in COMPARISONS_OF:  # to them NumPy gives its scalars as arrays, and CuPy takes these as numbers
+            inputs = tuple([v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in inputs])
         out = kwargs.get("out")
         with np.errstate(all="ignore"):  # a GPU never warns
             found = getattr(ufunc, method)(*map(unwrapped, inputs), **unwrapped(kwargs))
@@ -100,6 +103,8 @@ class Strict:
         out = kwargs.get("out")
         with np.errstate(all="ignore"):
             found = func(*unwrapped(args), **unwrapped(kwargs))
+        if func is np.diagonal:
+            found.flags.writeable = True  # CuPy's can be written to
         return out if isinstance(out, Strict) else wrapped(found)
 
     # what is known without waiting
@@ -304,6 +309,9 @@ class StandIn:
 
     def add_at(self, out: Strict, index: Any, x: Any) -> None:
         np.add.at(out.host, unwrapped(index), unwrapped(x))
+
+    def telling(self) -> AbstractContextManager[Any]:
+        return nullcontext()
 
     def synchronize(self, index: int | None) -> None:
         COUNTS.to_host += 0
