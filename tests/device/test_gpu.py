@@ -178,4 +178,4 @@ def test_a_second_gpu_is_used_where_it_is_named():
         x = minigrad.ones(3, device="cuda")
         assert json.dumps((x * 2).tolist()) == "[2.0, 2.0, 2.0]" and str(x.device) == "cuda:1"
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
-        x + minigrad.ones(3, device="cuda:0")
+        minigrad.cat([x, minigrad.ones(3, device="cuda:0")])
