@@ -14,7 +14,7 @@ __all__ = ["KERNELS", "Kernel"]
 
 
 class Kernel(NamedTuple):
-    """What CuPy's `ElementwiseKernel` wants to know."""
+    """What CuPy's `ElementwiseKernel` asks for. The names `i` and `n`, and those with `_` in front, are its own."""
 
     inputs: str
     outputs: str
@@ -25,7 +25,7 @@ class Kernel(NamedTuple):
 # of the counter, the call the lower.
 PHILOX = Kernel("uint64 call, uint64 thread, uint64 key", "uint64 x, uint64 y, uint64 z, uint64 w", """
 unsigned int a = call, b = call >> 32, c = thread, d = thread >> 32, low = key, high = key >> 32;
-for (int i = 0; i < 10; ++i) {
+for (int turn = 0; turn < 10; ++turn) {
     unsigned long long p = 0xD2511F53ull * a, q = 0xCD9E8D57ull * c;
     a = (unsigned int)(q >> 32) ^ b ^ low;
     b = (unsigned int)q;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 
@@ -31,6 +32,12 @@ def loop(name, head, index):
     stores = [f"{word}_[i] = {word};" for _, word in parameters(outputs)]
     return f"{head} void {name}({', '.join(given)}, long long n) {{ {index} {{\n" + "\n".join(
         [*inner, body, *stores]) + "\n} }\n"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_names_that_cupy_keeps_for_itself_are_not_used(name):
+    words = re.findall(r"\b[A-Za-z_]\w*", " ".join(KERNELS[name]))
+    assert not [word for word in words if word in ("i", "n") or word.startswith("_")]
 
 
 @pytest.mark.parametrize("name", KERNELS)
