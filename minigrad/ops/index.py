@@ -21,7 +21,7 @@ from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
 from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import backend_of, is_array, moved, place_of
+from minigrad.backends.registry import OF_TYPE, backend_of, is_array, moved, place_of
 from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range
@@ -99,7 +99,7 @@ def elements(x: Any, index: Any) -> Any:
     """`x[index]`, row by row in memory as in PyTorch; NumPy orders the memory by what was indexed."""
     if type(index) is tuple and len(index) > 1 and all(type(p) is slice and p == ALL for p in index[:-1]):
         last = index[-1]
-        if type(last) is np.ndarray and last.dtype.kind != "b":
+        if is_array(last) and last.dtype.kind != "b":
             return x.take(last, len(index) - 1)
     out = x[index]
     return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
@@ -350,7 +350,7 @@ class IndexPut(Node):
         x = a.array
         out = x.copy()
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
-        if type(y) is not type(x):
+        if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
             y = together(x, y)[1]
         if y.dtype != x.dtype:
             if not is_array(index) or index.dtype.kind != "b" or y.size != 1:
