@@ -20,7 +20,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
-from minigrad.backends.numpy import add_at
+from minigrad.backends.numpy import WORDS, add_at
 from minigrad.backends.registry import OF_TYPE, backend_of, is_array, moved, place_of
 from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
@@ -348,7 +348,6 @@ class IndexPut(Node):
     @staticmethod
     def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
         x = a.array
-        out = x.copy()
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
         if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
             y = together(x, y)[1]
@@ -362,9 +361,9 @@ class IndexPut(Node):
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
             if accumulate:
-                add_at(out, index, y)
+                add_at(out := x.copy(), index, y)
             else:
-                out[index] = y
+                out = WORDS.put(x, index, y)
         except IndexError:
             raise IndexError(advanced_message(index if type(index) is tuple else (index,), x.shape)) from None
         except ValueError:

@@ -100,6 +100,7 @@ class Strict:
         if kwargs.get("like") is not None:
             raise TypeError("like")
         out = kwargs.get("out")
+        COUNTS.to_host += func in ASKING
         with np.errstate(all="ignore"):
             found = func(*unwrapped(args), **unwrapped(kwargs))
         if func is np.diagonal:
@@ -174,9 +175,11 @@ class Strict:
 
     # elements
     def __getitem__(self, index: Any) -> Any:
+        waits(index)
         return wrapped(self.host[unwrapped(index)], self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        waits(index)
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError(f"Unsupported type {type(value)}")
         self.host[unwrapped(index)] = value.host if isinstance(value, Strict) else value
@@ -194,6 +197,12 @@ class Strict:
         self.host.fill(unwrapped(value))
 
 
+def waits(index: Any) -> None:
+    """CuPy asks a mask how many elements it names."""
+    COUNTS.to_host += any(isinstance(part, Strict) and part.dtype.kind == "b"
+                          for part in (index if isinstance(index, tuple) else (index,)))
+
+
 class Flags:
     """What CuPy's flags tell."""
 
@@ -202,6 +211,7 @@ class Flags:
 
 
 OWNERS: dict[int, Strict] = {}
+ASKING = (np.argwhere, np.bincount, np.flatnonzero, np.nonzero, np.unique)  # they wait to know how large a result is
 METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
            "copy", "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "nonzero", "partition",
            "prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take",

@@ -241,6 +241,8 @@ NO_WAITING = {
     "scatter_reduce": lambda x: x.scatter_reduce(2, minigrad.zeros(2, 2, 3, 8, dtype=minigrad.int64), x[:, :, :3],
                                                  "amax"),
     "masked_fill": lambda x: x.masked_fill(x > 0, 1.0),
+    "index_put by a mask": lambda x: x.index_put((x > 0,), minigrad.tensor(1.0)),
+    "repeat_interleave": lambda x: x.repeat_interleave(minigrad.tensor([2, 1]), 0, output_size=3),
     "masked_scatter": lambda x: x.masked_scatter(x > 0, x.detach()),
     "sort": lambda x: x.sort(1).values,
     "topk": lambda x: x.topk(1).values,

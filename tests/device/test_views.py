@@ -131,6 +131,7 @@ WRITES = {
     "copy_ a number's worth": lambda y: y.copy_(y.sum()),
     "fill_ by a tensor": lambda y: y[1].fill_(y.sum().detach()),
     "zero_": lambda y: y.zero_(),
+    "setitem by a mask": lambda y: y.__setitem__(y > 0, 3.0),
     "relu_": lambda y: y[:2].relu_(),
     "clamp_": lambda y: y.clamp_(-1, 1),
     "masked_fill_": lambda y: y.masked_fill_(y > 0, 3.0),
@@ -213,7 +214,8 @@ def test_copies_of_tensors_stay_on_their_device(cuda):
         assert (str(made.device), made.tolist(), made.requires_grad) == ("cuda:1", x.tolist(), True)
     assert copy.copy(x).data_ptr() == x.data_ptr() != copy.deepcopy(x).data_ptr()
     a, b = copy.deepcopy([x.detach(), part])
-    a[0, 1] = 9
+    with cuda.on(1):  # CuPy computes on the device in use
+        a[0, 1] = 9
     assert b.tolist() == [9, 4]
     assert (b.stride(), b.storage_offset(), str(b.device)) == ((3,), 1, "cuda:1")
     back = pickle.loads(pickle.dumps(part))
