@@ -132,7 +132,7 @@ WRITES = {
     "fill_ by a tensor": lambda y: y[1].fill_(y.sum().detach()),
     "zero_": lambda y: y.zero_(),
     "setitem by a mask": lambda y: y.__setitem__(y > 0, 3.0),
-    "relu_": lambda y: y[:2].relu_(),
+    "clamp_min_ of a view": lambda y: y[:2].clamp_min_(0),
     "clamp_": lambda y: y.clamp_(-1, 1),
     "masked_fill_": lambda y: y.masked_fill_(y > 0, 3.0),
     "masked_fill_ of a view": lambda y: y.t().masked_fill_(y.t() > 0, y.sum().detach()),
@@ -254,6 +254,17 @@ def test_copy_between_devices(cuda):
     out[0] = here  # as in PyTorch what is assigned may come from anywhere
     out.sum().backward()
     assert (here.grad.device.type, here.grad.tolist()) == ("cpu", [1, 1, 1])
+
+
+@pytest.mark.parametrize(("start", "end"), [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:0", "cuda:0")])
+@pytest.mark.parametrize("how", ["to", "copy_"])
+def test_two_derivatives_between_devices(cuda, start, end, how):
+    x = minigrad.tensor([1.0, 2.0], device=start, requires_grad=True)
+    y = (x * x).to(end) if how == "to" else minigrad.zeros(2, device=end).copy_(x * x)
+    (first,) = minigrad.autograd.grad((y * y).sum(), x, create_graph=True)
+    (second,) = minigrad.autograd.grad(first.sum(), x)
+    assert [str(v.device) for v in (y, first, second)] == [end, start, start]
+    assert (first.tolist(), second.tolist()) == ([4, 32], [12, 48])
 
 
 def test_types_name_the_device(cuda):
