@@ -184,7 +184,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return made if made is not input else Alias.forward(input)
     try:
         return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
-    except IndexError:
+    except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
         raise IndexError(advanced_message(rest, made.array.shape)) from None
 
 
@@ -234,7 +234,7 @@ def beside_it(part: Any, input: Tensor) -> Any:
     Raises:
         RuntimeError: for a tensor on the CPU and indices on a device.
     """
-    if backend_of(part) is not None:
+    if backend_of(part) is not None and backend_of(part) is not backend_of(input.array):
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
                            f"({input.device})")
     return moved(part, place_of(input.array))
@@ -364,11 +364,8 @@ class IndexPut(Node):
                 add_at(out := x.copy(), index, y)
             else:
                 out = WORDS.put(x, index, y)
-        except IndexError:
-            raise IndexError(advanced_message(index if type(index) is tuple else (index,), x.shape)) from None
-        except ValueError:
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
-                               f"result of shape {list(x[index].shape)}") from None
+        except (IndexError, ValueError) as error:
+            raise misfit(error, index if type(index) is tuple else (index,), x, y) from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
@@ -377,6 +374,15 @@ class IndexPut(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, accumulate = saved[-2:]
         return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def misfit(error: Exception, parts: tuple[Any, ...], x: Any, y: Any) -> Exception:
+    """PyTorch's error for indices, or values, that do not fit."""
+    text = advanced_message(parts, x.shape)
+    if isinstance(error, IndexError) or text.startswith("shape mismatch"):
+        return IndexError(text)
+    return RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing result "
+                        f"of shape {list(x[parts].shape)}")
 
 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
@@ -389,7 +395,6 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     parts = tuple([as_array(i) for i in indices])
     if taken(parts) > input.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
-    parts = tuple([np.asarray(p) if backend_of(p) is None else p for p in parts])
-    parts = tuple([p if type(p) is type(input.array) else beside_it(p, input) for p in parts])
+    parts = tuple([beside_it(np.asarray(p) if backend_of(p) is None else p, input) for p in parts])
     check_masks(parts, input.array.shape)
     return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

@@ -176,13 +176,19 @@ class Strict:
     # elements
     def __getitem__(self, index: Any) -> Any:
         waits(index)
-        return wrapped(self.host[unwrapped(index)], self)
+        try:
+            return wrapped(self.host[unwrapped(index)], self)
+        except IndexError as error:
+            raise ValueError(str(error)) if "broadcast" in str(error) else error from None
 
     def __setitem__(self, index: Any, value: Any) -> None:
         waits(index)
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError(f"Unsupported type {type(value)}")
-        self.host[unwrapped(index)] = value.host if isinstance(value, Strict) else value
+        try:
+            self.host[unwrapped(index)] = value.host if isinstance(value, Strict) else value
+        except IndexError as error:
+            raise ValueError(str(error)) if "broadcast" in str(error) else error from None
 
     def view(self, dtype: Any = None) -> Any:
         """The same memory."""

@@ -131,6 +131,7 @@ ASSIGNED = {
     "of the graph": lambda y: y.__setitem__(t(0, 2), y[1:3] * 2),
     "a number of the CPU": lambda y: y.__setitem__(t(0, 2), minigrad.tensor(4.0, device="cpu")),
     "another dtype": lambda y: y.__setitem__(t(0, 2), minigrad.ones(2, 3, dtype=minigrad.float64)),
+    "that do not fit together": lambda y: y.__setitem__((t(0, 1), t(0, 1, 2)), 1.0),
     "another shape": lambda y: y.__setitem__(t(0, 2), minigrad.ones(3, 3)),
     "True": lambda y: y.__setitem__(True, 2.0),
     "False": lambda y: y.__setitem__(False, 2.0),
