@@ -21,7 +21,7 @@ from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
 from minigrad.backends.numpy import WORDS, add_at
-from minigrad.backends.registry import OF_TYPE, backend_of, is_array, moved, place_of
+from minigrad.backends.registry import OF_TYPE, backend_of, device_of, is_array, moved, place_of
 from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range
@@ -208,7 +208,7 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
         elif isinstance(part, bool) or is_array(part):
             if isinstance(part, bool):
                 made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
-            if type(part) is not type(input.array):
+            if OF_TYPE:
                 part = beside_it(part, input)
             rest.append(part)
             source = given[position]
@@ -232,9 +232,9 @@ def beside_it(part: Any, input: Tensor) -> Any:
     """Indices where the tensor lies; as in PyTorch those of the CPU go with every device.
 
     Raises:
-        RuntimeError: for a tensor on the CPU and indices on a device.
+        RuntimeError: for indices on another device than the CPU and that of the tensor.
     """
-    if backend_of(part) is not None and backend_of(part) is not backend_of(input.array):
+    if backend_of(part) is not None and device_of(part) != input.device:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
                            f"({input.device})")
     return moved(part, place_of(input.array))

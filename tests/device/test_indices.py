@@ -190,6 +190,8 @@ def test_a_tensor_of_the_cpu_takes_no_index_of_a_device(cuda):
         with pytest.raises(RuntimeError, match=r"indices should be either on cpu or on the same device as the indexed "
                                                r"tensor \(cpu\)"):
             call(minigrad.ones(3), minigrad.tensor([0], device="cuda"))
+        with pytest.raises(RuntimeError, match=r"on the same device as the indexed tensor \(cuda:0\)"):
+            call(minigrad.ones(3, device="cuda:0"), minigrad.tensor([0], device="cuda:1"))
 
 
 def test_a_convolution_says_what_lies_elsewhere(cuda):
