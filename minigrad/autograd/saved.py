@@ -282,7 +282,9 @@ HINT_IN_ANOMALY_MODE = (
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
     dtype = from_numpy_dtype(array.dtype)
-    kind = "CPUBoolType" if dtype.name == "bool" else f"torch.{dtype.type_name}Tensor"  # PyTorch names them so
+    place = registry.device_of(array).type
+    prefix = "" if place == "cpu" else f"{place}."
+    kind = f"{place.upper()}BoolType" if dtype.name == "bool" else f"torch.{prefix}{dtype.type_name}Tensor"
     what = f"[{kind} {list(array.shape)}]"
     maker = "" if grad_fn is None else op_of(grad_fn)
     whose = f", which is output {output_nr} of {maker}," if maker else ""

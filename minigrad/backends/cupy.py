@@ -145,8 +145,15 @@ class Cuda:
         return cupy.lib.stride_tricks.as_strided(array, shape, strides)
 
     def add_at(self, out: Any, index: Any, x: Any) -> None:
-        """Add by atomic additions."""
-        cupy.add.at(out, index, x)
+        """Add by atomic additions, which there are for floats and for integers of 32 bits, and without a sign of 64."""
+        if out.dtype.kind == "f" or out.dtype == np.int32:
+            cupy.add.at(out, index, x)
+        elif out.dtype == np.int64:  # the same bits, since both wrap around
+            cupy.add.at(out.view(np.uint64), index, cupy.asarray(x, np.int64).view(np.uint64))
+        else:
+            wide = out.astype(np.int32)
+            cupy.add.at(wide, index, cupy.asarray(x, np.int32))
+            out[...] = wide.astype(out.dtype)
 
     def telling(self) -> AbstractContextManager[Any]:
         """CuPy's own switch: without it what fails gives numbers without a meaning."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, backend_of, beside, moved
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, is_array, moved
 
 __all__ = ["WORDS", "accumulated", "add_at", "masked", "quiet", "total"]
 
@@ -69,6 +69,12 @@ def masked(mask: Any, x: Any) -> Any:
     if bits is None or not mask.shape or mask.shape != x.shape or type(x) is not np.ndarray:
         return np.where(mask, x, x.dtype.type(0))
     return np.bitwise_and(x.view(bits), np.negative(mask.view(np.int8))).view(x.dtype)
+
+
+def fills(x: Any, index: Any, part: Any) -> bool:
+    """Whether, on a device, a mask of the shape of `x` says where one number goes: nobody waits to know where it is."""
+    return type(x) in OF_TYPE and getattr(index, "dtype", None) == BOOL and index.shape == x.shape and not (
+        type(part) in OF_TYPE and part.ndim)
 
 
 def add_at(out: Any, index: Any, x: Any) -> None:
@@ -200,6 +206,8 @@ class ArrayWords:
     @staticmethod
     def put(x: Any, index: Any, part: Any) -> Any:
         """`x` with its elements at `index` replaced by `part`."""
+        if fills(x, index, part):
+            return np.where(index, part if is_array(part) else x.dtype.type(part), x)
         out = x.copy()
         out[index] = part
         return out

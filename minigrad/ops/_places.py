@@ -106,7 +106,7 @@ def worked_in(op: Any, out: Any, places: Any, part: Any) -> Any:
     ends = np.concatenate((flat[1:] != flat[:-1], np.ones(flat.size and 1, bool, like=out)))
     longer = np.concatenate((out, np.zeros(1, out.dtype, like=out)))
     longer[np.where(ends, flat, out.size)] = op(out[flat], values)
-    return longer[:-1]
+    return longer[:-1].copy()
 
 
 def taken(xp: Any, x: Any, places: Any) -> Any:

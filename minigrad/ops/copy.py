@@ -14,7 +14,7 @@ from minigrad._dtype import float16, float32, float64, int8, int16, int32, int64
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
-from minigrad.backends.registry import beside, home, located, moved, place_of
+from minigrad.backends.registry import OF_TYPE, beside, home, located, moved, place_of
 
 __all__ = ["clone"]
 METHODS = ("byte", "char", "clone", "contiguous", "cpu", "cuda", "double", "half", "long", "short", "to")
@@ -43,18 +43,20 @@ class Copy(Node, number=None):
         if not isinstance(src, Tensor):
             value = np.asarray(src).astype(x.dtype)  # it may wrap around
             return record1(Copy, np.full(x.shape, value, like=beside(x)), dest)
-        y = src.array if src.device == dest.device else moved(src.array, place_of(x))
+        y, back = src.array, tuple[Any, ...]()
+        if OF_TYPE and src.device != dest.device:
+            y, back = moved(y, place_of(x)), (place_of(y),)
         try:
             out = np.broadcast_to(y, x.shape).astype(x.dtype)
         except ValueError:
             raise RuntimeError(mismatch(x.shape, y.shape)) from None
         if x.dtype.kind != "f":
             return plain(out)  # integers have no gradient
-        return record2(Copy, out, dest, src, (), (), (None, (y.shape, y.dtype)))
+        return record2(Copy, out, dest, src, (), back, (None, (y.shape, y.dtype)))
 
-    def backward(self, xp: Any, g: Any) -> tuple[Any, ...]:
+    def backward(self, xp: Any, g: Any, place: Any = None) -> tuple[Any, ...]:
         zeros = None if self.next[0] is None else xp.zeros(g.shape, g)
-        return (zeros, g)[:len(self.next)]
+        return (zeros, g if place is None else xp.moved(g, place))[:len(self.next)]
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

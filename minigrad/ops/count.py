@@ -124,8 +124,11 @@ def search(bounds: Any, values: Any, right: bool) -> Any:
         both = np.concatenate((bounds, values) if right else (values, bounds), -1)
         order = np.argsort(both, -1, kind="stable")
         below = np.cumsum(order < n if right else order >= m, -1)
-        counts = np.empty_like(below)
-        np.put_along_axis(counts, order, below, -1)
+        if backend_of(bounds) is None:
+            counts = np.empty_like(below)
+            np.put_along_axis(counts, order, below, -1)
+        else:  # not every CuPy can put them there; the order of an order leads back
+            counts = np.take_along_axis(below, np.argsort(order, -1), -1)
         found = counts[..., n:] if right else counts[..., :m]
     return np.where(values == values, found, bounds.shape[-1])  # NaN is above all
 

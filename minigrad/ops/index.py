@@ -20,8 +20,8 @@ from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
-from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import backend_of, is_array, moved, place_of
+from minigrad.backends.numpy import WORDS, add_at
+from minigrad.backends.registry import OF_TYPE, backend_of, device_of, is_array, moved, place_of
 from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range
@@ -99,7 +99,7 @@ def elements(x: Any, index: Any) -> Any:
     """`x[index]`, row by row in memory as in PyTorch; NumPy orders the memory by what was indexed."""
     if type(index) is tuple and len(index) > 1 and all(type(p) is slice and p == ALL for p in index[:-1]):
         last = index[-1]
-        if type(last) is np.ndarray and last.dtype.kind != "b":
+        if is_array(last) and last.dtype.kind != "b":
             return x.take(last, len(index) - 1)
     out = x[index]
     return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
@@ -184,7 +184,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return made if made is not input else Alias.forward(input)
     try:
         return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
-    except IndexError:
+    except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
         raise IndexError(advanced_message(rest, made.array.shape)) from None
 
 
@@ -208,7 +208,7 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
         elif isinstance(part, bool) or is_array(part):
             if isinstance(part, bool):
                 made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
-            if type(part) is not type(input.array):
+            if OF_TYPE:
                 part = beside_it(part, input)
             rest.append(part)
             source = given[position]
@@ -232,9 +232,9 @@ def beside_it(part: Any, input: Tensor) -> Any:
     """Indices where the tensor lies; as in PyTorch those of the CPU go with every device.
 
     Raises:
-        RuntimeError: for a tensor on the CPU and indices on a device.
+        RuntimeError: for indices on another device than the CPU and that of the tensor.
     """
-    if backend_of(part) is not None:
+    if backend_of(part) is not None and device_of(part) != input.device:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
                            f"({input.device})")
     return moved(part, place_of(input.array))
@@ -348,9 +348,8 @@ class IndexPut(Node):
     @staticmethod
     def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
         x = a.array
-        out = x.copy()
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
-        if type(y) is not type(x):
+        if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
             y = together(x, y)[1]
         if y.dtype != x.dtype:
             if not is_array(index) or index.dtype.kind != "b" or y.size != 1:
@@ -362,14 +361,11 @@ class IndexPut(Node):
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
             if accumulate:
-                add_at(out, index, y)
+                add_at(out := x.copy(), index, y)
             else:
-                out[index] = y
-        except IndexError:
-            raise IndexError(advanced_message(index if type(index) is tuple else (index,), x.shape)) from None
-        except ValueError:
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
-                               f"result of shape {list(x[index].shape)}") from None
+                out = WORDS.put(x, index, y)
+        except (IndexError, ValueError) as error:
+            raise misfit(error, index if type(index) is tuple else (index,), x, y) from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
@@ -378,6 +374,15 @@ class IndexPut(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, accumulate = saved[-2:]
         return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def misfit(error: Exception, parts: tuple[Any, ...], x: Any, y: Any) -> Exception:
+    """PyTorch's error for indices, or values, that do not fit."""
+    text = advanced_message(parts, x.shape)
+    if isinstance(error, IndexError) or text.startswith("shape mismatch"):
+        return IndexError(text)
+    return RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing result "
+                        f"of shape {list(x[parts].shape)}")
 
 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
@@ -390,7 +395,6 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     parts = tuple([as_array(i) for i in indices])
     if taken(parts) > input.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
-    parts = tuple([np.asarray(p) if backend_of(p) is None else p for p in parts])
-    parts = tuple([p if type(p) is type(input.array) else beside_it(p, input) for p in parts])
+    parts = tuple([beside_it(np.asarray(p) if backend_of(p) is None else p, input) for p in parts])
     check_masks(parts, input.array.shape)
     return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

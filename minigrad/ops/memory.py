@@ -72,8 +72,13 @@ def on_device(memory: Any, device: str) -> UntypedStorage:
 
 def root_of(array: Any) -> Any:
     """The array that all views of one memory come from."""
-    while is_array(array.base):
-        array = array.base
+    above = array.base
+    while above is not None:
+        if not is_array(above):  # `as_strided` puts something of its own between two arrays
+            above = getattr(above, "base", None)
+            if not is_array(above):
+                break
+        array, above = above, above.base
     return array
 
 

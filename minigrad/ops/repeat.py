@@ -11,7 +11,7 @@ from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of
 from minigrad.ops.copy import Clone
 from minigrad.ops.pick import IndexSelect
 from minigrad.ops.shape import Expand, Unsqueeze, View, dim_of, flatten, shape_of
@@ -69,7 +69,7 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     """
     if repeats is None:
         counts = counted(input, output_size)
-        return plain(np.arange(counts.size, dtype=counts.dtype, like=beside(counts)).repeat(counts))
+        return plain(repeated(counts, output_size))
     source = input if dim is not None else flatten(input)
     axis = dim_of(0 if dim is None else dim, source.array.ndim)
     if not source.array.ndim:
@@ -87,6 +87,14 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     return View.forward(Clone.forward(wide, "C"), (*shape[:axis], size * times, *shape[axis + 1:]))
 
 
+def repeated(counts: Any, size: int | None) -> Any:
+    """Each position as often as `counts` says there. With the `size` of it all nobody has to wait for a GPU."""
+    if backend_of(counts) is None:
+        return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
+    places = np.arange(int(counts.sum()) if size is None else size, like=counts)
+    return np.cumsum(counts).searchsorted(places, "right").astype(counts.dtype)
+
+
 def counted(repeats: Tensor, output_size: int | None) -> Any:
     """How often each is repeated; PyTorch's errors for what cannot be."""
     counts = repeats.array
@@ -97,7 +105,7 @@ def counted(repeats: Tensor, output_size: int | None) -> Any:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if backend_of(counts) is None and counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
-    if output_size is not None and output_size != counts.sum():
+    if backend_of(counts) is None and output_size is not None and output_size != counts.sum():
         raise RuntimeError("allocated size does not match required size")
     return counts
 

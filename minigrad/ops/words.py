@@ -7,7 +7,7 @@ from typing import Any
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.saved import REGISTRY
 from minigrad.backends.numpy import WORDS
-from minigrad.backends.registry import place_of
+from minigrad.backends.registry import Home, place_of
 from minigrad.ops import activation, copy, index, join, linalg, pointwise, power, reduce, shape
 
 __all__ = ["TensorWords"]
@@ -49,7 +49,10 @@ class TensorWords:
     @staticmethod
     def moved(x: Tensor, place: Any) -> Tensor:
         """`x` in another place."""
-        return x if place_of(x.array) == place else copy.Move.forward(x, x.array.dtype, place)
+        here = place_of(x.array)
+        if here is place or (isinstance(here, Home) and here == place):
+            return x
+        return copy.Move.forward(x, x.array.dtype, place)
 
     @staticmethod
     def turned_product(x: Tensor, y: Tensor) -> Tensor:

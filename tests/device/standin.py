@@ -50,10 +50,13 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-def wrapped(value: Any) -> Any:
-    """A result of NumPy's as the device has it: arrays and scalars become strict arrays, tuples stay tuples."""
+def wrapped(value: Any, seen: Strict | None = None) -> Any:
+    """A result of NumPy's as the device has it: arrays and scalars become strict arrays, tuples stay tuples.
+
+    A view of an array that was `seen` lies where that lies, all else on the current device.
+    """
     if isinstance(value, (np.ndarray, np.generic)):
-        return Strict(value)
+        return Strict(value, seen.index if seen is not None and np.may_share_memory(value, seen.host) else None)
     if isinstance(value, (list, tuple)):
         items = [wrapped(each) for each in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -101,6 +104,7 @@ class Strict:
         if kwargs.get("like") is not None:
             raise TypeError("like")
         out = kwargs.get("out")
+        COUNTS.to_host += func in ASKING
         with np.errstate(all="ignore"):
             found = func(*unwrapped(args), **unwrapped(kwargs))
         if func is np.diagonal:
@@ -122,8 +126,10 @@ class Strict:
     @property
     def base(self) -> Any:
         """The array that owns the memory: one and the same strict array for all views of it."""
-        base = self.host.base
-        return None if base is None else OWNERS.setdefault(id(base), Strict(base, self.index))
+        owner = self.host
+        while owner.base is not None:  # between them may stand what `as_strided` puts there
+            owner = owner.base
+        return None if owner is self.host else OWNERS.setdefault(id(owner), Strict(owner, self.index))
 
     def __len__(self) -> int:
         return len(self.host)
@@ -173,16 +179,24 @@ class Strict:
 
     # elements
     def __getitem__(self, index: Any) -> Any:
-        return Strict(self.host[unwrapped(index)], self.index)  # a view stays where it is
+        waits(index)
+        try:
+            return wrapped(self.host[unwrapped(index)], self)
+        except IndexError as error:
+            raise ValueError(str(error)) if "broadcast" in str(error) else error from None
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        waits(index)
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError(f"Unsupported type {type(value)}")
-        self.host[unwrapped(index)] = value.host if isinstance(value, Strict) else value
+        try:
+            self.host[unwrapped(index)] = value.host if isinstance(value, Strict) else value
+        except IndexError as error:
+            raise ValueError(str(error)) if "broadcast" in str(error) else error from None
 
     def view(self, dtype: Any = None) -> Any:
         """The same memory."""
-        return wrapped(self.host.view(dtype) if dtype is not None else self.host.view())
+        return wrapped(self.host.view(dtype) if dtype is not None else self.host.view(), self)
 
     def sort(self, axis: int = -1) -> None:
         """In place; CuPy knows one order."""
@@ -193,6 +207,12 @@ class Strict:
         self.host.fill(unwrapped(value))
 
 
+def waits(index: Any) -> None:
+    """CuPy asks a mask how many elements it names."""
+    COUNTS.to_host += any(isinstance(part, Strict) and part.dtype.kind == "b"
+                          for part in (index if isinstance(index, tuple) else (index,)))
+
+
 class Flags:
     """What CuPy's flags tell."""
 
@@ -201,6 +221,7 @@ class Flags:
 
 
 OWNERS: dict[int, Strict] = {}
+ASKING = (np.argwhere, np.bincount, np.flatnonzero, np.nonzero, np.unique)  # they wait to know how large a result is
 METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
            "copy", "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "nonzero", "partition",
            "prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take",
@@ -216,7 +237,7 @@ def method(name: str) -> Any:
         if name == "dot" and not isinstance(args[0], Strict):
             raise TypeError(f"Argument 'b' has incorrect type (expected cupy.ndarray, got {type(args[0])})")
         found = getattr(self.host, name)(*unwrapped(args), **unwrapped(kwargs))
-        return kwargs["out"] if isinstance(kwargs.get("out"), Strict) else wrapped(found)
+        return kwargs["out"] if isinstance(kwargs.get("out"), Strict) else wrapped(found, self)
     return call
 
 
@@ -302,7 +323,7 @@ class StandIn:
         memory = array.host
         while isinstance(memory.base, np.ndarray):
             memory = memory.base
-        return Strict(memory.reshape(-1, order="A").view(np.uint8))
+        return Strict(memory.reshape(-1, order="A").view(np.uint8), array.index)
 
     def as_strided(self, array: Strict, shape: Any, strides: Any) -> Strict:
         return Strict(as_strided(array.host, shape, strides), array.index)
