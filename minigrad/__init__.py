@@ -15,7 +15,7 @@ from minigrad import autograd
 from minigrad import backends as backends  # its `cudnn` and `mps` are asked for
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
-from minigrad._device import device, get_default_device, layout, set_default_device, strided
+from minigrad._device import OutOfMemoryError, device, get_default_device, layout, set_default_device, strided
 from minigrad._dtype import (
     ABSENT,
     NOT_HERE,
@@ -135,8 +135,8 @@ from minigrad.ops.turn import *
 from minigrad.ops.unary import *
 
 __all__ = [
-    "Size", "Tensor", "__version__", "are_deterministic_algorithms_enabled", "autograd", "bool", "device", "double",
-    "dtype", "e", "enable_grad", "float", "float16", "float32", "float64", "get_default_device",
+    "OutOfMemoryError", "Size", "Tensor", "__version__", "are_deterministic_algorithms_enabled", "autograd", "bool",
+    "device", "double", "dtype", "e", "enable_grad", "float", "float16", "float32", "float64", "get_default_device",
     "get_float32_matmul_precision", "half", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
     "is_warn_always_enabled", "layout", "long", "nan", "newaxis", "no_grad", "pi", "random", "set_anomaly_enabled",

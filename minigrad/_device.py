@@ -1,16 +1,23 @@
-"""Devices and layouts: mirrors `torch.device` and `torch.layout`. This version computes on the CPU."""
+"""Devices and layouts: mirrors `torch.device` and `torch.layout`.
+
+Which devices there are is known to `minigrad.backends.registry`, which makes a place for arrays of a device's name.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from minigrad._type_name import type_name
 
-__all__ = ["CPU", "device", "get_default_device", "layout", "on_cpu", "set_default_device", "strided"]
+__all__ = ["CPU", "OutOfMemoryError", "device", "get_default_device", "layout", "set_default_device", "strided"]
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
-NO_GPU = "\n\nThis version of minigrad computes on the CPU only: leave `device` out, or pass device='cpu'."
+NO_GPU = "\n\nWithout it leave `device` out, or pass device='cpu'."
+NO_CUPY = ("\n\nminigrad computes on NVIDIA's GPUs with CuPy, which is not installed. For CUDA 12 it comes with: "
+           'python -m pip install "minigrad-kit[cuda12x]"; for CUDA 13 with the extra cuda13x. ' + NO_GPU[2:])
+ACCELERATOR: list[Callable[[], int]] = []  # how many accelerators there are: the registry of backends puts it here
 
 
 class device:
@@ -32,8 +39,12 @@ class device:
             self.type, self.index = type.type, type.index
             return
         if isinstance(type, int) and not isinstance(type, bool):
-            raise RuntimeError("Device index must not be negative" if type < 0 else
-                               f"Cannot access accelerator device when none is available.{NO_GPU}")
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
+            if not any(count() for count in ACCELERATOR):
+                raise RuntimeError(f"Cannot access accelerator device when none is available.{NO_GPU}")
+            self.type, self.index = "cuda", type
+            return
         if not isinstance(type, str):
             given = type_name(type)
             raise TypeError(
@@ -121,17 +132,22 @@ def get_default_device() -> device:
     return Default.device
 
 
-def on_cpu(given: str | device | None) -> device:
-    """The device asked for, which must be the CPU.
+class OutOfMemoryError(RuntimeError):
+    """A device has not as much memory as was asked for. All tensors are as they were."""
 
-    Raises:
-        AssertionError: PyTorch's sentence for a build without CUDA.
-        NotImplementedError: PyTorch's for what else it knows and was not built for.
-    """
-    where = Default.device if given is None else device(given)
-    if where.type == "cuda":
-        raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
-    if where.type != "cpu":
-        raise NotImplementedError("Could not run 'aten::empty.memory_format' with arguments from the "
-                                  f"'{where.type.upper()}' backend.{NO_GPU}")
-    return CPU
+
+def out_of_memory(size: int, index: int, told: dict[str, int]) -> OutOfMemoryError:
+    """PyTorch's sentence. `size`: the bytes asked for; `told`: what `Backend.memory_stats` says."""
+    total, free, own = [of_bytes(told[name]) for name in ("total", "free", "allocated")]
+    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {of_bytes(size)}. GPU {index} has a total capacity "
+                            f"of {total} of which {free} is free. Of the allocated memory {own} is allocated by "
+                            f"minigrad, and {of_bytes(told['reserved'] - told['allocated'])} is reserved but "
+                            "unallocated.")
+
+
+def of_bytes(n: int) -> str:
+    """Bytes as PyTorch writes them in its errors: 512 bytes, 1.50 KiB, 20.00 MiB, 2.00 GiB."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n > size:
+            return f"{n / size:.2f} {unit}"
+    return f"{n} bytes"

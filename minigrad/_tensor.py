@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad._device import CPU, device
+from minigrad._device import device
 from minigrad._dtype import Size, dtype, from_numpy_dtype
 from minigrad._tensor_errors import DETACH_IT, DETACH_VIEW, NON_LEAF_GRAD, NOT_A_LEAF, TO_SCALAR, check_data, check_grad
 from minigrad._tensor_str import tensor_repr
@@ -29,6 +29,7 @@ from minigrad.autograd.graph import Node, accumulator_of, next_sequence_nr
 from minigrad.autograd.hooks import HookDict, RemovableHandle
 from minigrad.autograd.saved import REGISTRY, VersionCounter, counter_of
 from minigrad.autograd.views import edge_of, grad_fn_now, grad_fn_of, require_grad
+from minigrad.backends.registry import device_of
 
 __all__ = ["Tensor", "blank", "owned", "plain"]
 
@@ -253,7 +254,7 @@ class Tensor:
     @property
     def device(self) -> device:
         """Where the data lives."""
-        return CPU
+        return device_of(self.array)
 
     @property
     def ndim(self) -> int:
@@ -378,7 +379,7 @@ def owned(tensor: Tensor) -> Any:
     very result takes over the array.
     """
     array = tensor.array
-    if type(array) is np.ndarray:
+    if not isinstance(array, np.generic):
         return array
     tensor.array = made = np.asarray(array)
     node = tensor._grad_fn

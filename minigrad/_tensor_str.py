@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from minigrad._dtype import default_dtype
+from minigrad.backends.registry import host
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
@@ -206,7 +207,7 @@ def tensor_repr(tensor: Printable) -> str:
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
     prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("
-    array = np.asarray(tensor.array)
+    array = np.asarray(host(tensor.array))
     parts = [prefix + write_data(array, len(prefix))]
     length = len(parts[0]) - parts[0].rfind("\n") + 1
     for suffix in suffixes(tensor, array):

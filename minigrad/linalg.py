@@ -119,7 +119,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     size = (*x.array.shape, count - 1)
     powers = cumprod(shape.Expand.forward(shape.unsqueeze(x, -1), size), -1)
-    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype)), powers], -1)
+    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype, like=powers.array)), powers], -1)
 
 
 globals().update(in_frames(__all__, globals(), "linalg_"))  # PyTorch's errors for arguments of a wrong type

@@ -1,4 +1,4 @@
-"""Memory: who holds how many bytes. Mirrors what `torch/cuda/memory.py` answers, for the CPU.
+"""Memory: who holds how many bytes. Mirrors what `torch/cuda/memory.py` answers, for the CPU; of a GPU it asks there.
 
     memory.memory_allocated()           bytes of all tensors and graphs that there are now
     memory.reset_peak_memory_stats()    from here on ...
@@ -20,13 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad import cuda
 from minigrad._device import device as device_of
-from minigrad._device import on_cpu
 from minigrad._memory import Account, Bytes, OfNodes
 from minigrad._tensor import Tensor
 from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed
+from minigrad.backends import registry
+from minigrad.backends.registry import is_array
 
 __all__ = ["Account", "Bytes", "OfNodes", "StorageInfo", "held", "max_memory_allocated", "memory_allocated",
            "reset_peak_memory_stats", "snapshot"]
@@ -57,7 +59,7 @@ def holders() -> Iterator[tuple[Any, int, tuple[int, ...] | str]]:
         else:
             for kept in flat((x.saved, x.const)):
                 array = kept.array if isinstance(kept, Tensor) else kept
-                if isinstance(array, np.ndarray):
+                if is_array(array):
                     yield array, SAVED, x.name()
 
 
@@ -76,7 +78,7 @@ def owner(array: Any) -> Any:
     """The array that owns the memory; None for memory that is no array's."""
     while getattr(array, "base", None) is not None:
         array = array.base
-    return array if isinstance(array, np.ndarray) else None
+    return array if is_array(array) and not isinstance(array, np.generic) else None
 
 
 class Most:
@@ -96,13 +98,14 @@ class Most:
         return max(Most.traced, tracemalloc.get_traced_memory()[1])
 
 
-def walk() -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], set[str]]]]:
-    """A ledger of all that there is, and by storage what holds it."""
+def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], set[str]]]]:
+    """A ledger of all that there is on a device, and by storage what holds it."""
+    place = checked(where)
     ledger, seen = Ledger(), dict[int, tuple[set[tuple[int, ...]], set[str]]]()
     with Most():
         for array, kind, what in holders():
             own = owner(array)
-            if own is not None:
+            if own is not None and registry.device_of(own) == place:
                 ledger.hold(id(own), own.nbytes, kind)
                 shapes, nodes = seen.setdefault(id(own), (set(), set()))
                 if isinstance(what, str):
@@ -112,27 +115,30 @@ def walk() -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], set[str]]]]:
     return ledger, seen
 
 
-def checked(device: Device) -> None:
-    """PyTorch's error for a device that is not here."""
-    on_cpu(device_of(device) if isinstance(device, int) else device)
+def checked(device: Device) -> device_of:
+    """The device; PyTorch's error for one that is not here."""
+    return registry.located(device_of(device) if isinstance(device, int) else device)
+
+
+def on_gpu(device: Device) -> bool:
+    """Whether a device is a GPU."""
+    return checked(device).type != "cpu"
 
 
 def held(device: Device = None) -> Bytes:
     """Bytes of all tensors and graphs that there are, by what for. It looks at every object of the process: not
     cheap."""
-    checked(device)
-    return Bytes(*walk()[0].totals)
+    return Bytes(*walk(device)[0].totals)
 
 
 def memory_allocated(device: Device = None) -> int:
-    """Bytes of all tensors and graphs that there are."""
-    return held(device).total
+    """Bytes of all tensors and graphs that there are; of a GPU what its pool of memory has handed out."""
+    return cuda.memory_allocated(device) if on_gpu(device) else held(device).total
 
 
 def snapshot(device: Device = None) -> list[StorageInfo]:
     """All storages that there are, the largest first."""
-    checked(device)
-    ledger, seen = walk()
+    ledger, seen = walk(device)
     found = [StorageInfo(storage.size, KINDS[storage.kind], tuple(sorted(seen[key][0])), tuple(sorted(seen[key][1])))
              for key, storage in ledger.live.items()]
     return sorted(found, key=lambda each: -each.bytes)
@@ -140,7 +146,8 @@ def snapshot(device: Device = None) -> list[StorageInfo]:
 
 def reset_peak_memory_stats(device: Device = None) -> None:
     """Forget what was the most, and begin to count: from here on Python's `tracemalloc` is on, which takes time."""
-    checked(device)
+    if on_gpu(device):
+        return cuda.reset_peak_memory_stats(device)
     if not tracemalloc.is_tracing():
         tracemalloc.start()
     tracemalloc.reset_peak()
@@ -155,6 +162,8 @@ def max_memory_allocated(device: Device = None) -> int:
     Raises:
         RuntimeError: if nothing counts yet.
     """
+    if on_gpu(device):
+        return cuda.max_memory_allocated(device)
     if not tracemalloc.is_tracing():
         raise RuntimeError("the peak is not known: nothing has counted\n\nCall reset_peak_memory_stats() before what "
                            "is to be measured.")

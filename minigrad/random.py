@@ -1,4 +1,4 @@
-"""Seeds and states of the default generator: mirrors `torch/random.py`.
+"""Seeds and states of the default generators: mirrors `torch/random.py`.
 
 A reader can fix a program's numbers (`manual_seed`), go back to them (`set_rng_state`), or draw some without moving
 the numbers of the rest of the program (`fork_rng`).
@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad._device import device
+from minigrad.backends.registry import located
 from minigrad.ops.generator import (
     Generator,
     default_generator,
+    device_states,
     get_rng_state,
     initial_seed,
     manual_seed,
     seed,
+    set_device_states,
     set_rng_state,
 )
 
@@ -27,17 +30,20 @@ __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initi
 
 @contextmanager
 def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng",
-             _devices_kw: str = "devices", device_type: str = "cuda") -> Iterator[None]:
-    """Draw random numbers in a `with` block, after which the default generator goes on as if nothing was drawn.
+             _devices_kw: str = "devices", device_type: str | None = None) -> Iterator[None]:
+    """Draw random numbers in a `with` block, after which the default generators go on as if nothing was drawn.
 
-    `devices`: GPUs whose generators go back too. `enabled=False`: nothing happens.
+    `devices`: the GPUs whose generators go back, by number or name; None: all. `enabled=False`: nothing happens.
     """
-    device(device_type)
+    kind = device(device_type or "cuda").type
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    wanted = None if devices is None else [
+        located(device(kind, each) if isinstance(each, int) else each) for each in devices]
+    state, states = get_rng_state(), device_states(wanted)
     try:
         yield
     finally:
         set_rng_state(state)
+        set_device_states(states, wanted is None)

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import on_cpu
+from minigrad._device import CPU, device
 from minigrad._dtype import DTYPES, Size, dtype
 from minigrad._optional import optional
 from minigrad._tensor import Tensor, plain
+from minigrad.backends.registry import count, host
 from minigrad.nn.parameter import Buffer, Parameter
 
 __all__ = ["LoadError", "load", "save"]
@@ -41,6 +42,12 @@ PICKLED = (
     "weights_only says. Where you trust the file, convert it with PyTorch:\n\n"
     "    import torch, safetensors.torch\n"
     "    safetensors.torch.save_file(torch.load(\"old.pt\", weights_only=True), \"new.safetensors\")")
+NOT_HERE = (
+    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
+    "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU.")
+NO_SUCH = (
+    "Attempting to deserialize object on CUDA device {} but torch.cuda.device_count() is {}. Please use torch.load "
+    "with map_location to map your storages to an existing device.")
 REFUSED = (
     "minigrad.save writes tensors, numbers, texts, None, dtypes, and dicts, lists and tuples of these; {} is of type "
     "{}.{}")
@@ -112,7 +119,9 @@ class Writer:
         if kind is float:
             return value if math.isfinite(value) else {"float": str(value)}
         if kind in (Tensor, Parameter, Buffer):
-            return {"tensor": self.kept(value, path), **({"requires_grad": True} if value.requires_grad else {})}
+            where = {} if value.device == CPU else {"device": str(value.device)}
+            needed = {"requires_grad": True} if value.requires_grad else {}
+            return {"tensor": self.kept(value, path), **needed, **where}
         if kind is dtype:
             return {"dtype": value.name}
         if kind not in (list, *SEQUENCES.values(), *MAPPINGS.values()):
@@ -145,7 +154,7 @@ class Writer:
         while name in self.arrays or name == "__metadata__":
             count += 1
             name = f"{wanted}~{count}"
-        self.arrays[name] = np.ascontiguousarray(tensor.array).reshape(np.shape(tensor.array))
+        self.arrays[name] = np.ascontiguousarray(host(tensor.array)).reshape(np.shape(tensor.array))
         return name
 
 
@@ -167,15 +176,15 @@ def check_key(key: Any, path: tuple[Any, ...]) -> None:
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
     """Read what `save` wrote, or a file of safetensors from elsewhere: then a dict from names to tensors.
 
-    `f`: a path, or a binary file open for reading. `map_location`: None, a CPU device, or as in PyTorch a dict or a
-    function, which have nothing to do here: all tensors are on the CPU. `weights_only` and `mmap` change nothing: a
-    file holds no code, and is read whole.
+    `f`: a path, or a binary file open for reading. `map_location`: on which device tensors are put, by default on
+    that which they were on: a device for all; a dict from the devices of the file to others; or a function of a tensor
+    on the CPU (PyTorch's is given its storage) and the device that it was on, whose result is taken, if it is not None.
+    `weights_only` and `mmap` change nothing: a file holds no code, and is read whole.
 
     Raises:
         LoadError: if the file is damaged, or holds a pickle or a dtype that is not here.
+        RuntimeError: for a device that is not here.
     """
-    if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
-        on_cpu(map_location)
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             data = file.read()
@@ -186,10 +195,32 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'read'")
     if not isinstance(data, bytes):
         raise TypeError(f"minigrad.load: {name} must be open in binary mode.")
-    return parsed(data, name)
+    return parsed(data, name, map_location)
 
 
-def parsed(data: bytes, name: str) -> Any:
+def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
+    """A tensor of a file where `map_location` says, or on the device that it was on."""
+    if isinstance(mapped, dict):
+        location = mapped.get(location, location)
+    elif isinstance(mapped, (str, bytes, device)):
+        location = mapped.decode() if isinstance(mapped, bytes) else str(mapped)
+    elif mapped is not None:
+        made = mapped(tensor, location)
+        if made is not None:
+            if not isinstance(made, Tensor):
+                raise TypeError(f"minigrad.load: map_location gave no tensor but {type(made).__name__}.")
+            return made.detach()
+    where = device(location)
+    if where.type == "cuda":
+        there = count("cuda")
+        if not there:
+            raise RuntimeError(NOT_HERE)
+        if (where.index or 0) >= there:
+            raise RuntimeError(NO_SUCH.format(where.index, there))
+    return tensor if where.type == "cpu" else tensor.to(where)
+
+
+def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
     """What the bytes of a file hold."""
     if data[8:9] != b"{" and (data[:4] == b"PK\x03\x04" or data[:1] == b"\x80"):
         raise LoadError(PICKLED.format(name))
@@ -201,20 +232,25 @@ def parsed(data: bytes, name: str) -> Any:
     metadata = json.loads(data[8:8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
     tensors = {key: tensor_of(name, key, entry) for key, entry in entries.items()}
     if KEY not in metadata:
-        return tensors
+        return {key: put(t, "cpu", mapped) for key, t in tensors.items()}
     try:
         told = json.loads(metadata[KEY])
         if told["version"] != VERSION:
             raise LoadError(f"{name} was written by another version of minigrad, {told['version']} and not {VERSION}.")
-        made = Reader(tensors).value(told["tree"])
+        reader = Reader(tensors)
+        made = reader.value(told["tree"])
         if tensors:
             raise LoadError(f"{name} holds tensors that are nowhere in what was saved: {', '.join(tensors)}.")
-        return made
     except LoadError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RuntimeError) as error:
         raise LoadError(f"{name} is damaged: its tensors are whole, but what was nested around them is not "
                         f"({type(error).__name__}: {error})") from error
+    for tensor, location, needed in reader.read:  # the whole file was sound
+        placed = put(tensor, location, mapped)
+        tensor.array = placed.array
+        tensor.requires_grad_(needed)
+    return made
 
 
 def tensor_of(name: str, key: str, entry: Any) -> Tensor:
@@ -235,6 +271,7 @@ class Reader:
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self.tensors = tensors
+        self.read: list[tuple[Tensor, str, bool]] = []
 
     def value(self, told: Any) -> Any:
         """The value that this JSON tells."""
@@ -245,7 +282,10 @@ class Reader:
         word = next(iter(told))
         content = told[word]
         if word == "tensor":
-            return self.tensors.pop(content).requires_grad_(told.get("requires_grad", False))
+            tensor, needed = self.tensors.pop(content), told.get("requires_grad", False)
+            tensor.requires_grad_(needed).requires_grad_(False)
+            self.read.append((tensor, str(device(told.get("device", "cpu"))), needed))
+            return tensor
         if word == "float":
             return float(content)
         if word == "dtype":

@@ -1,4 +1,4 @@
-"""What holds for every test: its mark, and a Jupyter that is not the user's own."""
+"""What holds for every test: its mark, a Jupyter that is not the user's own, and no GPU but where GPUs are tested."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+
+from minigrad.backends import registry
 
 MARKS = {"parity": "torch", "browser": "browser", "frontend": "node"}
 PRIVATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
@@ -25,3 +27,11 @@ def private_jupyter(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Kernels and servers that tests start read and write none of the user's settings."""
     home = tmp_path_factory.mktemp("jupyter")
     os.environ.update({name: str(home / name.lower()) for name in PRIVATE}, MPLBACKEND="Agg")
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside of tests/device minigrad finds no CuPy: what is said then is compared with a PyTorch for CPUs."""
+    if Path(__file__).parent / "device" not in request.path.parents:
+        monkeypatch.setattr(registry, "MODULES", {})
+        monkeypatch.delitem(registry.BACKENDS, "cuda", raising=False)

@@ -17,6 +17,7 @@ from minigrad.autograd.graph import GradientEdge, metadata_of
 from minigrad.autograd.graph_task import destination
 from minigrad.autograd.saved import REGISTRY, is_tensor
 from minigrad.autograd.views import edge_of
+from minigrad.backends.registry import info_of
 
 __all__ = ["backward", "grad", "run_backward"]
 
@@ -154,7 +155,7 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
     for i, (root, given) in enumerate(zip(roots, vectors)):
         if not (is_tensor(root) or isinstance(root, GradientEdge)):
             raise AssertionError("Expected output to be a torch.Tensor")
-        shape, dtype = (root.array.shape, root.array.dtype) if is_tensor(root) else metadata_of(root)
+        shape, place, dtype = info_of(root.array) if is_tensor(root) else metadata_of(root)
         if given is not None and not is_tensor(given):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
         if given is not None:
@@ -164,7 +165,7 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
         elif isinstance(root, GradientEdge) or root._requires_grad:
             if any(n != 1 for n in shape):
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            given = REGISTRY.tensor(np.ones(shape, dtype)[()])
+            given = REGISTRY.tensor(np.ones(shape, dtype, like=place)[()])
         made.append(given)
     return made
 

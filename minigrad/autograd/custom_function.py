@@ -22,6 +22,7 @@ from minigrad.autograd.saved import counter_of, refuse_outside, tensors, version
 from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.autograd.views import FUNCTION, MANY, edge_of, grad_fn_now, set_history, share
 from minigrad.backends.numpy import WORDS
+from minigrad.backends.registry import info_of
 
 __all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
 
@@ -57,8 +58,8 @@ class FunctionBase(Node, number=None):
 
     `_recorded`: this call is: grad mode is on, and an input requires grad.
     `to_save`, `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until
-    its outputs are wrapped. `_input_info`, `_output_info`: shape and dtype of each argument and of each output, None
-    for what is no tensor. There is one edge per argument that is a tensor.
+    its outputs are wrapped. `_input_info`: shape and dtype of each argument; `_output_info`: shape, place
+    and dtype of each output; None for what is no tensor. There is one edge per argument that is a tensor.
     """
 
     __slots__ = ("__dict__", "_cleared", "_input_info", "_materialize_non_diff_grads", "_output_info",
@@ -78,7 +79,7 @@ class FunctionBase(Node, number=None):
     materialize_grads: bool
     _materialize_non_diff_grads: bool
     _input_info: list[tuple[tuple[int, ...], Any] | None]
-    _output_info: list[tuple[tuple[int, ...], Any] | None]
+    _output_info: list[tuple[tuple[int, ...], Any, Any] | None]
     _saved_nrs: tuple[int, ...]
 
     def __init__(self, args: tuple[Any, ...]) -> None:
@@ -209,7 +210,7 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
             differentiable = ctx._differentiable(output)
             wanted += differentiable
             if differentiable or ctx._materialize_non_diff_grads:
-                info = output.array.shape, output.array.dtype
+                info = info_of(output.array)
             output = wrapped(ctx, nr, output, among(output, args), differentiable)
         made.append(output)
         ctx._output_info.append(info)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
-from numpy import empty_like, ndarray
+from numpy import empty_like, generic
 
 from minigrad.autograd import saved
 from minigrad.autograd.grad_mode import LOCAL
@@ -77,9 +77,10 @@ def fitted(node: Node, grads: Any, xp: Any) -> Any:
                   for edge, g, like in zip(node.next, parts, fit, strict=True)])
 
 
-def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
-    """Sum a gradient to the shape, and cast it to the dtype, of an input that was broadcast: the only place."""
-    shape, dtype = like
+def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
+    """Sum a gradient to the shape, and cast it to the dtype, of an input that was broadcast: the only place. That of a
+    number on the CPU, which met a device's tensor, goes there."""
+    shape, dtype = like[0], like[1]
     if grad.shape != shape:
         lead = grad.ndim - len(shape)
         axes = tuple(range(lead)) + tuple([lead + i for i, n in enumerate(shape) if n == 1 != grad.shape[lead + i]])
@@ -87,7 +88,8 @@ def sum_to(grad: Any, like: tuple[tuple[int, ...], Any], xp: Any) -> Any:
             grad = xp.sum(grad, axes, True)
         if lead:
             grad = xp.reshape(grad, shape)
-    return grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
+    grad = grad if xp.dtype(grad) is dtype else xp.cast(grad, dtype)
+    return grad if len(like) == 2 else xp.moved(grad, like[2])
 
 
 def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = True) -> tuple[Any, ...]:
@@ -193,14 +195,14 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
             if old is None:
                 leaf._grad.array = laid(leaf._grad.array, leaf.array, True)
         elif old is None:
-            leaf._grad = REGISTRY.tensor(grad if type(grad) is not ndarray else laid(grad, leaf.array, own))
+            leaf._grad = REGISTRY.tensor(grad if isinstance(grad, generic) else laid(grad, leaf.array, own))
         else:
             if old._rare is not None:
                 saved.refuse_outside(old)
             counter = saved.counter_of(old)
             if counter.before_write is not None:
                 counter.before_write()
-            if type(old.array) is not ndarray:
+            if isinstance(old.array, generic):
                 old.array = old.array + grad
             elif not repeats(old.array):
                 old.array += grad

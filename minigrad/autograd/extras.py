@@ -46,7 +46,7 @@ def noted(name: str) -> Any:
 class NodeExtras:
     """Of a node: its hooks and metadata; `handles` on saved values (`_raw_saved_self`); `watch`, by output number the
     version counters of its results (NOTE 2); `written`, the node of the view that its result was written into;
-    `output_info`, shape and dtype of those outputs that somebody has asked the gradient edge of."""
+    `output_info`, shape, place and dtype of those outputs that somebody has asked the gradient edge of."""
 
     __slots__ = ("handles", "hooks", "metadata", "output_info", "watch", "written")
 
@@ -56,7 +56,7 @@ class NodeExtras:
         self.metadata: dict[Any, Any] | None = None
         self.watch: dict[int, Any] | None = None
         self.written: weakref.ref[Any] | None = None
-        self.output_info: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] = {}
 
     def watched(self) -> dict[int, Any]:
         """`watch`, made now if there was none."""

@@ -21,6 +21,7 @@ from minigrad.autograd._jacobians import analytical, as_tuple, difference, numer
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends import random as draws
+from minigrad.backends.registry import moved, place_of
 from minigrad.ops.create import zeros_like
 from minigrad.ops.join import stack
 
@@ -222,7 +223,8 @@ class Check(NamedTuple):
     def batched(self) -> None:
         """Two gradients at once have to give what they give one by one."""
         for i, output in enumerate(self.outputs.values()):
-            vectors = [plain(draws.normal(draws.DEFAULT, output.shape, output.array.dtype)) for _ in range(2)]
+            vectors = [_beside(output, draws.normal(draws.DEFAULT, output.shape, output.array.dtype))
+                       for _ in range(2)]
             expected = [[zeros_like(x) if g is None else g for g, x in zip(self.pulled(output, v), self.wanted)]
                         for v in vectors]
             try:
@@ -320,7 +322,7 @@ def _close(a: Tensor, n: Tensor, rtol: float, atol: float) -> bool:
 
 def _direction(stream: draws.Stream, like: Tensor) -> Tensor:
     """A random vector of length 1, flat, of as many elements."""
-    vector = plain(draws.uniform(stream, (like.numel(),)).astype(like.array.dtype))
+    vector = _beside(like, draws.uniform(stream, (like.numel(),)).astype(like.array.dtype))
     direction: Tensor = vector / vector.norm()
     return direction
 
@@ -329,6 +331,11 @@ def _random(like: Tensor, apart: bool) -> Tensor:
     """Random numbers of [-1, 1) that require grad; `apart`: not next to each other in memory."""
     shape = like.shape
     if not (apart and like.numel() > 1):
-        return plain(draws.uniform(draws.DEFAULT, shape, like.array.dtype, -1, 1), requires_grad=True)
-    wide = draws.uniform(draws.DEFAULT, (*shape[:-1], 2 * shape[-1]), like.array.dtype, -1, 1)
-    return plain(wide[..., 1::2], requires_grad=True)
+        return _beside(like, draws.uniform(draws.DEFAULT, shape, like.array.dtype, -1, 1)).requires_grad_()
+    wide = _beside(like, draws.uniform(draws.DEFAULT, (*shape[:-1], 2 * shape[-1]), like.array.dtype, -1, 1))
+    return plain(wide.array[..., 1::2], requires_grad=True)
+
+
+def _beside(like: Tensor, drawn: Any) -> Tensor:
+    """Drawn numbers where a tensor lies."""
+    return plain(moved(drawn, place_of(like.array)))

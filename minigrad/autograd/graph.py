@@ -30,6 +30,7 @@ from minigrad.autograd.saved_hooks import (
     saved_tensor,
     saved_tensors_hooks,
 )
+from minigrad.backends.registry import info_of
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
@@ -259,7 +260,7 @@ class ManyOutputs(Node, number=None):
 
     __slots__ = ("output_info", "outputs")
     special = True
-    output_info: list[tuple[tuple[int, ...], Any]]  # shape and NumPy dtype of each output
+    output_info: list[tuple[tuple[int, ...], Any, Any]]  # shape, place and NumPy dtype of each output
 
     def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
         """Run the formula in a pass."""
@@ -293,19 +294,19 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     edge = GradientEdge(*sure_edge(tensor))
     if not isinstance(edge.node, AccumulateGrad):
-        edge.node.extras().output_info[edge.output_nr] = tensor.array.shape, tensor.array.dtype
+        edge.node.extras().output_info[edge.output_nr] = info_of(tensor.array)
     return edge
 
 
-def metadata_of(edge: GradientEdge) -> tuple[tuple[int, ...], Any]:
-    """Shape and NumPy dtype of the output of a node that an edge stands for.
+def metadata_of(edge: GradientEdge) -> tuple[tuple[int, ...], Any, Any]:
+    """Shape, place and NumPy dtype of the output of a node that an edge stands for.
 
     Raises:
         RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
     """
     if isinstance(edge.node, AccumulateGrad):
-        return edge.node.variable.array.shape, edge.node.variable.array.dtype
-    info: tuple[tuple[int, ...], Any] | None = edge.node.extras().output_info.get(edge.output_nr)
+        return info_of(edge.node.variable.array)
+    info: tuple[tuple[int, ...], Any, Any] | None = edge.node.extras().output_info.get(edge.output_nr)
     if info is None:
         raise RuntimeError("minigrad does not know the shape of this edge.\n\nMake it by get_gradient_edge(tensor).")
     return info

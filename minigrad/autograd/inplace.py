@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._type_name import type_name
@@ -31,6 +30,7 @@ from minigrad.autograd.views import (
     repeats,
     set_history,
 )
+from minigrad.backends.registry import OF_TYPE, bounds, check_devices
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 
@@ -156,6 +156,8 @@ def check_memory(target: np.ndarray[Any, Any], args: tuple[Any, ...], constant: 
 
 def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
     """Whether a result fits into the tensor that it is to be written to."""
+    if OF_TYPE:
+        check_devices(target, result.array)
     if result.array.shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                            f"{list(result.array.shape)}")
@@ -166,9 +168,9 @@ def check_written(target: np.ndarray[Any, Any], result: Tensor) -> None:
 
 def lie_across(a: Any, b: Any) -> bool:
     """Whether two dense arrays share a part of their memory, but are not the same elements in the same order."""
-    if type(b) is not np.ndarray or a is b or not (a.size and b.size):
+    if isinstance(b, np.generic) or a is b or not (a.size and b.size):
         return False
-    (start, end), (other_start, other_end) = byte_bounds(a), byte_bounds(b)
+    (start, end), (other_start, other_end) = bounds(a), bounds(b)
     if end - start != a.nbytes or other_end - other_start != b.nbytes:
         return False
     if (start, end) == (other_start, other_end):

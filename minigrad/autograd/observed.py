@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numpy import asarray, generic, ndarray
+from numpy import asarray, generic
 
 from minigrad._trace.tell import SAME
 from minigrad._trace.watch import NOWHERE, Watch, Watched
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed, is_tensor
 from minigrad.autograd.views import address, grad_fn_now
+from minigrad.backends.registry import is_array
 
-__all__ = ["ARRAYS", "CONSTANTS", "Seen"]
+__all__ = ["CONSTANTS", "Seen"]
 
-ARRAYS = (ndarray, generic)
 CONSTANTS: list[Any] = []  # tensors that stand for an operand that is a Python number
 
 
@@ -45,7 +45,7 @@ class Seen(Watched):
         """What is kept of a gradient: an array, a tensor, or None."""
         if g is None or isinstance(g, generic):
             return g
-        return self.copy(g if isinstance(g, ndarray) else g.array)
+        return self.copy(g if is_array(g) else g.array)
 
     # tensors
     def tensor(self, t: Any) -> Any:
@@ -187,7 +187,7 @@ class Seen(Watched):
                 continue
             name = names[i] if i < len(names) else f"saved{i}"
             watch = tensors.get(id(kept))
-            if watch is None and isinstance(kept, ARRAYS):
+            if watch is None and is_array(kept):
                 array, owner = kept, next((t for t in outputs if t.array is kept), None)
             elif watch is not None or is_tensor(kept):
                 array, owner = kept.array, kept
@@ -212,10 +212,10 @@ class Seen(Watched):
 
 def window(array: Any) -> dict[str, Any]:
     """Where an array looks in its storage, in elements, unless it is there from the beginning row by row."""
-    if not isinstance(array, ndarray) or array.base is None and array.flags.c_contiguous:
+    if isinstance(array, generic) or array.base is None and array.flags.c_contiguous:
         return {}
     owner = array
-    while isinstance(owner.base, ndarray):
+    while is_array(owner.base):
         owner = owner.base
     offset = (address(array) - address(owner)) // array.itemsize
     if not offset and array.flags.c_contiguous:

@@ -17,9 +17,10 @@ from minigrad._trace.tell import SAME, Teller
 from minigrad._trace.watch import NOWHERE, RARER
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.autograd.graph import Node
-from minigrad.autograd.observed import ARRAYS, CONSTANTS, Seen, memory
+from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.autograd.saved import is_tensor
 from minigrad.autograd.views import grad_fn_now
+from minigrad.backends.registry import is_array
 from minigrad.recorder import Builder, Trace, register_observer
 
 __all__ = ["CONSTANTS", "WATCHING", "Observer"]
@@ -195,7 +196,7 @@ class Observer:
             if total is not gradient:
                 piled = seen.gradient(total)
             if total is not None:
-                hold = memory(total if isinstance(total, ARRAYS) else total.array)
+                hold = memory(total if is_array(total) else total.array)
             self.log.append(("flow", seen.at, self.depth, numbers[id(node)], index, to, output_nr, given, piled, hold))
         if last:
             self.log.append(("ready", seen.at, self.depth, to))

@@ -20,6 +20,7 @@ from minigrad.autograd.observed import CONSTANTS
 from minigrad.autograd.saved import versions_of
 from minigrad.autograd.saved_hooks import pack_all
 from minigrad.autograd.views import MANY, edge_of, share
+from minigrad.backends.registry import Apart, info_of
 
 __all__ = ["NUMBER", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
@@ -124,6 +125,8 @@ def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) 
         node.versions = versions_of(node.saved or ())
     if fit is not None:
         node.fit = fit
+        if type(fit) is Apart:
+            node.versions = versions_of(node.saved or ())  # no straight way to the arrays: see `saved.arrays`
 
 
 def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple[Any, ...],
@@ -150,7 +153,7 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor | tuple
     if LOCAL.recording and any(x._requires_grad for x in inputs):
         node = node_for(cls, inputs, saved, const, None)
         node.outputs = len(arrays)
-        node.output_info = [(x.shape, x.dtype) for x in arrays]
+        node.output_info = [info_of(x) for x in arrays]
         for i, t in enumerate(made):
             t._grad_fn, t._output_nr, t._requires_grad = node, i, True
         if LOCAL.saved_tensors_hooks and saved:

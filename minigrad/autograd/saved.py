@@ -24,6 +24,8 @@ from minigrad._dtype import from_numpy_dtype
 from minigrad._type_name import type_name
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL
+from minigrad.backends import registry
+from minigrad.backends.registry import Apart
 
 __all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
 
@@ -138,7 +140,7 @@ def is_tensor(value: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     """Whether a saved value is the bare data of a result."""
-    return isinstance(value, (np.ndarray, np.generic))
+    return registry.is_array(value)
 
 
 INFERENCE = (
@@ -176,7 +178,13 @@ def arrays(node: Any) -> tuple[Any, ...]:
         raise RuntimeError(FREED)
     check_versions(node)
     kept = node.saved if node.rare is None else opened(node, Packed.array)
-    return tuple([s.array if is_tensor(s) else s for s in kept])
+    values = tuple([s.array if is_tensor(s) else s for s in kept])
+    return values if node._notes is None or type(node._notes.fit) is not Apart else numbers(values)
+
+
+def numbers(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays of which one, 0-d, lies on the CPU and meets a device's as a number."""
+    return tuple([v[()] if type(v) is np.ndarray and not v.ndim else v for v in values])
 
 
 def tensors(node: Any) -> tuple[Any, ...]:
@@ -274,7 +282,9 @@ HINT_IN_ANOMALY_MODE = (
 def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
     """PyTorch's error for a saved tensor that an in-place operation has changed."""
     dtype = from_numpy_dtype(array.dtype)
-    kind = "CPUBoolType" if dtype.name == "bool" else f"torch.{dtype.type_name}Tensor"  # PyTorch names them so
+    place = registry.device_of(array).type
+    prefix = "" if place == "cpu" else f"{place}."
+    kind = f"{place.upper()}BoolType" if dtype.name == "bool" else f"torch.{prefix}{dtype.type_name}Tensor"
     what = f"[{kind} {list(array.shape)}]"
     maker = "" if grad_fn is None else op_of(grad_fn)
     whose = f", which is output {output_nr} of {maker}," if maker else ""

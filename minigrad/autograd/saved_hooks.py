@@ -108,7 +108,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack_to_cpu(tensor: Any) -> tuple[Any, Any]:
-            return tensor.device, tensor.clone() if pin_memory else tensor.cpu()
+            return tensor.device, tensor.clone() if pin_memory and tensor.device.type == "cpu" else tensor.cpu()
 
         def unpack_from_cpu(packed: tuple[Any, Any]) -> Any:
             device, tensor = packed

@@ -18,6 +18,7 @@ from minigrad.autograd.extras import extras_of
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import counter_of, op_of
+from minigrad.backends.registry import OF_TYPE, beside
 
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "edge_of", "grad_fn_of",
            "refuse_view", "set_history", "share"]
@@ -71,7 +72,7 @@ class Geometry:
         self.layout = layout(view, base)
         start = (address(view) - address(base)) // base.itemsize
         steps = [s // view.itemsize for s in view.strides]
-        self.index = positions(start, view.shape, steps)
+        self.index = positions(start, view.shape, steps, view)
         if not base.flags.c_contiguous:
             self.index = flat_order(base)[self.index]
 
@@ -104,7 +105,9 @@ def layout(view: Any, base: Any) -> tuple[tuple[int, ...], ...]:
 
 def address(array: Any) -> int:
     """Where an array begins in memory."""
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # a third of the time of `ctypes.data`
+    if type(array) is np.ndarray:
+        return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # a third of the time of `ctypes.data`
+    return OF_TYPE[type(array)].address(array)
 
 
 def repeats(array: Any) -> bool:
@@ -112,8 +115,9 @@ def repeats(array: Any) -> bool:
     return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
 
 
-def positions(start: int, shape: tuple[int, ...], steps: list[int]) -> Any:
+def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
     """The places in memory, in elements, of an array of this shape and these steps, as one dimension."""
+    like = beside(like)
     long = [(n, step) for n, step in zip(shape, steps, strict=True) if n != 1]
     size, step = 1, long[-1][1] if long else 1
     regular = step > 0
@@ -122,18 +126,19 @@ def positions(start: int, shape: tuple[int, ...], steps: list[int]) -> Any:
         size *= n
     if regular and size:
         return slice(start, start + step * (size - 1) + 1, step)
-    places = np.array(start)
+    places = np.array(start, like=like)
     for n, s in zip(shape, steps, strict=True):
-        places = places[..., None] + np.arange(n) * s
+        places = places[..., None] + np.arange(n, like=like) * s
     return places.reshape(-1)
 
 
 def flat_order(base: Any) -> Any:
     """By place in memory: which element of the base, counted row by row, lies there."""
-    places = positions(0, base.shape, [s // base.itemsize for s in base.strides])
-    places = np.arange(places.stop)[places] if isinstance(places, slice) else places
-    order = np.zeros(int(places.max(initial=0)) + 1, np.int64)
-    order[places] = np.arange(base.size)
+    places = positions(0, base.shape, [s // base.itemsize for s in base.strides], base)
+    like = beside(base)
+    places = np.arange(places.stop, like=like)[places] if isinstance(places, slice) else places
+    order = np.zeros(int(places.max(initial=0)) + 1, np.int64, like=like)
+    order[places] = np.arange(base.size, like=like)
     return order
 
 

@@ -1,11 +1,14 @@
-"""The switches of CUDA's libraries, which minigrad does not use: mirrors a part of `torch/backends/cuda`.
+"""The switches of CUDA's libraries: mirrors a part of `torch/backends/cuda`.
 
-They are kept and change nothing, as in PyTorch on a CPU.
+They are kept and change nothing: minigrad computes in the precision of the dtype. (CuPy, which does it, turns to TF32
+where the environment variable CUPY_TF32 says 1.)
 """
 
 from __future__ import annotations
 
 from types import SimpleNamespace
+
+from minigrad.backends.registry import count
 
 __all__ = ["is_built", "matmul"]
 
@@ -13,5 +16,5 @@ matmul = SimpleNamespace(allow_tf32=False)
 
 
 def is_built() -> bool:
-    """Whether minigrad could use CUDA: False."""
-    return False
+    """Whether minigrad can use CUDA here: CuPy is installed, and there is a GPU for it."""
+    return count("cuda") > 0

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WORDS", "add_at", "masked", "quiet", "total"]
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, is_array, moved
+
+__all__ = ["WORDS", "accumulated", "add_at", "masked", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
@@ -29,6 +31,8 @@ def quiet() -> AbstractContextManager[Any]:
     return np.errstate(all="ignore")
 
 
+HERE = (np.ndarray, np.generic)
+BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
 BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}  # integers as long as floats
 ONES = {np.dtype(name): np.ones(1 << 13, name) for name in ("f4", "f8")}
@@ -38,17 +42,19 @@ add_up: Any = np.add.reduce  # NumPy's types know `keepdims` as a literal only
 def sum_of_all(x: Any) -> Any:
     """The sum of all elements; of few as a product with ones, in half of NumPy's time at 64 × 64, about as exact."""
     size, ones = x.size, ONES.get(x.dtype)
-    if ones is None or size > len(ones):
-        return add_up(x, None)
+    if ones is None or size > len(ones) or not isinstance(x, HERE):
+        return x.sum() if type(x) in OF_TYPE else add_up(x, None)
     return x.ravel().dot(ones[:size])
 
 
 def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: bool = False, count: int = 1) -> Any:
     """The sum over `axes` (None: all) over `count`; of float16 in float32, where it neither overflows nor sticks."""
     if x.dtype is FLOAT16 and dtype is None:
-        return (add_up(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
+        return (total(x, axes, FLOAT32, keepdims=keepdims) / FLOAT32.type(count)).astype(FLOAT16)
     if axes is None and dtype is None and not keepdims:
         added = sum_of_all(x)
+    elif type(x) in OF_TYPE:
+        added = x.sum(axes, dtype, keepdims=keepdims)
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
     return added if count == 1 else added / added.dtype.type(count)
@@ -60,9 +66,15 @@ def masked(mask: Any, x: Any) -> Any:
     By the bits, in a third of the time of `where` and, where the mask is random, in a sixth.
     """
     bits = BITS.get(x.dtype)
-    if bits is None or not mask.shape or mask.shape != x.shape:
+    if bits is None or not mask.shape or mask.shape != x.shape or type(x) is not np.ndarray:
         return np.where(mask, x, x.dtype.type(0))
     return np.bitwise_and(x.view(bits), np.negative(mask.view(np.int8))).view(x.dtype)
+
+
+def fills(x: Any, index: Any, part: Any) -> bool:
+    """Whether, on a device, a mask of the shape of `x` says where one number goes: nobody waits to know where it is."""
+    return type(x) in OF_TYPE and getattr(index, "dtype", None) == BOOL and index.shape == x.shape and not (
+        type(part) in OF_TYPE and part.ndim)
 
 
 def add_at(out: Any, index: Any, x: Any) -> None:
@@ -71,6 +83,9 @@ def add_at(out: Any, index: Any, x: Any) -> None:
     NumPy's `add.at` is four times as fast on a flat array (4,096 rows of 64: 2.6 instead of 9.5 ms), which pays from
     about a thousand elements on, unless there are many more places than elements to be added.
     """
+    backend = backend_of(out)
+    if backend is not None:
+        return backend.add_at(out, index, x)
     if out.ndim > 1 and 1000 < np.size(x) and out.size < 4 * np.size(x) and out.flags.c_contiguous:
         index = np.arange(out.size).reshape(out.shape)[index]
         out = out.reshape(-1)
@@ -79,12 +94,30 @@ def add_at(out: Any, index: Any, x: Any) -> None:
     np.add.at(out, index, x)
 
 
+def accumulated(op: Any, x: Any, axis: int, dtype: Any = None, out: Any = None) -> Any:
+    """`op.accumulate`: running sums, products, maxima ….
+
+    CuPy has functions for two of them. The others are made by doubling (Hillis and Steele, 1986): after k passes each
+    element has worked up the 2^k before it.
+    """
+    if type(x) not in OF_TYPE:
+        return op.accumulate(x, axis, dtype, out)
+    if op is np.add or op is np.multiply:
+        return (np.cumsum if op is np.add else np.cumprod)(x, axis, dtype)
+    front, step = (slice(None),) * (axis % x.ndim), 1
+    while step < x.shape[axis]:
+        head, tail = (*front, slice(None, -step)), (*front, slice(step, None))
+        x = np.concatenate((x[(*front, slice(None, step))], op(x[tail], x[head])), axis)
+        step *= 2
+    return x
+
+
 def product(x: Any, y: Any) -> Any:
     """`x @ y`. Each product of a sum is rounded before it is added where matrices are small, as in PyTorch: opposite
     ones then cancel to exactly 0, and the gradient of a weight over two samples is 0 where it should be. BLAS rounds
     once for both."""
     if x.ndim == 2 and y.ndim == 2:
-        if 1 < x.size <= 64 and y.size <= 64:
+        if 1 < x.size <= 64 and y.size <= 64 and type(x) is np.ndarray:
             return np.einsum("ij,jk", x, y, order="C")
         return x.dot(y)  # costs half as much as `matmul`
     return np.matmul(x, y)
@@ -93,6 +126,8 @@ def product(x: Any, y: Any) -> Any:
 def turned_product(x: Any, y: Any) -> Any:
     """`(x @ y).T` in an array that owns its memory, so that one who is given it, or turns it back, may keep it."""
     x, y = y.T, x.T
+    if type(x) is not np.ndarray:
+        return x.dot(y)
     if 1 < x.size <= 64 and y.size <= 64:
         return np.einsum("ij,jk", x, y, order="F")
     return np.matmul(x, y, order="F")
@@ -116,8 +151,8 @@ class ArrayWords:
     broadcast_to = staticmethod(np.broadcast_to)
     stack = staticmethod(np.stack)
     concatenate = staticmethod(np.concatenate)
-    zeros = staticmethod(np.zeros)
     copy = staticmethod(np.copy)
+    moved = staticmethod(moved)
     masked = staticmethod(masked)
 
     @staticmethod
@@ -146,6 +181,11 @@ class ArrayWords:
         return total(x, axes, keepdims=keepdims)
 
     @staticmethod
+    def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
+        """Zeros where `like` lies; of its dtype if none is given."""
+        return np.zeros(shape, dtype or like.dtype, like=beside(like))
+
+    @staticmethod
     def getitem(x: Any, index: Any) -> Any:
         """`x[index]`."""
         return x[index]
@@ -153,11 +193,11 @@ class ArrayWords:
     @staticmethod
     def scatter(x: Any, index: Any, shape: tuple[int, ...]) -> Any:
         """Zeros of `shape` to which `x` is added at `index`."""
-        out = np.zeros(shape, x.dtype)
+        out = np.zeros(shape, x.dtype, like=beside(x))
         parts: Sequence[Any] = index if type(index) is tuple else (index,)
         if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
             out[index] = x
-        elif type(index) is np.ndarray and index.dtype.kind == "b":  # a mask names nothing twice
+        elif getattr(index, "dtype", None) == BOOL:  # a mask names nothing twice
             out[index] = x
         else:
             add_at(out, index, x)
@@ -166,6 +206,8 @@ class ArrayWords:
     @staticmethod
     def put(x: Any, index: Any, part: Any) -> Any:
         """`x` with its elements at `index` replaced by `part`."""
+        if fills(x, index, part):
+            return np.where(index, part if is_array(part) else x.dtype.type(part), x)
         out = x.copy()
         out[index] = part
         return out

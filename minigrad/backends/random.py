@@ -95,12 +95,17 @@ def normal(stream: Stream, shape: Shape, dtype: Any = np.float32, mean: float = 
         RuntimeError: if `std` is negative.
     """
     dtype = floating(dtype, "normal_kernel_cpu")
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    check_std(std)
     n = math.prod(shape)
     drawn = normal_blocks(stream, n, dtype) if n >= 16 and blocks else normal_pairs(stream, n)
     kind: Any = drawn.dtype.type
     return rounded(drawn * kind(std) + kind(mean), dtype).reshape(tuple(shape))
+
+
+def check_std(std: float) -> None:
+    """PyTorch's error for a normal distribution that cannot be."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
 def rounded(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -157,11 +162,16 @@ def log_normal(stream: Stream, shape: Shape, dtype: Any = np.float32, mean: floa
         NotImplementedError: for a dtype that is not a floating point one.
         RuntimeError: if `std` is not above 0.
     """
-    if not std > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    dtype = floating(dtype, "log_normal_cpu")
+    dtype = check_log_normal(dtype, std, "log_normal_cpu")
     drawn = normal_pairs(stream, math.prod(shape))
     return rounded(np.exp(drawn * std + mean), dtype).reshape(tuple(shape))
+
+
+def check_log_normal(dtype: Any, std: float, kernel: str) -> np.dtype[Any]:
+    """The NumPy dtype; PyTorch's errors for what `log_normal` cannot take."""
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    return floating(dtype, kernel)
 
 
 def exponential(stream: Stream, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Array:
@@ -170,14 +180,20 @@ def exponential(stream: Stream, shape: Shape, dtype: Any = np.float32, lambd: fl
     Raises:
         RuntimeError: for a dtype that is not a floating point one, or if `lambd` is not above 0.
     """
-    dtype = np.dtype(dtype)
-    if dtype.kind != "f":
-        raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
-                           f"floating point but you specified {from_numpy_dtype(dtype).type_name}")
-    if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    dtype = check_exponential(dtype, lambd)
     drawn = fractions(stream, math.prod(shape), FLOAT64)
     return rounded(-1.0 / lambd * np.log1p(-drawn), dtype).reshape(tuple(shape))
+
+
+def check_exponential(dtype: Any, lambd: float) -> np.dtype[Any]:
+    """The NumPy dtype; PyTorch's errors for what `exponential` cannot take."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found.kind != "f":
+        raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
+                           f"floating point but you specified {from_numpy_dtype(found).type_name}")
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return found
 
 
 def cauchy(stream: Stream, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Array:
@@ -186,15 +202,21 @@ def cauchy(stream: Stream, shape: Shape, dtype: Any = np.float32, median: float 
     Raises:
         RuntimeError: for a dtype that is not a floating point one, or if `sigma` is not above 0.
     """
-    dtype = np.dtype(dtype)
-    if dtype.kind != "f":
-        name = {"short": "short int", "long": "long int"}.get(CPP_NAMES[dtype.name], CPP_NAMES[dtype.name])
+    dtype = check_cauchy(dtype, sigma)
+    drawn = fractions(stream, math.prod(shape), FLOAT64)
+    return rounded(median + sigma * np.tan(math.pi * (drawn - 0.5)), dtype).reshape(tuple(shape))
+
+
+def check_cauchy(dtype: Any, sigma: float) -> np.dtype[Any]:
+    """The NumPy dtype; PyTorch's errors for what `cauchy` cannot take."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found.kind != "f":
+        name = {"short": "short int", "long": "long int"}.get(CPP_NAMES[found.name], CPP_NAMES[found.name])
         raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating "
                            f"point but you specified {name}")
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    drawn = fractions(stream, math.prod(shape), FLOAT64)
-    return rounded(median + sigma * np.tan(math.pi * (drawn - 0.5)), dtype).reshape(tuple(shape))
+    return found
 
 
 def geometric(stream: Stream, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Array:
@@ -204,13 +226,19 @@ def geometric(stream: Stream, shape: Shape, dtype: Any = np.float32, p: float = 
         RuntimeError: if `p` is not in (0, 1).
         NotImplementedError: for bool.
     """
-    dtype = np.dtype(dtype)
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    if dtype.kind == "b":
-        raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool'")
+    dtype = check_geometric(dtype, p, "geometric_cpu")
     drawn = fractions(stream, math.prod(shape), FLOAT64)
     return np.ceil(np.log(drawn) / math.log1p(-p)).astype(dtype).reshape(tuple(shape))
+
+
+def check_geometric(dtype: Any, p: float, kernel: str) -> np.dtype[Any]:
+    """The NumPy dtype; PyTorch's errors for what `geometric` cannot take."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if found.kind == "b":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    return found
 
 
 def bernoulli(stream: Stream, p: Any, shape: Shape, dtype: Any = np.float32) -> Array:
@@ -223,8 +251,7 @@ def bernoulli(stream: Stream, p: Any, shape: Shape, dtype: Any = np.float32) -> 
         NotImplementedError: for an array that is not of a floating point dtype.
     """
     if isinstance(p, (int, float)):
-        if not 0 <= p <= 1:
-            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        check_chance(p)
         return (fractions(stream, math.prod(shape), FLOAT64) < p).astype(dtype).reshape(tuple(shape))
     floating(p.dtype, "bernoulli_tensor_cpu_p_")
     if not ((p >= 0) & (p <= 1)).all():
@@ -233,6 +260,12 @@ def bernoulli(stream: Stream, p: Any, shape: Shape, dtype: Any = np.float32) -> 
     chances = np.broadcast_to(p, tuple(shape))
     drawn = fractions(stream, math.prod(shape), p.dtype)
     return (drawn.reshape(tuple(shape)) < chances).astype(dtype)
+
+
+def check_chance(p: float) -> None:
+    """PyTorch's error for what is no chance."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
 
 
 def randint(stream: Stream, low: int, high: int | None, shape: Shape, dtype: Any = np.int64) -> Array:

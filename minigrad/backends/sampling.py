@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.random import exponential, floating
+from minigrad.backends import curand
+from minigrad.backends.draws import exponential
+from minigrad.backends.random import floating
 from minigrad.backends.stream import Stream, fractions
 
 __all__ = ["multinomial", "poisson"]
@@ -22,8 +24,10 @@ Array = np.ndarray[Any, Any]
 FLOAT64 = np.dtype("float64")
 
 
-def multinomial(stream: Stream, chances: Array, count: int, replacement: bool) -> Any:
+def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any:
     """`count` categories per row of `chances` (an array of one or two dimensions), which need not add up to 1."""
+    if replacement and count > 1 and type(stream) is not Stream:
+        return with_replacement_there(stream, chances, count)
     if replacement and count > 1:
         drawn = np.empty((*chances.shape[:-1], count), np.int64)
         for row, out in zip(chances.reshape(-1, chances.shape[-1]), drawn.reshape(-1, count), strict=True):
@@ -32,7 +36,7 @@ def multinomial(stream: Stream, chances: Array, count: int, replacement: bool) -
     speed = chances / exponential(stream, chances.shape, chances.dtype)  # the likelier, the sooner it arrives
     if count == 1:
         return np.argmax(speed, -1)[..., None]
-    return np.ascontiguousarray(np.argsort(-speed, -1, kind="stable")[..., :count])
+    return np.argsort(-speed, -1, kind="stable")[..., :count].copy()
 
 
 def with_replacement(stream: Stream, chances: Array, count: int) -> Any:
@@ -43,13 +47,24 @@ def with_replacement(stream: Stream, chances: Array, count: int) -> Any:
     return np.searchsorted(reached, fractions(stream, count, FLOAT64))
 
 
-def poisson(stream: Stream, rates: Array) -> Array:
+def with_replacement_there(source: Any, chances: Any, count: int) -> Any:
+    """The same on a device, all rows at once: of each draw, how many of the running sums it has passed."""
+    reached = np.cumsum(chances, -1, dtype=np.float64)
+    drawn = curand.fractions(source, math.prod((*chances.shape[:-1], count)), FLOAT64)
+    height = drawn.reshape((*chances.shape[:-1], count)) * reached[..., -1:]  # of (0, the sum of all]
+    return (reached[..., None, :] < height[..., None]).sum(-1)
+
+
+def poisson(stream: Any, rates: Any) -> Array:
     """For each rate how often something happens in a time in which it happens `rate` times on average.
 
     Raises:
-        NotImplementedError: for rates of a dtype that is not a floating point one.
+        NotImplementedError: for rates of a dtype that is not a floating point one, and on a GPU.
         RuntimeError: for a negative rate.
     """
+    if type(stream) is not Stream:
+        raise NotImplementedError("poisson is not implemented for tensors on a GPU\n\nminigrad makes these numbers one "
+                                  "after the other: poisson(rates.cpu()).")
     floating(rates.dtype, "poisson_cpu")
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")

@@ -171,7 +171,7 @@ def heads_of(x: Tensor, count: int, size: int) -> Tensor:
 
 def with_zeros(x: Tensor) -> Tensor:
     """Heads of keys or values with one more row, of zeros."""
-    return cat([x, plain(np.zeros((x.shape[0], 1, x.shape[2]), x.array.dtype))], 1)
+    return cat([x, plain(np.zeros((x.shape[0], 1, x.shape[2]), x.array.dtype, like=x.array))], 1)
 
 
 def merged(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int, columns: int) -> Mask:

@@ -14,7 +14,7 @@ import numpy as np
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
-from minigrad.backends import random as draws
+from minigrad.backends import draws
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
@@ -40,6 +40,7 @@ from minigrad.ops.dropout import feature_alpha_dropout_of as feature_alpha_dropo
 from minigrad.ops.embed import bilinear
 from minigrad.ops.embed import embedding_of as embedding
 from minigrad.ops.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from minigrad.ops.generator import stream_beside
 from minigrad.ops.inplace import relu_
 from minigrad.ops.linalg import linear
 from minigrad.ops.loss import (
@@ -178,7 +179,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     `tau`: the smaller, the nearer to a choice of one. `hard`: exactly one, with the gradient of the soft choice. `eps`
     does nothing.
     """
-    noise = plain(-np.log(draws.exponential(draws.DEFAULT, logits.array.shape, logits.array.dtype)))
+    noise = plain(-np.log(draws.exponential(stream_beside(logits.array), logits.array.shape, logits.array.dtype)))
     chosen = soft.softmax((logits + noise) / tau, dim)
     if not hard:
         return chosen

@@ -15,6 +15,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.backends.registry import beside
 from minigrad.ops.generator import Generator
 from minigrad.ops.random import randperm
 
@@ -95,7 +96,7 @@ def uniforms_thinned(tensor: Tensor, mean: float, std: float, a: float, b: float
                      generator: Generator | None) -> Tensor:
     """Uniform numbers of [a, b], each kept with the chance density / peak."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-    kept, waiting = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool)
+    kept, waiting = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=beside(tensor.array))
     drawn, chance = plain(np.empty_like(kept)), plain(np.empty_like(kept))
     while waiting.any():
         drawn.uniform_(a, b, generator=generator)
@@ -133,7 +134,7 @@ def eye_(tensor: Tensor) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
-        tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype)))
+        tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype, like=beside(tensor.array))))
     return tensor
 
 
@@ -148,7 +149,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     channels, *rest = tensor.shape
     if channels % groups:
         raise ValueError("dim 0 must be divisible by groups")
-    weight = np.zeros(tensor.shape, tensor.array.dtype)
+    weight = np.zeros(tensor.shape, tensor.array.dtype, like=beside(tensor.array))
     centre = tuple([n // 2 for n in rest[1:]])
     for group in range(groups):
         for channel in range(min(channels // groups, rest[0])):
@@ -240,7 +241,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if tensor.numel() == 0:
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
-    drawn = plain(np.empty((rows, columns), tensor.array.dtype)).normal_(0, 1, generator=generator).array
+    empty = plain(np.empty((rows, columns), tensor.array.dtype, like=beside(tensor.array)))
+    drawn = empty.normal_(0, 1, generator=generator).array
     if drawn.dtype == np.float16:
         raise NotImplementedError("\"geqrf_cpu\" not implemented for 'Half'")
     q, r = np.linalg.qr(drawn.T if rows < columns else drawn)

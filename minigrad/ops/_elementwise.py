@@ -64,7 +64,7 @@ class OfTwo(Elementwise, number=None):
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
         """The function of each pair of elements."""
         x, y, fit = a.array, b.array, None
-        if x.dtype is not y.dtype or x.shape != y.shape:
+        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y):
             x, y, fit = meet(x, y)
         if cls.refuses is not NOTHING:
             check_kind(x, *cls.refuses)

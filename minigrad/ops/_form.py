@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad.backends.registry import OF_TYPE
 
 __all__ = ["Form", "common_form", "form_of"]
 
@@ -24,20 +25,21 @@ for flat in ZEROS.values():
 
 
 class Form:
-    """A shape and a NumPy dtype.
+    """A shape and a NumPy dtype, and on another device than the CPU the `kind` of array.
 
     `zeros`, read-only, are what relu compares with: 0-d for a `small` form, for larger ones of its shape, since NumPy
     has fast code for the maximum of two arrays, but not of a number and an array (twice the time at 64 × 64, three
-    times at 1024 × 1024); None where they would be too large to keep, and for bool, which has no zero to compare with.
+    times at 1024 × 1024); None where they would be too large to keep, on other devices, and for bool, which has no zero
+    to compare with.
     """
 
     __slots__ = ("dtype", "shape", "small", "zeros")
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, kind: Any) -> None:
         self.shape, self.dtype, self.zeros = shape, dtype, None
         size = prod(shape)
         self.small = size < SMALL
-        if dtype in ZEROS and size <= LARGE:
+        if dtype in ZEROS and kind is None and size <= LARGE:
             flat = ZEROS[dtype]
             self.zeros = flat[0] if not shape else flat[:1].reshape(()) if self.small else flat[:size].reshape(shape)
 
@@ -45,18 +47,23 @@ class Form:
 form_for = functools.lru_cache(maxsize=1024)(Form)
 
 
+def kind_of(array: Any) -> Any:
+    """The type of an array that is not NumPy's, else None."""
+    return type(array) if type(array) in OF_TYPE else None
+
+
 def form_of(a: Tensor) -> Form:
     """The form of a tensor, which keeps it."""
     form: Form | None = a._form
     if form is None:
-        form = a._form = form_for(a.array.shape, a.array.dtype)
+        form = a._form = form_for(a.array.shape, a.array.dtype, kind_of(a.array))
     return form
 
 
 def common_form(a: Tensor, b: Tensor) -> Form | None:
     """The form of two tensors that have the same, which keep it; None where they have not."""
     x, y = a.array, b.array
-    if x.shape != y.shape or x.dtype is not y.dtype:
+    if x.shape != y.shape or x.dtype is not y.dtype or (kind := kind_of(x)) is not kind_of(y):
         return None
-    form = a._form = b._form = form_for(x.shape, x.dtype)
+    form = a._form = b._form = form_for(x.shape, x.dtype, kind)
     return form

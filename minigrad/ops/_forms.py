@@ -89,7 +89,7 @@ class Gate(Node):
         return record2(Gate, Gate.values(g.array, a.array, kept, other), g, a, (a,), (kept, other))
 
     def backward(self, xp: Any, g: Any, a: Any, keep: Any, other: Any) -> tuple[Any, Any]:
-        return xp.apply(Gate, g, a, keep, other), xp.zeros(g.shape, xp.dtype(g))
+        return xp.apply(Gate, g, a, keep, other), xp.zeros(g.shape, g)
 
 
 class Scaled(Node):

@@ -112,7 +112,7 @@ def zeta(s: Any, q: Any) -> Any:
     a = np.where(pole | ~np.isfinite(q), 1.0, q)
     far = FAR + np.minimum(s, 100) / 2  # the larger s is, the later the series is good enough
     total = np.zeros_like(a)
-    for _ in range(math.ceil(np.where(s > 1, far - a, 0).max(initial=0))):
+    for _ in range(math.ceil(max(0.0, float(np.where(s > 1, far - a, 0).max()))) if a.size else 0):
         small = a < far
         total, a = np.where(small, total + a ** -s, total), np.where(small, a + 1, a)
     power = a ** -s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -11,10 +12,12 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.saved import arrays, tensors
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device, where_is
 
 __all__ = ["Factors", "LinAlgError", "check_alike", "check_float", "check_kernel", "check_matrices", "check_precise",
            "check_sizes", "check_square", "factored", "first_bad", "fit_of_system", "lower", "not_definite", "singular",
-           "spread", "zero_pivots"]
+           "spread", "telling", "zero_pivots"]
 
 
 class _LinAlgError(RuntimeError):
@@ -68,6 +71,7 @@ def check_sizes(v: Tensor, said: str = "") -> None:
 
 def check_alike(first: Tensor, second: Tensor, names: str, name: str) -> None:
     """PyTorch's error for two tensors of an equation that differ in their dtype; `names` are theirs: "A B"."""
+    same_device(first.array, second.array)
     a, b = names.split()
     if first.array.dtype != second.array.dtype:
         raise RuntimeError(f"{name}: Expected {a} and {b} to have the same dtype, but found {a} of type "
@@ -93,15 +97,24 @@ def check_kernel(v: Tensor, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{v.dtype.type_name}'")
 
 
-def lower(rows: int, columns: int, k: int = 0, upper: bool = False) -> Any:
-    """Which elements lie on or below diagonal `k` (negative: below the main one), or `upper`: the same mirrored."""
-    return np.tri(columns, rows, k, bool).T if upper else np.tri(rows, columns, k, bool)
+def lower(v: Any, rows: int, columns: int, k: int = 0, upper: bool = False) -> Any:
+    """Which elements lie on or below diagonal `k` (negative: below the main one), or `upper`: the same mirrored; a mask
+    that lies where `v` does."""
+    like = where_is(v)
+    return np.tri(columns, rows, k, bool, like=like).T if upper else np.tri(rows, columns, k, bool, like=like)
+
+
+def telling(x: Any) -> AbstractContextManager[Any]:
+    """A `with` block in which a device, too, says by NumPy's LinAlgError that there is no result."""
+    backend = backend_of(x)
+    return nullcontext() if backend is None else backend.telling()
 
 
 def spread(xp: Any, v: Any) -> Any:
     """Diagonal matrices of vectors."""
     n = v.shape[-1]
-    return xp.masked(np.eye(n, dtype=bool), xp.broadcast_to(xp.reshape(v, (*v.shape, 1)), (*v.shape, n)))
+    diagonal = np.eye(n, dtype=bool, like=where_is(v))
+    return xp.masked(diagonal, xp.broadcast_to(xp.reshape(v, (*v.shape, 1)), (*v.shape, n)))
 
 
 def fit_of_system(x: Any, *operands: Any) -> tuple[Any, ...] | None:
@@ -143,9 +156,9 @@ def factored(x: Any) -> tuple[Any, Any]:
     """L (below the diagonal, its ones left out) and U in one matrix, and the row that each row was swapped with
     (counted from 1, int32): the LU factors of many matrices at once, by Gaussian elimination."""
     rows, columns = x.shape[-2:]
-    lu = np.array(x).reshape(math.prod(x.shape[:-2]), rows, columns)
-    steps, each = min(rows, columns), np.arange(len(lu))
-    pivots = np.zeros((len(lu), steps), np.int32)
+    lu = np.array(x, like=x).reshape(math.prod(x.shape[:-2]), rows, columns)
+    steps, each = min(rows, columns), np.arange(len(lu), like=x)
+    pivots = np.zeros((len(lu), steps), np.int32, like=x)
     for j in range(steps if lu.size else 0):
         at = j + abs(lu[:, j:, j]).argmax(1)
         pivots[:, j] = at + 1

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._dtype import default_float, from_numpy_dtype, result_dtype
+from minigrad.backends.registry import OF_TYPE, Apart, place_of
+from minigrad.ops._devices import together
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_shape", "check_cast", "check_minus", "fit_of", "meet",
            "meet_all", "weak"]
@@ -21,7 +23,7 @@ NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not suppo
                  "mask, use the `~` or `logical_not()` operator instead.")
 NO_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                   "`logical_xor()` operator instead.")
-Fit = tuple[tuple[tuple[int, ...], Any] | None, ...]
+Fit = tuple[tuple[Any, ...] | None, ...]
 
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -39,6 +41,9 @@ def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
     """Two arrays in the dtype in which they meet, and what the engine must undo for each (`Node.fit`)."""
+    if type(x) is not type(y) and OF_TYPE:
+        (x, y), fit = meet_all(x, y)
+        return x, y, fit
     shape = broadcast_shape(x.shape, y.shape)
     dtype = result_dtype(x, y)
     return (x if x.dtype is dtype else x.astype(dtype), y if y.dtype is dtype else y.astype(dtype),
@@ -47,11 +52,18 @@ def meet(x: Any, y: Any) -> tuple[Any, Any, Fit]:
 
 def meet_all(*arrays: Any) -> tuple[list[Any], Fit]:
     """Any number of arrays in the dtype in which they meet, and their `fit`."""
+    given = arrays
+    if OF_TYPE:
+        arrays = tuple(together(*arrays))
     like = arrays[0]
     for each in arrays[1:]:
         like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
     dtype = like.dtype
-    return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], fit_of(like.shape, dtype, *arrays)
+    if OF_TYPE and len({type(v) in OF_TYPE for v in given}) == 2:
+        fit: Fit = Apart([(v.shape, v.dtype, place_of(v)) for v in given])
+    else:
+        fit = fit_of(like.shape, dtype, *arrays)
+    return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], fit
 
 
 def fit_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad.backends.registry import is_array
 
 __all__ = ["number_in"]
 
@@ -30,7 +31,7 @@ def number_in(value: Any, dtype: Any) -> Any:
     number = value
     if not isinstance(number, (float, int)):
         given = value.array if isinstance(value, Tensor) else value
-        number = given.item() if isinstance(given, (np.ndarray, np.generic)) else given
+        number = given.item() if is_array(given) else given
         if isinstance(number, complex):
             if number.imag:
                 raise overflow(dtype)

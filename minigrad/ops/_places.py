@@ -13,43 +13,52 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import add_at
+from minigrad.backends.registry import HERE, backend_of, beside
 
-__all__ = ["along", "in_range", "is_index", "numbered", "raw", "replaced", "slices", "spread", "taken", "written"]
+__all__ = ["along", "in_range", "is_index", "numbered", "raw", "replaced", "slices", "spread", "taken", "worked_in",
+           "written"]
 
 Shape = tuple[int, ...]
 
 
-def numbered(shape: Shape) -> Any:
-    """The number of each element of a tensor of `shape`; a view of it says where a view of the tensor looks."""
-    return np.arange(math.prod(shape)).reshape(shape)
+def numbered(shape: Shape, like: Any = HERE) -> Any:
+    """The number of each element of a tensor of `shape`; a view of it says where a view of the tensor looks.
+
+    `like`: an array or a Tensor beside which they shall lie, where they are to be an index.
+    """
+    return np.arange(math.prod(shape), like=beside(getattr(like, "array", like))).reshape(shape)
 
 
 def along(index: Any, dim: int, shape: Shape) -> Any:
     """Per element of `index`: the place of the element of a tensor of `shape` that has the same position, but for
     `dim`, where the index says it."""
     if not shape or not index.size:
-        return np.zeros(index.shape, np.int64)
-    places = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:])
+        return np.zeros(index.shape, np.int64, like=beside(index))
+    places, like = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:]), beside(index)
     for d, n in enumerate(index.shape):
         if d != dim:
-            steps = np.arange(0, n * (step := math.prod(shape[d + 1:])), step) if n else np.zeros(0, np.int64)
+            steps = np.arange(0, n * (step := math.prod(shape[d + 1:])), step, like=like)
             places = places + steps.reshape((-1,) + (1,) * (index.ndim - d - 1))
     return places
 
 
 def slices(index: Any, dim: int, shape: Shape) -> Any:
     """The places of the slices along `dim` whose numbers are in `index`, a vector (or one number)."""
-    index = index.reshape(-1).astype(np.int64, copy=False)
+    index, like = index.reshape(-1).astype(np.int64, copy=False), beside(index)
     if not shape:
-        return np.zeros(index.shape, np.int64)
+        return np.zeros(index.shape, np.int64, like=like)
     inner = math.prod(shape[dim + 1:])
-    places = np.arange(math.prod(shape[:dim]))[:, None] * (shape[dim] * inner) + index % shape[dim] * inner
-    return (places[..., None] + np.arange(inner)).reshape((*shape[:dim], index.size, *shape[dim + 1:]))
+    rows = np.arange(math.prod(shape[:dim]), like=like)[:, None]
+    places = rows * (shape[dim] * inner) + index % shape[dim] * inner
+    return (places[..., None] + np.arange(inner, like=like)).reshape((*shape[:dim], index.size, *shape[dim + 1:]))
 
 
 def raw(index: Any) -> Any:
     """An index that a formula gets, an array or a Tensor, as an array: there is nothing to differentiate in it."""
-    return index if isinstance(index, np.ndarray) else np.asarray(getattr(index, "array", index))
+    if isinstance(index, np.ndarray):
+        return index
+    array = getattr(index, "array", index)
+    return np.asarray(array) if backend_of(array) is None else array
 
 
 def is_index(dtype: Any) -> bool:
@@ -58,8 +67,8 @@ def is_index(dtype: Any) -> bool:
 
 
 def in_range(index: Any, size: int, least: int = 0) -> Any | None:
-    """The first index that is not in [least, size), or None."""
-    if not index.size:
+    """The first index that is not in [least, size), or None; also on a GPU, which would have to be waited for."""
+    if not index.size or backend_of(index) is not None:
         return None
     if not least and index.dtype.itemsize == 8 and index.ndim and index.view(np.uint64).max() < size:
         return None  # negative numbers are large ones without a sign
@@ -70,12 +79,34 @@ def in_range(index: Any, size: int, least: int = 0) -> Any | None:
 
 def written(x: Any, places: Any, part: Any, add: bool = False) -> Any:
     """A copy of an array, row by row in memory, with `part` written at `places`, or added as often as one is named."""
-    out = np.array(x, order="C")
+    out = np.array(x, order="C", like=beside(x))
     if add:
         add_at(out.reshape(-1), places, part)
     else:
         out.reshape(-1)[places] = part
     return out
+
+
+def worked_in(op: Any, out: Any, places: Any, part: Any) -> Any:
+    """`op.at(out, places, part)` for a vector and an operation that knows no order.
+
+    CuPy has no `at` for most of them: what goes to one place is brought together there by a stable sort, and worked up
+    by doubling (Hillis and Steele, 1986); the last of each run goes to its place, all others beside the vector.
+    """
+    if backend_of(out) is None:
+        op.at(out, places, part)
+        return out
+    flat, values = places.reshape(-1), np.broadcast_to(np.asarray(part, like=out), places.shape).reshape(-1)
+    order = flat.argsort()
+    flat, values, step = flat[order], values[order], 1
+    while step < flat.size:
+        both = np.where(flat[step:] == flat[:-step], op(values[step:], values[:-step]), values[step:])
+        values = np.concatenate((values[:step], both))
+        step *= 2
+    ends = np.concatenate((flat[1:] != flat[:-1], np.ones(flat.size and 1, bool, like=out)))
+    longer = np.concatenate((out, np.zeros(1, out.dtype, like=out)))
+    longer[np.where(ends, flat, out.size)] = op(out[flat], values)
+    return longer[:-1].copy()
 
 
 def taken(xp: Any, x: Any, places: Any) -> Any:

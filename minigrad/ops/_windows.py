@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-__all__ = ["Window", "add_back", "columns", "offsets", "padded"]
+from minigrad.backends.registry import as_strided
+
+__all__ = ["Window", "add_back", "at_a_time", "columns", "offsets", "padded"]
 
 Shape = tuple[int, ...]
+CHUNK = 1 << 19  # bytes of columns that are worked on at a time: they stay in the cache
+MANY = 1 << 28  # the same on a GPU, where a few large products are best
 
 
 class Window(NamedTuple):
@@ -37,7 +40,8 @@ def padded(x: Any, padding: Shape, fill: float = 0) -> Any:
     if not any(padding):
         return x
     lead = x.ndim - len(padding)
-    out = np.full((*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding, strict=True)]), fill, x.dtype)
+    shape = (*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding, strict=True)])
+    out = np.full(shape, fill, x.dtype, like=x)
     inner: tuple[Any, ...] = (..., *[slice(p, p + n) for n, p in zip(x.shape[lead:], padding, strict=True)])
     out[inner] = x
     return out
@@ -50,7 +54,12 @@ def columns(x: Any, window: Window, fill: float = 0) -> Any:
     strides = x.strides[2:]
     return as_strided(x, (*x.shape[:2], *window.kernel, *out),
                       (*x.strides[:2], *[n * d for n, d in zip(strides, window.dilation, strict=True)],
-                       *[n * s for n, s in zip(strides, window.stride, strict=True)]), writeable=False)
+                       *[n * s for n, s in zip(strides, window.stride, strict=True)]))
+
+
+def at_a_time(x: Any, size: int) -> int:
+    """How many inputs of a batch are worked on together, if one takes so many bytes."""
+    return max(1, min(len(x), (CHUNK if type(x) is np.ndarray else MANY) // max(1, size)))
 
 
 def offsets(size: Shape, out: Shape, window: Window) -> Iterator[tuple[Shape, tuple[Any, ...], tuple[Any, ...]]]:

@@ -19,7 +19,7 @@ def above_zero(x: Any) -> Any:
     """max(0, x), where no zeros are kept that fit."""
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if not x.flags.c_contiguous:
+    if type(x) is not np.ndarray or not x.flags.c_contiguous:
         return np.maximum(x.dtype.type(0), x)  # lies in memory as `x` does
     out = np.zeros(x.shape, x.dtype)
     return np.maximum(out, x, out=out)
@@ -67,7 +67,7 @@ class ThresholdBackward(Node):
         return record2(ThresholdBackward, WORDS.threshold_backward(x, z), g, y, (y,), (0,), fit[::-1])
 
     def backward(self, xp: Any, g: Any, y: Any, threshold: int) -> tuple[Any, Any]:
-        return xp.threshold_backward(g, y), xp.zeros(g.shape, xp.dtype(g))
+        return xp.threshold_backward(g, y), xp.zeros(g.shape, g)
 
 
 class Sigmoid(Node):

@@ -12,6 +12,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import backend_of
 from minigrad.ops._forms import refuse
 from minigrad.ops._frame import framed
 from minigrad.ops._places import spread
@@ -37,7 +38,7 @@ class AdaptiveMaxPool(Node, number=None):
             refuse(cls.kernel, x.dtype)
         planes = x.reshape(-1, math.prod(x.shape[-cls.dims:]))
         found = greatest(planes, x.shape[-cls.dims:], sizes)
-        rows = np.arange(len(planes))[:, None]
+        rows = np.arange(len(planes), like=x)[:, None]
         shape = (*x.shape[:-cls.dims], *sizes)
         places = (rows * planes.shape[1] + found).reshape(shape)
         made = record1(cls, planes[rows, found].reshape(shape), a, (a,), (places, x.shape))
@@ -59,15 +60,15 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool):
 
 def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
     """For each row and each window where the greatest is: of equal ones the first, but of NaN the last."""
-    places = np.arange(math.prod(size)).reshape(size)
-    found = np.empty((len(planes), math.prod(sizes)), np.int64)
+    places = np.arange(math.prod(size), like=planes).reshape(size)
+    found = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
     for i, window in enumerate(itertools.product(*map(range, sizes))):
         inside = places[tuple([slice(at * n // o, -(-(at + 1) * n // o)) for at, n, o in
                                zip(window, size, sizes, strict=True)])].reshape(-1)
         part = planes[:, inside]
         best = part.argmax(1)
         broken = np.isnan(part)
-        if broken.any():
+        if backend_of(planes) is not None or broken.any():  # a GPU is not waited for
             best = np.where(broken.any(1), part.shape[1] - 1 - broken[:, ::-1].argmax(1), best)
         found[:, i] = inside[best]
     return found

@@ -14,6 +14,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record_n
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import OfResult, widely
 from minigrad.ops.dropout import dropout
@@ -39,7 +41,9 @@ class SafeSoftmax(OfResult):
     def values(x: Any, dim: int) -> Any:
         y = Softmax.values(x, dim)
         broken = np.isnan(y).any(dim, keepdims=True)
-        return np.where((x == -math.inf).all(dim, keepdims=True), y.dtype.type(0), y) if broken.any() else y
+        if backend_of(x) is None and not broken.any():
+            return y
+        return np.where((x == -math.inf).all(dim, keepdims=True), y.dtype.type(0), y)
 
     backward = Softmax.backward
 
@@ -109,10 +113,11 @@ def grouped(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:
     return (full[0], 1, 1, *full[2:]) if full[1] == 1 else (full[0], heads, full[1] // heads, *full[2:])
 
 
-def bias_of(mask: Tensor | None, is_causal: bool, rows: int, columns: int, dtype: Any) -> Any:
+def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
     """What is added to the scores: -inf where a mask says no; None for nothing."""
+    dtype = q.dtype
     if is_causal:
-        allowed = np.tri(rows, columns, dtype=bool)
+        allowed = np.tri(q.shape[-2], k.shape[-2], dtype=bool, like=q)
         return np.where(allowed, dtype.type(0), dtype.type(-math.inf))
     if mask is None:
         return None
@@ -142,7 +147,7 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
 
 def of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """What PyTorch gives where nothing looks, or there is nothing to see: zeros, in the graph of all three."""
-    zeros = plain(np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.array.dtype))
+    zeros = plain(np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.array.dtype, like=query.array))
     total = Add.forward(Add.forward(sum(query), sum(key)), sum(value))
     made: Tensor = Add.forward(zeros, MulScalar.forward(total, 0))
     return made
@@ -165,8 +170,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         return of_nothing(query, key, value)
     if q.dtype.kind != "f":
         raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
+    same_device(q, k, v, *([] if attn_mask is None else [attn_mask.array]))
     factor = (1 / math.sqrt(q.shape[-1]) if q.shape[-1] else math.inf) if scale is None else scale
-    bias = bias_of(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.dtype)
+    bias = bias_of(attn_mask, is_causal, q, k)
     heads = q.shape[:-3] == k.shape[:-3] and (q.shape[-3:-2] == k.shape[-3:-2] or enable_gqa)
     if (q.ndim == k.ndim == v.ndim == 4 and not dropout_p and heads and k.shape[:3] == v.shape[:3]
             and q.shape[3] == k.shape[3] == v.shape[3] and q.size and k.size

@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record_n
+from minigrad.ops._devices import same_device
 from minigrad.ops._meet import INT64, check_cast, fit_of
 from minigrad.ops._products import (
     C_NAMES,
@@ -44,6 +45,7 @@ class Baddbmm(Node):
     @staticmethod
     def forward(bias: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
         x, v, w = bias.array, a.array, b.array
+        same_device(x, v, w)
         y = plus(x.astype(w.dtype, copy=False), (v @ w).astype(w.dtype, copy=False), beta, alpha)
         return record_n(Baddbmm, y, (bias, a, b), wanted(a, b), (beta, alpha), fit_of_sum(y, x, v, w))
 
@@ -60,6 +62,7 @@ class Addbmm(Node):
     @staticmethod
     def forward(bias: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
         x, v, w = bias.array, a.array, b.array
+        same_device(x, v, w)
         y = plus(x, (v @ w).sum(0, x.dtype), beta, alpha)
         return record_n(Addbmm, y, (bias, a, b), wanted(a, b), (beta, alpha), fit_of_sum(y, x, v, w))
 

@@ -80,7 +80,7 @@ class Copysign(OfTwo, of=np.copysign):
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Grads:
-        return g * xp.masked(a != 0, y / a), xp.zeros(g.shape, xp.dtype(g))
+        return g * xp.masked(a != 0, y / a), xp.zeros(g.shape, g)
 
 
 class CopysignNumber(ByNumber, of=lambda x, c: np.copysign(x, x.dtype.type(c)), name="Copysign", number=1):
@@ -111,7 +111,7 @@ class Nextafter(OfTwo, of=np.nextafter):
     refuses = ("bui", "nextafter_cpu")
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
-        return xp.masked(a != b, g), xp.zeros(g.shape, xp.dtype(g))
+        return xp.masked(a != b, g), xp.zeros(g.shape, g)
 
 
 def atan2(input: Tensor, other: Tensor) -> Tensor:

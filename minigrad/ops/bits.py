@@ -26,7 +26,7 @@ def of_bits(op: Callable[[Any, Any], Any], kinds: str, kernel: str, a: Operand, 
         met, number = weak(tensor.array, number)
         if number is NotImplemented:
             return NotImplemented
-        number = np.asarray(number, met.dtype)
+        number = met.dtype.type(number)
         x, y = (met, number) if isinstance(a, Tensor) else (number, met)
     check_kind(x, kinds, kernel)
     return plain(op(x, y))

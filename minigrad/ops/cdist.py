@@ -11,6 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2, record_n
 from minigrad.backends.numpy import WORDS
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import check_kernel, fit_of_system
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._products import same_dtype
@@ -34,7 +35,7 @@ class Cdist(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, p: float) -> Tensor:
         x, y = a.array, b.array
-        z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype)
+        z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype, like=x)
         if z.size and x.shape[-1]:
             z = length(x[..., :, None, :] - y[..., None, :, :], p, (-1,), False)
         return record2(Cdist, z, a, b, (a, b, z), (p,), fit_of_system(z, x, y))
@@ -53,7 +54,7 @@ class CdistBackward(Node):
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
         """On arrays."""
         if p == 0 or 0 in (*z.shape, a.shape[-1]):
-            return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype)
+            return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
         apart = a[..., :, None, :] - b[..., None, :, :]
         last = apart.ndim - 1
         return WORDS.sum(slope(WORDS, g[..., None], apart, z[..., None], p, (last,)), (last - 1,), False)
@@ -76,6 +77,7 @@ class EuclideanDist(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.array, b.array
+        same_device(x, y)
         squares = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :] - 2 * (x @ y.swapaxes(-1, -2))
         z = np.sqrt(np.maximum(squares, 0))
         return record2(EuclideanDist, z, a, b, (a, b, z))

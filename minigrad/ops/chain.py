@@ -100,7 +100,8 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     n = operator.index(n)
     check_square(input, "linalg.matrix_power")
     if n == 0:
-        return Copy.forward(Clone.forward(input), plain(np.eye(input.array.shape[-1], dtype=input.array.dtype)))
+        x = input.array
+        return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=x)))
     if n == 1:
         return Clone.forward(input)
     base, n = (inverse(input), -n) if n < 0 else (input, n)

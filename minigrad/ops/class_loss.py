@@ -11,6 +11,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
+from minigrad.backends.registry import backend_of, beside
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import Scaled
 from minigrad.ops.loss import checked
@@ -32,7 +34,7 @@ class Place(Node):
 
     @staticmethod
     def values(part: Any, index: Any, shape: tuple[int, ...]) -> Any:
-        out = np.zeros(shape, part.dtype)
+        out = np.zeros(shape, part.dtype, like=beside(part))
         out[index] = part
         return out
 
@@ -58,8 +60,9 @@ class NllLoss(Node):
     def forward(cls, a: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int) -> Tensor:
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
+        same_device(x, t, *([] if weight is None else [weight.array]))
         keep = t != ignored
-        all_count = keep.all()
+        all_count = backend_of(t) is None and keep.all()  # to ask a device would wait for it
         classes = t if all_count else np.where(keep, t, 0)
         check_classes(classes, x.shape[min(1, x.ndim - 1)])
         share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
@@ -89,13 +92,16 @@ def place_of(classes: Any, ndim: int) -> Any:
     if ndim == 1:
         return (classes,)
     if ndim == 2:
-        return np.arange(len(classes)), classes
-    grid = np.ogrid[tuple([slice(n) for n in classes.shape])]
+        return np.arange(len(classes), like=beside(classes)), classes
+    grid = [np.arange(n, like=beside(classes)).reshape((n,) + (1,) * (classes.ndim - d - 1))
+            for d, n in enumerate(classes.shape)]
     return (grid[0], classes, *grid[1:])
 
 
 def check_classes(classes: Any, count: int) -> None:
-    """PyTorch's error for a target that is no class."""
+    """PyTorch's error for a target that is no class. To ask a device would wait for it."""
+    if backend_of(classes) is not None:
+        return
     wrong = (classes < 0) | (classes >= count)
     if wrong.any():
         raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
@@ -228,8 +234,8 @@ def smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, 
     if reduction != "none":
         spread = sum(spread)
     if reduction == "mean":
-        count = np.count_nonzero(~gone) if weight is None else total(
+        count = (~gone).sum() if weight is None else total(
             np.where(gone, 0, weight.array[np.where(gone, 0, target.array)]), None)
-        spread = Div.forward(spread, plain(np.asarray(count)))
+        spread = Div.forward(spread, plain(count))
     share = smoothing / logs.array.shape[dim]
     return Add.forward(MulScalar.forward(loss, 1 - smoothing), MulScalar.forward(spread, share))

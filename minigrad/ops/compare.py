@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad.backends.registry import OF_TYPE, beside
+from minigrad.ops._devices import same_device, together
 from minigrad.ops._meet import broadcast_shape, meet, weak
 from minigrad.ops.memory import from_numpy
 
@@ -25,7 +27,7 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
-        if x.dtype is not y.dtype or x.shape != y.shape:
+        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y):
             x, y, _ = meet(x, y)
         return plain(op(x, y))
     number = b.item() if isinstance(b, np.generic) else b
@@ -37,7 +39,7 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
 def of_truth(op: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
     """An op of what is not zero in two tensors of any dtypes."""
     broadcast_shape(a.array.shape, b.array.shape)
-    return plain(op(a.array, b.array))
+    return plain(op(*(together(a.array, b.array) if OF_TYPE else (a.array, b.array))))
 
 
 def eq(input: Tensor, other: Operand) -> Tensor:
@@ -122,7 +124,7 @@ def isneginf(input: Tensor) -> Tensor:
 
 def isreal(input: Tensor) -> Tensor:
     """Where the elements are real numbers: everywhere."""
-    return plain(np.ones(input.array.shape, bool))
+    return plain(np.ones(input.array.shape, bool, like=beside(input.array)))
 
 
 def signbit(input: Tensor) -> Tensor:
@@ -137,11 +139,13 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     Raises:
         RuntimeError: for bools.
     """
-    x, y = (v.array if isinstance(v, Tensor) else np.asarray(v) for v in (elements, test_elements))
+    like = beside((elements if isinstance(elements, Tensor) else test_elements).array)
+    x, y = (v.array if isinstance(v, Tensor) else np.asarray(v, like=like) for v in (elements, test_elements))
+    same_device(x, y)
     for each in (x, y):
         if each.dtype.kind == "b":
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")
-    return plain(np.asarray(np.isin(x, y, assume_unique, invert)))
+    return plain(np.isin(x, y, assume_unique, invert))
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
@@ -157,7 +161,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     broadcast_shape(input.array.shape, other.array.shape)
-    return plain(np.asarray(np.isclose(input.array, other.array, rtol, atol, equal_nan)))
+    same_device(input.array, other.array)
+    return plain(np.isclose(input.array, other.array, rtol, atol, equal_nan))
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -167,6 +172,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements."""
+    same_device(input.array, other.array)
     return bool(np.array_equal(input.array, other.array))
 
 

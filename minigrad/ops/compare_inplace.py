@@ -41,7 +41,7 @@ class Comparison(Node, number=None):
         return made if made is NotImplemented else record1(cls, made.array, a)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        zeros = xp.zeros(g.shape, xp.dtype(g))
+        zeros = xp.zeros(g.shape, g)
         return zeros if len(self.next) == 1 else (zeros, zeros)
 
 

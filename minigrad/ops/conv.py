@@ -19,9 +19,10 @@ from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record2, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.backends.registry import OF_TYPE
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._meet import check_cast
-from minigrad.ops._windows import Window, add_back, columns, padded
+from minigrad.ops._windows import Window, add_back, at_a_time, columns, padded
 from minigrad.ops.pad import ConstantPadNd
 from minigrad.ops.shape import SqueezeDim, Unsqueeze
 
@@ -29,7 +30,6 @@ __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
-CHUNK = 1 << 19  # bytes of columns that are worked on at a time: they stay in the cache
 
 
 class Sweep(NamedTuple):
@@ -52,14 +52,14 @@ def chunks(x: Any, sweep: Sweep) -> Iterator[tuple[slice, Any]]:
     window, groups = sweep
     out = window.out(x.shape[2:])
     shape = (x.shape[1], *window.kernel, *out)
-    count = max(1, min(len(x), CHUNK // max(1, math.prod(shape) * x.itemsize)))
+    count = at_a_time(x, math.prod(shape) * x.itemsize)
     x, inside = padded(x, window.padding), window._replace(padding=(0,) * len(out), places=out)
     view = columns(x, inside) if count == 1 else None
-    memory = np.empty(math.prod(shape) * count, x.dtype)
+    memory = np.empty(math.prod(shape) * count, x.dtype, like=x)
     for start in range(0, len(x), count):
         part = slice(start, min(start + count, len(x)))
         n = part.stop - start
-        windows = columns(first(np.ascontiguousarray(last(x[part]))), inside) if view is None else view[part]
+        windows = columns(first(np.ascontiguousarray(last(x[part]), like=x)), inside) if view is None else view[part]
         cols = memory[:math.prod(shape) * n].reshape(*shape, n)
         cols[...] = last(windows)
         yield part, cols.reshape(groups, math.prod(shape[:1 + len(out)]) // groups, math.prod(out) * n)
@@ -91,7 +91,7 @@ class Convolve(Node):
         wide_x, wide_w = wide(x, w)
         out = sweep.window.out(x.shape[2:])
         weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, math.prod(w.shape[1:]))
-        y = np.empty((len(x), w.shape[0], *out), wide_x.dtype)
+        y = np.empty((len(x), w.shape[0], *out), wide_x.dtype, like=x)
         for part, cols in chunks(wide_x, sweep):
             n = part.stop - part.start
             if n == 1:
@@ -123,14 +123,14 @@ class ConvolveInput(Node):
             if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
                 return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
         weights = wide_w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
-        weights = np.ascontiguousarray(weights.swapaxes(1, 2))
-        out = np.empty(size, wide_g.dtype)
-        count = max(1, min(len(g), CHUNK // max(1, weights[:, :, 0].size * math.prod(g.shape[2:]) * out.itemsize)))
+        weights = np.ascontiguousarray(weights.swapaxes(1, 2), like=w)
+        out = np.empty(size, wide_g.dtype, like=g)
+        count = at_a_time(g, weights[:, :, 0].size * math.prod(g.shape[2:]) * out.itemsize)
         for start in range(0, len(g), count):
             part = slice(start, min(start + count, len(g)))
             cols = np.matmul(weights, rows_of(wide_g[part], groups))
             cols = cols.reshape(size[1], *window.kernel, *g.shape[2:], part.stop - start)
-            added = first(np.zeros((*size[1:], part.stop - start), out.dtype))
+            added = first(np.zeros((*size[1:], part.stop - start), out.dtype, like=g))
             add_back(first(cols), window, added)
             out[part] = added
         return out.astype(g.dtype, copy=False)
@@ -165,7 +165,7 @@ class ConvolveWeight(Node):
     @staticmethod
     def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_x = wide(g, x)
-        out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype)
+        out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype, like=g)
         for part, cols in chunks(wide_x, sweep):
             out += np.matmul(rows_of(wide_g[part], sweep.groups), cols.swapaxes(1, 2))
         return out.reshape(size).astype(g.dtype, copy=False)
@@ -253,8 +253,12 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Swee
 
 
 def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
-    """PyTorch's errors for unlike dtypes. Its library for float32, which it asks for larger inputs, is stricter."""
+    """PyTorch's errors for unlike devices and dtypes. Its library for float32, which it asks for larger inputs, is
+    stricter."""
     x, w, k = input.array, weight.array, weight.array.ndim - 2
+    for name, part in (("weight", weight), ("bias", bias)) if OF_TYPE else ():
+        if part is not None and part.device != input.device:
+            raise RuntimeError(f"Input type ({input.type()}) and {name} type ({part.type()}) should be the same")
     if not transposed and bias is not None and bias.array.dtype != x.dtype:
         raise RuntimeError(f"Input type ({IN_C[input.dtype.name]}) and bias type ({IN_C[bias.dtype.name]}) should be "
                            "the same")

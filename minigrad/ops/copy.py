@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._device import CPU
 from minigrad._device import device as device_type
-from minigrad._device import on_cpu
 from minigrad._dtype import bool as bool_
 from minigrad._dtype import dtype as dtype_type
 from minigrad._dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
+from minigrad.backends.registry import OF_TYPE, beside, home, located, moved, place_of
 
 __all__ = ["clone"]
 METHODS = ("byte", "char", "clone", "contiguous", "cpu", "cuda", "double", "half", "long", "short", "to")
@@ -40,19 +41,22 @@ class Copy(Node, number=None):
     def forward(dest: Tensor, src: Any) -> Tensor:
         x = dest.array
         if not isinstance(src, Tensor):
-            return record1(Copy, np.full(x.shape, np.asarray(src).astype(x.dtype)), dest)  # it may wrap around
-        y = src.array
+            value = np.asarray(src).astype(x.dtype)  # it may wrap around
+            return record1(Copy, np.full(x.shape, value, like=beside(x)), dest)
+        y, back = src.array, tuple[Any, ...]()
+        if OF_TYPE and src.device != dest.device:
+            y, back = moved(y, place_of(x)), (place_of(y),)
         try:
             out = np.broadcast_to(y, x.shape).astype(x.dtype)
         except ValueError:
             raise RuntimeError(mismatch(x.shape, y.shape)) from None
         if x.dtype.kind != "f":
             return plain(out)  # integers have no gradient
-        return record2(Copy, out, dest, src, (), (), (None, (y.shape, y.dtype)))
+        return record2(Copy, out, dest, src, (), back, (None, (y.shape, y.dtype)))
 
-    def backward(self, xp: Any, g: Any) -> tuple[Any, ...]:
-        zeros = None if self.next[0] is None else xp.zeros(g.shape, xp.dtype(g))
-        return (zeros, g)[:len(self.next)]
+    def backward(self, xp: Any, g: Any, place: Any = None) -> tuple[Any, ...]:
+        zeros = None if self.next[0] is None else xp.zeros(g.shape, g)
+        return (zeros, g if place is None else xp.moved(g, place))[:len(self.next)]
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
@@ -75,6 +79,23 @@ class ToCopy(Node):
         return xp.cast(g, dtype)
 
 
+class Move(Node, name="ToCopy"):
+    """`to` another device: a copy there, and the gradient back here."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, dtype: Any, place: Any) -> Tensor:
+        x = a.array
+        out = moved(x if x.dtype is dtype else x.astype(dtype), place)
+        if dtype.kind != "f":
+            return plain(out)  # integers have no gradient
+        return record1(Move, out, a, (), (x.dtype, place_of(x)))
+
+    def backward(self, xp: Any, g: Any, dtype: Any, place: Any) -> Any:
+        return xp.moved(xp.cast(g, dtype) if xp.dtype(g) is not dtype else g, place)
+
+
 def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
     """PyTorch's sentence for a source that cannot be broadcast into a target."""
     ndim = max(len(target), len(source))
@@ -93,7 +114,7 @@ def clone(input: Tensor) -> Tensor:
 
 def copied(grad: Tensor) -> Tensor:
     """A leaf's first gradient in a recorded pass: a copy, by the op of `copy_`."""
-    return record2(Copy, np.array(grad.array), NUMBER, grad)
+    return record2(Copy, np.array(grad.array, like=beside(grad.array)), NUMBER, grad)
 
 
 def contiguous(input: Tensor) -> Tensor:
@@ -121,7 +142,7 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
         first, *rest = args
         names = ["non_blocking", "copy"]
         if isinstance(first, Tensor):
-            dtype = first.dtype
+            device, dtype = first.device, first.dtype
         elif isinstance(first, dtype_type) or first in PYTHONS:
             dtype = first
         elif first is None or isinstance(first, (str, device_type, int)):
@@ -147,8 +168,9 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
     device, dtype, copy = parse_to(*args, **kwargs)
-    on_cpu(device)
     wanted = input.array.dtype if dtype is None else dtype.numpy
+    if device is not None and (where := located(device)) != input.device:
+        return Move.forward(input, wanted, home(where))
     return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
 
 
@@ -198,11 +220,18 @@ def to_bool(input: Tensor) -> Tensor:
 
 
 def cpu(input: Tensor) -> Tensor:
-    """The tensor itself: its data is on the CPU."""
-    return input
+    """The tensor on the CPU: itself if it is there."""
+    return to(input, CPU)
 
 
 def cuda(input: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU: always PyTorch's error of a build without one."""
-    on_cpu("cuda")
-    return input
+    """The tensor on a GPU, the current one or that of a number: itself if it is there.
+
+    Raises:
+        AssertionError: PyTorch's sentence for a build without CUDA, if CuPy is not installed.
+        RuntimeError: if there is no GPU, or none of that number.
+    """
+    given = device_type("cuda") if device is None else device_type(device)
+    if given.type != "cuda":
+        raise ValueError(f"Invalid device, must be cuda device, not {given.type}")
+    return to(input, given)

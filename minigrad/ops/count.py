@@ -14,6 +14,8 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import backend_of, beside
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import refuse
 from minigrad.ops.reduce import Dims, axes_of, one_of
@@ -116,14 +118,17 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 def search(bounds: Any, values: Any, right: bool) -> Any:
     """Per row the number of bounds below each value (`right`: or equal to it), by sorting both together."""
     if bounds.ndim == 1:
-        found = np.searchsorted(bounds, values, "right" if right else "left")
+        found = bounds.searchsorted(values, "right" if right else "left")
     else:
         m, n = values.shape[-1], bounds.shape[-1]
         both = np.concatenate((bounds, values) if right else (values, bounds), -1)
         order = np.argsort(both, -1, kind="stable")
         below = np.cumsum(order < n if right else order >= m, -1)
-        counts = np.empty_like(below)
-        np.put_along_axis(counts, order, below, -1)
+        if backend_of(bounds) is None:
+            counts = np.empty_like(below)
+            np.put_along_axis(counts, order, below, -1)
+        else:  # not every CuPy can put them there; the order of an order leads back
+            counts = np.take_along_axis(below, np.argsort(order, -1), -1)
         found = counts[..., n:] if right else counts[..., :m]
     return np.where(values == values, found, bounds.shape[-1])  # NaN is above all
 
@@ -138,7 +143,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
         RuntimeError: if the shapes do not fit, or `side` and `right` do not agree.
     """
     bounds = sorted_sequence.array
-    values = input.array if isinstance(input, Tensor) else np.asarray(input)
+    values = input.array if isinstance(input, Tensor) else np.asarray(input, like=beside(bounds))
+    same_device(bounds, values, *([] if sorter is None else [sorter.array]))
     check_search(bounds, values, right, side, sorter)
     if bounds.dtype.kind == values.dtype.kind == "b" and values.size:
         refuse("searchsorted_out_cpu", bounds.dtype)
@@ -169,7 +175,7 @@ def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter
                    f"sorter tensor {list(sorter.array.shape)}")
     elif sorter is not None and sorter.array.dtype != np.int64:
         problem = f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.type_name}"
-    elif sorter is not None and sorter.array.size and (sorter.array.min() < 0 or
+    elif sorter is not None and backend_of(bounds) is None and sorter.array.size and (sorter.array.min() < 0 or
                                                        sorter.array.max() >= bounds.shape[-1]):
         problem = "sorter index out of range"
     if problem:
@@ -219,7 +225,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     if axis is not None:
         check_rows(x, axis)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
-    new = np.ones(len(rows), bool)
+    new = np.ones(len(rows), bool, like=beside(x))
     new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     starts = np.flatnonzero(new)
     values = rows[starts] if axis is None else np.moveaxis(rows[starts], 0, axis)
@@ -242,10 +248,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not x.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return plain(np.zeros((*x.shape, num_classes), np.int64))
-    if x.min() < 0:
+        return plain(np.zeros((*x.shape, num_classes), np.int64, like=beside(x)))
+    if backend_of(x) is None and x.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
-    if num_classes != -1 and num_classes <= x.max():
+    if backend_of(x) is None and num_classes != -1 and num_classes <= x.max():
         raise RuntimeError("Class values must be smaller than num_classes.")
     count = num_classes if num_classes != -1 else int(x.max()) + 1
-    return plain((x[..., None] == np.arange(count)).astype(np.int64))
+    return plain((x[..., None] == np.arange(count, like=beside(x))).astype(np.int64))

@@ -17,7 +17,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
-from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
+from minigrad.backends.registry import backend_of, beside
 from minigrad.ops._forms import refuse
 from minigrad.ops.along import Selection
 from minigrad.ops.compare import ne
@@ -73,9 +74,9 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
         return x
     wide = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype)
     if wide is None:
-        return op.accumulate(x, dim, x.dtype)
+        return accumulated(op, x, dim, x.dtype)
     kept = x.astype(wide)
-    return op.accumulate(kept, dim, out=kept).astype(x.dtype)
+    return accumulated(op, kept, dim, out=kept).astype(x.dtype)
 
 
 class Cumsum(Node):
@@ -182,10 +183,10 @@ class Cummax(Selection):
         """The largest so far, and where it was: the last of several; NaN counts as the largest."""
         x = a.array
         if not x.ndim:
-            return cls.forward(a, 0, np.zeros((), np.int64))
-        hit = (x == cls.ufunc.accumulate(x, dim)) | (x != x)
-        count = np.arange(x.shape[dim]).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
-        return cls.forward(a, dim, np.maximum.accumulate(np.where(hit, count, 0), dim))
+            return cls.forward(a, 0, np.zeros((), np.int64, like=beside(x)))
+        hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
+        count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
+        return cls.forward(a, dim, accumulated(np.maximum, np.where(hit, count, 0), dim))
 
 
 class Cummin(Cummax):
@@ -202,19 +203,21 @@ def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
 def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
     """The product of the elements, of float16 in float32."""
     wide = FLOAT32 if x.dtype is FLOAT16 else x.dtype
+    if backend_of(x) is not None:
+        return x.prod(dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
     return multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
 
 
 def shifted(xp: Any, y: Any, dim: int) -> Any:
     """Running products of what comes before each element, from the running products."""
     first = xp.getitem(y, part(dim, None, 1))
-    return xp.concatenate((xp.zeros(first.shape, xp.dtype(y)) + 1, xp.getitem(y, part(dim, None, -1))), dim)
+    return xp.concatenate((xp.zeros(first.shape, y) + 1, xp.getitem(y, part(dim, None, -1))), dim)
 
 
 def others(xp: Any, a: Any, dim: int) -> Any:
     """For each element the product of all others along a dimension, without a division."""
     if not a.ndim:
-        return xp.zeros((), xp.dtype(a)) + 1
+        return xp.zeros((), a) + 1
     before = shifted(xp, xp.apply(Cumprod, a, dim), dim)
     return before * turned(xp, shifted(xp, xp.apply(Cumprod, turned(xp, a, dim), dim), dim), dim)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import on_cpu
 from minigrad._dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn, warn_once
-from minigrad.ops.copy import cast, clone
+from minigrad.backends.registry import HERE, beside, home, located, placed
+from minigrad.ops.copy import clone, to
 from minigrad.ops.memory import checked, from_numpy
 from minigrad.ops.properties import make_subclass
 from minigrad.ops.shape import shape_of
@@ -26,14 +26,14 @@ Dtype = dtype_type | None
 PYTHON_TYPES: dict[Any, Any] = {bool: BOOL, int: INT64, float: np.dtype("float64")}
 
 
-def made(array: Any, requires_grad: bool = False, what: str = "tensor") -> Tensor:
-    """A leaf around a new array; PyTorch's errors for a `requires_grad` that it cannot have."""
+def made(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = None) -> Tensor:
+    """A leaf around a new array, put where it is to be; PyTorch's errors for a `requires_grad` that it cannot have."""
     strict = what in ("tensor", "new_tensor")  # the others read None as False
     if not isinstance(requires_grad, bool) and (strict or requires_grad is not None):
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return plain(array[()], bool(requires_grad))  # a 0-d array becomes a NumPy scalar (see `owned`), others stay
+    return plain(placed(array, device)[()], bool(requires_grad))  # a 0-d one becomes a NumPy scalar (see `owned`)
 
 
 COPY_CONSTRUCT = (
@@ -77,8 +77,10 @@ def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
 def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
     wanted = numpy_dtype(dtype, None, what)
-    if isinstance(data, (Tensor, np.ndarray, np.generic)):
-        return np.array(data.array if isinstance(data, Tensor) else checked(data), wanted, order="C")
+    if isinstance(data, Tensor):
+        return np.array(data.array, wanted, order="C", like=beside(data.array))
+    if isinstance(data, (np.ndarray, np.generic)):
+        return np.array(checked(data), wanted, order="C")
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)
@@ -173,11 +175,12 @@ def construct(cls: type[Tensor], *data: Any, device: Any = None) -> Tensor:
     Raises:
         TypeError: for anything but sizes, one sequence, one tensor.
     """
-    on_cpu(device)
+    located(device)
     if len(data) == 1 and not isinstance(data[0], (int, Size)):
-        made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(sequence(data[0], get_default_dtype()))
+        made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(
+            placed(sequence(data[0], get_default_dtype()), device))
     else:
-        made = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
+        made = plain(np.zeros(size_of(data or (0,), "new"), default_float(), like=home(device)))
     return made if cls is Tensor else make_subclass(cls, made)
 
 
@@ -201,20 +204,18 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
         RuntimeError: for `requires_grad=True` with a dtype that is not floating point.
         ValueError: if nested lists differ in length.
     """
-    on_cpu(device)
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("torch.tensor"))
-    return made(array_of(data, dtype), requires_grad)
+    return made(array_of(data, dtype), requires_grad, device=device)
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     """`data` as a tensor that shares its memory where it can."""
-    on_cpu(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else cast(data, dtype.numpy)
-    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype.numpy):
+        return to(data, device, dtype)
+    if isinstance(data, np.ndarray) and home(device) is HERE and (dtype is None or data.dtype == dtype.numpy):
         return from_numpy(data)
-    return plain(array_of(data, dtype))
+    return plain(placed(array_of(data, dtype), device))
 
 
 def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
@@ -226,10 +227,10 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     Raises:
         ValueError: with `copy=False` where the values must be copied.
     """
-    on_cpu(device)
-    shared = as_tensor(obj, dtype)
+    shared = as_tensor(obj, dtype, device)
     if isinstance(obj, (Tensor, np.ndarray)):
-        same = np.may_share_memory(owned(shared), owned(obj) if isinstance(obj, Tensor) else obj)
+        given = owned(obj) if isinstance(obj, Tensor) else obj
+        same = type(shared.array) is type(given) and np.may_share_memory(owned(shared), given)
         if copy is False and not same:
             raise ValueError("can't alias tensor with dtype "
                              f"'{obj.dtype if isinstance(obj, Tensor) else np.dtype(obj.dtype).name}' into dtype "
@@ -248,7 +249,7 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
 def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:
     """A copy of `data` in this tensor's dtype."""
-    on_cpu(device)
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
-    return made(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor")
+    where = self.device if device is None else device
+    return made(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor", where)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import on_cpu
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_view
+from minigrad.backends.registry import beside, located, placed
 from minigrad.ops._number import number_in
 from minigrad.ops._places import numbered, spread, taken
 from minigrad.ops.inplace import fill_
@@ -33,13 +33,14 @@ class Diagonal(Node):
         return record_view(Diagonal, diagonal_of(x, offset, dim1, dim2), a, (x.shape, offset, dim1, dim2))
 
     def backward(self, xp: Any, g: Any, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
-        return spread(xp, g, diagonal_of(numbered(shape), offset, dim1, dim2), shape)
+        return spread(xp, g, diagonal_of(numbered(shape, g), offset, dim1, dim2), shape)
 
 
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array that looks at the diagonals of `x`, which are its last dimension."""
     seen = np.diagonal(x, offset, dim1, dim2)
-    seen.flags.writeable = x.flags.writeable
+    if isinstance(seen, np.ndarray):
+        seen.flags.writeable = x.flags.writeable
     return seen
 
 
@@ -74,18 +75,19 @@ class DiagEmbed(Node):
         shape = list(x.shape[:-1])
         for d in sorted((dim1, dim2)):
             shape.insert(d, size)
-        out = np.zeros(shape, x.dtype)
+        out = np.zeros(shape, x.dtype, like=beside(x))
         diagonal_of(out, offset, dim1, dim2)[...] = x
         return record1(DiagEmbed, out, a, (), (offset, dim1, dim2, out.shape))
 
     def backward(self, xp: Any, g: Any, offset: int, dim1: int, dim2: int, shape: Shape) -> Any:
-        return taken(xp, g, diagonal_of(numbered(shape), offset, dim1, dim2))
+        return taken(xp, g, diagonal_of(numbered(shape, g), offset, dim1, dim2))
 
 
-def below(shape: Shape, diagonal: int) -> Any:
-    """Where the elements on and below a diagonal of matrices are."""
+def below(x: Any, diagonal: int) -> Any:
+    """Where the elements on and below a diagonal of matrices are; `x`: an array or a Tensor of that shape."""
+    shape, like = x.shape, beside(getattr(x, "array", x))
     rows, columns = shape[-2:]
-    return np.tri(rows, columns, diagonal, bool)
+    return np.tri(rows, columns, diagonal, bool, like=like)
 
 
 class Tril(Node):
@@ -95,10 +97,10 @@ class Tril(Node):
     @staticmethod
     def forward(a: Tensor, diagonal: int) -> Tensor:
         x = a.array
-        return record1(Tril, np.where(below(x.shape, diagonal), x, x.dtype.type(0)), a, (), (diagonal,))
+        return record1(Tril, np.where(below(x, diagonal), x, x.dtype.type(0)), a, (), (diagonal,))
 
     def backward(self, xp: Any, g: Any, diagonal: int) -> Any:
-        return xp.masked(below(g.shape, diagonal), g)
+        return xp.masked(below(g, diagonal), g)
 
 
 class Triu(Node):
@@ -108,10 +110,10 @@ class Triu(Node):
     @staticmethod
     def forward(a: Tensor, diagonal: int) -> Tensor:
         x = a.array
-        return record1(Triu, np.where(below(x.shape, diagonal - 1), x.dtype.type(0), x), a, (), (diagonal,))
+        return record1(Triu, np.where(below(x, diagonal - 1), x.dtype.type(0), x), a, (), (diagonal,))
 
     def backward(self, xp: Any, g: Any, diagonal: int) -> Any:
-        return xp.masked(~below(g.shape, diagonal - 1), g)
+        return xp.masked(~below(g, diagonal - 1), g)
 
 
 def planes(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
@@ -186,14 +188,14 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def positions(name: str, row: int, col: int, where: Any, dtype: dtype_type | None, device: Any) -> Tensor:
     """The positions that a triangle of a (row, col) matrix has, in two rows."""
-    on_cpu(device)
+    located(device)
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
     kind = np.dtype(np.int64) if dtype is None else dtype.numpy
     if kind.kind not in "iu":
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.type_name if dtype else ''}'")
-    return plain(np.stack(np.nonzero(where())).astype(kind))
+    return plain(placed(np.stack(np.nonzero(where())).astype(kind), device))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,

@@ -14,6 +14,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.formula import of_numbers
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
+from minigrad.backends.registry import OF_TYPE
 from minigrad.ops._elementwise import check_kind, underived
 from minigrad.ops._meet import meet, weak
 from minigrad.ops.pointwise import Div
@@ -33,7 +34,7 @@ def left(x: Any, y: Any) -> Any:
     if x.dtype.kind != "f":
         return np.remainder(x, y)
     rest = np.fmod(x, y)
-    return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
 
 
 def truncated(x: Any, y: Any) -> Any:
@@ -47,7 +48,7 @@ def truncated(x: Any, y: Any) -> Any:
 def checked(x: Any, y: Any, kernel: str) -> None:
     """PyTorch's errors for bools, and for integers over 0."""
     check_kind(x, "b", kernel)
-    if x.dtype.kind != "f" and not np.all(y):
+    if x.dtype.kind != "f" and type(x) not in OF_TYPE and type(y) not in OF_TYPE and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -78,7 +79,7 @@ class DivRounded(Node, name="Div", number=2):
     def backward(self, xp: Any, g: Any, a: Any, b: Any, rounding_mode: str | None) -> Any:
         if rounding_mode is None:
             return g / b, None if a is None else -g * ((a / b) / b)
-        zeros = xp.zeros(g.shape, xp.dtype(g))
+        zeros = xp.zeros(g.shape, g)
         return zeros, zeros
 
 
@@ -91,13 +92,13 @@ class DivRoundedNumber(Node, name="Div", number=2):
     formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float, rounding_mode: str | None) -> Grads:
-        return g / c if rounding_mode is None else xp.zeros(g.shape, xp.dtype(g)), None
+        return g / c if rounding_mode is None else xp.zeros(g.shape, g), None
 
 
 def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:
     """The rounded quotient as an array."""
     x, y = (meet(a.array, b.array)[:2] if isinstance(b, Tensor) else weak(a.array, b))
-    y = np.asarray(y, x.dtype)
+    y = y if isinstance(b, Tensor) else x.dtype.type(y)
     checked(x, y, kernel)
     return rounded(x, y)
 

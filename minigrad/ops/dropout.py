@@ -1,6 +1,7 @@
 """Dropout: some elements, or whole channels, become 0, and the others larger in turn.
 
-The same seed drops what PyTorch drops on the CPU (on Intel processors PyTorch draws from another stream).
+The same seed drops what PyTorch drops on the CPU (on Intel processors PyTorch draws from another stream). On a GPU the
+plain one is an op of its own, as in PyTorch, with a mask of bools.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
-from minigrad.backends import random as draws
+from minigrad.autograd.record import record1
+from minigrad.backends import curand, draws
 from minigrad.backends.numpy import FLOAT32
+from minigrad.backends.registry import backend_of
 from minigrad.ops._meet import check_cast, weak
-from minigrad.ops.fill import in_memory_order
+from minigrad.ops.fill import array_of, in_memory_order
+from minigrad.ops.generator import stream_beside
 from minigrad.ops.pointwise import Add, Mul
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
@@ -34,9 +39,43 @@ def kept(input: Tensor, p: float, channels: bool) -> Any:
         shape = (*shape[:2], *(1,) * (len(shape) - 2))
 
     def draw(size: Any) -> Any:
-        return draws.bernoulli(draws.DEFAULT, 1 - p, size, input.array.dtype)
+        return draws.bernoulli(stream_beside(input.array), 1 - p, size, input.array.dtype)
 
-    return draw(shape) if channels else in_memory_order(np.asarray(input.array), draw)
+    return draw(shape) if channels else in_memory_order(array_of(input), draw)
+
+
+class NativeDropout(Node):
+    """Dropout on a GPU: what is kept is a mask of bools, a byte for each element."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, p: float) -> Tensor:
+        x, chance = a.array, 1 - p
+        vector = vector_of(x)
+
+        def draw(shape: tuple[int, ...]) -> Any:
+            return curand.kept(stream_beside(x), x.size, chance, x.dtype, vector).reshape(shape)
+
+        mask = in_memory_order(x, draw) if vector > 1 else draw(x.shape)
+        scale = (np.float64 if x.dtype == np.float64 else np.float32)(1 / chance)
+        return record1(NativeDropout, (x * mask * scale).astype(x.dtype), a, (plain(mask),), (float(scale),))
+
+    def backward(self, xp: Any, g: Any, mask: Any, scale: float) -> Any:
+        return g * xp.cast(mask, xp.dtype(g)) * scale
+
+
+def vector_of(x: Any) -> int:
+    """How many elements PyTorch's kernel takes at once: what 16 bytes hold, where memory has no gaps, is aligned to
+    them, and no element is left over; else half of that, and so on."""
+    order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+    if not x.transpose(order).flags.c_contiguous:
+        return 1
+    backend: Any = backend_of(x)
+    vector = 16 // int(x.itemsize)
+    while vector > 1 and (x.size % vector or backend.address(x) % (vector * x.itemsize)):
+        vector //= 2
+    return vector
 
 
 def multiplied(input: Tensor, factor: Any, inplace: bool) -> Tensor:
@@ -53,7 +92,9 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool)
     if p == 0 or not train or not input.array.size:
         return input
     if p == 1:
-        return multiplied(input, np.zeros((), input.array.dtype), inplace)
+        return multiplied(input, input.array.dtype.type(0), inplace)
+    if backend_of(input.array) is not None and not channels and not inplace:
+        return NativeDropout.forward(input, p)
     check_cast(FLOAT32, input.array.dtype)
     noise = kept(input, p, channels)
     noise /= noise.dtype.type(1 - p)
@@ -67,7 +108,7 @@ def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace:
     if p == 0 or not train or not input.array.size:
         return input
     if p == 1:
-        return multiplied(input, np.zeros((), input.array.dtype), inplace)
+        return multiplied(input, input.array.dtype.type(0), inplace)
     check_cast(FLOAT32, weak(input.array, -1)[0].dtype)
     noise = kept(input, p, channels)
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
+from minigrad._tensor import Tensor, owned
 from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_n
 from minigrad.autograd.saved import counter_of
-from minigrad.backends.numpy import FLOAT32
+from minigrad.backends.numpy import FLOAT32, add_at
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import Scaled
 from minigrad.ops.memory import size
@@ -31,7 +33,7 @@ class Embedding(Node):
 
     @staticmethod
     def forward(table: Tensor, indices: Tensor, padding_idx: int, by_frequency: bool) -> Tensor:
-        w, i = table.array, indices.array
+        w, i = table.array, owned(indices)
         return record1(Embedding, w[i], table, (indices,), (padding_idx, by_frequency, i.copy(), w.shape))
 
     def backward(self, xp: Any, g: Any, saved: Any, padding_idx: int, by_frequency: bool, indices: Any,
@@ -48,9 +50,16 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
     def values(g: Any, indices: Any, shape: tuple[int, ...], padding_idx: int, by_frequency: bool) -> Any:
         rows, flat = g.reshape(-1, shape[1]), indices.reshape(-1)
         if by_frequency:
-            counts = np.bincount(flat, minlength=shape[0])
+            counts = counts_of(flat, shape[0])
             rows = rows / counts[flat, None].astype(g.dtype)
-        out = np.zeros(shape, g.dtype)
+        out = np.zeros(shape, g.dtype, like=g)
+        if backend_of(g) is not None:  # by atomic additions: to find out which rows there are takes waiting
+            added = out if g.itemsize > 2 else out.astype(FLOAT32)
+            add_at(added, flat, rows)
+            out = added.astype(g.dtype, copy=False)
+            if padding_idx >= 0:
+                out[padding_idx] = 0
+            return out
         order = np.argsort(flat, kind="stable")
         named, starts = np.unique(flat[order], return_index=True)
         if flat.size:
@@ -67,8 +76,17 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
     def backward(self, xp: Any, h: Any, indices: Any, padding_idx: int, by_frequency: bool, count: int) -> Any:
         weights = (indices != padding_idx).astype(xp.dtype(h))
         if by_frequency:
-            weights = weights / np.bincount(indices.reshape(-1), minlength=count)[indices].astype(xp.dtype(h))
+            weights = weights / counts_of(indices.reshape(-1), count)[indices].astype(xp.dtype(h))
         return xp.apply(Scaled, xp.getitem(h, indices), weights[..., None])
+
+
+def counts_of(flat: Any, count: int) -> Any:
+    """How often each of 0, 1, 2, … up to `count` is in a vector."""
+    if backend_of(flat) is None:
+        return np.bincount(flat, minlength=count)
+    counts = np.zeros(count, np.int32, like=flat)
+    add_at(counts, flat, np.ones(flat.shape, np.int32, like=flat))
+    return counts
 
 
 class Trilinear(Node):
@@ -81,7 +99,12 @@ class Trilinear(Node):
     def forward(a: Tensor, w: Tensor, b: Tensor) -> Tensor:
         x, weights, y = a.array, w.array, b.array
         check_kind(x, "b", "bmm")
-        made = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
+        same_device(x, weights, y)
+        if backend_of(x) is None:
+            made = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
+        else:
+            (n, i), (o, _, j) = x.shape, weights.shape
+            made = ((x @ weights.swapaxes(0, 1).reshape(i, o * j)).reshape(n, o, j) @ y[:, :, None])[:, :, 0]
         return record_n(Trilinear, made, (a, w, b), (a, w, b))
 
     def backward(self, xp: Any, g: Any, x: Any, w: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -113,6 +136,7 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
                            "embedding)")
     if sparse:
         raise NotImplementedError("minigrad has no sparse gradients")
+    same_device(weight.array, indices.array)
     check_rows(weight.array, indices.array)
     return Embedding.forward(weight, indices, padding_idx, scale_grad_by_freq)
 

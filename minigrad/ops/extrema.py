@@ -14,6 +14,7 @@ from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import ManyOutputs, Node
 from minigrad.autograd.record import record1, record_many
+from minigrad.backends.registry import beside
 from minigrad.ops.along import SelectionOfOne, filled_dim
 from minigrad.ops.extremes import maximum, minimum
 from minigrad.ops.reduce import Dims, axes_of, kept_shape, one_of, share_evenly
@@ -159,7 +160,7 @@ def found_at(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
     """The dimension, and where along it `argmax` or `argmin` of NumPy finds its element first, the dimension kept."""
     along, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
     find = np.argmax if name in ("max", "argmax") else np.argmin
-    return along, find(x, axis=along, keepdims=True) if x.ndim else np.zeros((), np.int64)
+    return along, find(x, axis=along, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
 
 
 def of_two(name: str, other: Any, keepdim: Any) -> Any:

@@ -16,6 +16,7 @@ from minigrad._warnings import warn_once
 from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import (
     Factors,
     check_float,
@@ -27,6 +28,7 @@ from minigrad.ops._matrices import (
     lower,
     not_definite,
     singular,
+    telling,
 )
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.solve import LinalgSolveTriangular
@@ -38,9 +40,10 @@ METHODS = ("cholesky", "cholesky_inverse", "cholesky_solve", "qr")
 def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
     """L so that `x == L @ L.T`, or its transpose; and for each matrix 0 or which leading part has no such factor."""
     turned = x.swapaxes(-1, -2) if upper else x
-    info = np.zeros(x.shape[:-2], np.int32)
+    info = np.zeros(x.shape[:-2], np.int32, like=x)
     try:
-        made = np.linalg.cholesky(turned)
+        with telling(x):
+            made = np.linalg.cholesky(turned)
     except np.linalg.LinAlgError:
         made = np.zeros_like(turned)
         for i in np.ndindex(x.shape[:-2]):
@@ -53,7 +56,8 @@ def leading(x: Any) -> tuple[int, int]:
     """Of the leading parts of a matrix the order of the first without a factor (0: none), and of the last with one."""
     for k in range(1, len(x) + 1):
         try:
-            np.linalg.cholesky(x[:k, :k])
+            with telling(x):
+                np.linalg.cholesky(x[:k, :k])
         except np.linalg.LinAlgError:
             return k, k - 1
     return 0, len(x)
@@ -81,7 +85,7 @@ class LinalgCholeskyEx(Node):
 def mirrored(xp: Any, m: Any) -> Any:
     """The symmetric matrices that have the lower triangles of these."""
     n = m.shape[-1]
-    return xp.masked(lower(n, n), m) + xp.swapaxes(xp.masked(lower(n, n, -1), m), -1, -2)
+    return xp.masked(lower(m, n, n), m) + xp.swapaxes(xp.masked(lower(m, n, n, -1), m), -1, -2)
 
 
 class Cholesky(Node):
@@ -107,7 +111,7 @@ class CholeskyInverse(Node):
 
     @staticmethod
     def forward(a: Tensor, upper: bool) -> Tensor:
-        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype), a.array.shape)
+        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype, like=a.array), a.array.shape)
         y = between(a.array, eye, upper)
         return record1(CholeskyInverse, y, a, (a, y), (upper,))
 
@@ -154,7 +158,7 @@ class LinalgQr(Factors):
     @staticmethod
     def forward(a: Tensor, mode: Any) -> tuple[Tensor, ...]:
         x = a.array
-        made = (np.zeros(0, x.dtype), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
+        made = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
         return record_many(LinalgQr, made, a, (mode,), saved=made)
 
     def backward(self, xp: Any, gs: list[Any], q: Any, r: Any, mode: str) -> Any:
@@ -170,7 +174,7 @@ class LinalgQr(Factors):
         left, right = (..., slice(rows)), (..., slice(rows, columns))
         if gr is None:
             ga = from_factors(xp, gq, None, q, xp.getitem(r, left))
-            return xp.concatenate([ga, xp.zeros((*r.shape[:-1], columns - rows), xp.dtype(ga))], -1)
+            return xp.concatenate([ga, xp.zeros((*r.shape[:-1], columns - rows), ga)], -1)
         beyond = xp.getitem(gr, right)
         through = xp.matmul(q, xp.matmul(xp.getitem(r, right), xp.swapaxes(beyond, -1, -2)))
         ga = from_factors(xp, through if gq is None else gq + through, xp.getitem(gr, left), q, xp.getitem(r, left))
@@ -265,6 +269,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
                            f"b matrix is {n} by {k}")
     broadcast_shape(input.array.shape[:-2], L.array.shape[:-2])
     check_kernel(input, "cholesky_solve_cpu")
+    same_device(input.array, L.array)
     return CholeskySolve.forward(input, L, upper)
 
 

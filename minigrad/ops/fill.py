@@ -1,7 +1,7 @@
 """Filling with random numbers: `x.normal_()` and its kind, `bernoulli`, `poisson`, `multinomial`.
 
 Each is an op whose derivative is zero: what was in the tensor no longer counts. The numbers are those of
-`minigrad.backends.random`, laid into memory in the order in which it lies there.
+`minigrad.backends.draws`, laid into memory in the order in which it lies there.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from minigrad._type_name import type_name
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
-from minigrad.backends import random as draws
-from minigrad.backends import sampling
-from minigrad.backends.stream import Stream
+from minigrad.backends import draws, sampling
+from minigrad.backends.registry import OF_TYPE, backend_of, place_of
 from minigrad.ops.generator import Generator, stream_of
 
 __all__ = ["bernoulli", "multinomial", "poisson"]
@@ -32,7 +31,17 @@ Distribution = Callable[..., Any]
 
 def no_gradient(self: Node, xp: Any, g: Any) -> Any:
     """The derivative of what is filled anew: zero."""
-    return xp.zeros(g.shape, xp.dtype(g))
+    return xp.zeros(g.shape, g)
+
+
+def array_of(a: Tensor) -> Any:
+    """The array of a tensor, also where it holds one of NumPy's scalars."""
+    return a.array if type(a.array) in OF_TYPE else np.asarray(a.array)
+
+
+def stream_for(a: Tensor, generator: Generator | None) -> Any:
+    """What to draw from for a tensor."""
+    return stream_of(generator, place_of(a.array))
 
 
 def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
@@ -40,7 +49,12 @@ def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
     if x.flags.c_contiguous:
         return draw(x.shape)
     axes = memory_order(x)
-    return draw(tuple([x.shape[axis] for axis in axes])).transpose(np.argsort(axes))
+    return draw(tuple([x.shape[axis] for axis in axes])).transpose(inverse(axes))
+
+
+def inverse(axes: list[int]) -> list[int]:
+    """The order of dimensions that undoes another."""
+    return sorted(range(len(axes)), key=axes.__getitem__)
 
 
 def memory_order(x: Any) -> list[int]:
@@ -57,9 +71,9 @@ def memory_order(x: Any) -> list[int]:
     return axes
 
 
-def filled(cls: type[Node], a: Tensor, stream: Stream, distribution: Distribution, *parameters: Any) -> Tensor:
+def filled(cls: type[Node], a: Tensor, stream: Any, distribution: Distribution, *parameters: Any) -> Tensor:
     """The result of an op that fills with numbers of a distribution."""
-    x = np.asarray(a.array)
+    x = array_of(a)
     return record1(cls, in_memory_order(x, lambda shape: distribution(stream, shape, x.dtype, *parameters)), a)
 
 
@@ -67,7 +81,7 @@ class Uniform(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, low: float, high: float) -> Tensor:
+    def forward(a: Tensor, stream: Any, low: float, high: float) -> Tensor:
         return filled(Uniform, a, stream, draws.uniform, low, high)
 
     backward = no_gradient
@@ -77,8 +91,8 @@ class Normal(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, mean: float, std: float) -> Tensor:
-        x = np.asarray(a.array)
+    def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
+        x = array_of(a)
         return record1(Normal, in_memory_order(x, lambda shape: draws.normal(
             stream, shape, x.dtype, mean, std, blocks=x.flags.c_contiguous)), a)
 
@@ -89,7 +103,7 @@ class Exponential(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, lambd: float) -> Tensor:
+    def forward(a: Tensor, stream: Any, lambd: float) -> Tensor:
         return filled(Exponential, a, stream, draws.exponential, lambd)
 
     backward = no_gradient
@@ -99,7 +113,7 @@ class LogNormal(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, mean: float, std: float) -> Tensor:
+    def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
         return filled(LogNormal, a, stream, draws.log_normal, mean, std)
 
     backward = no_gradient
@@ -109,7 +123,7 @@ class Cauchy(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, median: float, sigma: float) -> Tensor:
+    def forward(a: Tensor, stream: Any, median: float, sigma: float) -> Tensor:
         return filled(Cauchy, a, stream, draws.cauchy, median, sigma)
 
     backward = no_gradient
@@ -119,7 +133,7 @@ class Geometric(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, p: float) -> Tensor:
+    def forward(a: Tensor, stream: Any, p: float) -> Tensor:
         return filled(Geometric, a, stream, draws.geometric, p)
 
     backward = no_gradient
@@ -131,8 +145,8 @@ class RandomFromTo(Node, name="Random"):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, low: int, high: int | None) -> Tensor:
-        x = np.asarray(a.array)
+    def forward(a: Tensor, stream: Any, low: int, high: int | None) -> Tensor:
+        x = array_of(a)
         return record1(RandomFromTo, in_memory_order(x, lambda shape: draws.randint(
             stream, low, high, shape, x.dtype)), a)
 
@@ -145,8 +159,8 @@ class RandomTo(Node, name="Random", number=1):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, high: int) -> Tensor:
-        x = np.asarray(a.array)
+    def forward(a: Tensor, stream: Any, high: int) -> Tensor:
+        x = array_of(a)
         return record1(RandomTo, in_memory_order(x, lambda shape: draws.randint(stream, 0, high, shape, x.dtype)), a)
 
     backward = no_gradient
@@ -158,8 +172,8 @@ class Random(Node, number=2):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream) -> Tensor:
-        return filled(Random, a, stream, draws.random)
+    def forward(a: Tensor, stream: Any) -> Tensor:
+        return filled(Random, a, stream, draws.random_integers)
 
     backward = no_gradient
 
@@ -170,8 +184,8 @@ class Bernoulli(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream) -> Tensor:
-        return record1(Bernoulli, draws.bernoulli(stream, np.asarray(a.array), a.array.shape, a.array.dtype), a)
+    def forward(a: Tensor, stream: Any) -> Tensor:
+        return record1(Bernoulli, draws.bernoulli(stream, array_of(a), a.array.shape, a.array.dtype), a)
 
     backward = no_gradient
 
@@ -182,8 +196,8 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, p: Tensor) -> Tensor:
-        x, chances = np.asarray(a.array), p.array
+    def forward(a: Tensor, stream: Any, p: Tensor) -> Tensor:
+        x, chances = array_of(a), p.array
         if chances.ndim > x.ndim:
             raise RuntimeError(
                 f"expand({p.type()}{{{list(chances.shape)}}}, size={list(x.shape)}): the number of sizes provided "
@@ -193,10 +207,10 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
         axes = sorted(range(x.ndim), key=lambda axis: -out.strides[axis])
         drawn = draws.bernoulli(stream, np.transpose(chances, axes), np.transpose(x, axes).shape, x.dtype)
         fit = None, (p.array.shape, p.array.dtype)
-        return record2(BernoulliOf, drawn.transpose(np.argsort(axes)), a, p, fit=fit)
+        return record2(BernoulliOf, drawn.transpose(inverse(axes)), a, p, fit=fit)
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, xp.dtype(g)), xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
 
 
 class BernoulliNumber(Node, name="Bernoulli", number=2):
@@ -205,8 +219,8 @@ class BernoulliNumber(Node, name="Bernoulli", number=2):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream, p: float) -> Tensor:
-        x = np.asarray(a.array)
+    def forward(a: Tensor, stream: Any, p: float) -> Tensor:
+        x = array_of(a)
         return record1(BernoulliNumber, in_memory_order(x, lambda shape: draws.bernoulli(
             stream, p, shape, x.dtype)), a)
 
@@ -217,8 +231,8 @@ class Poisson(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, stream: Stream) -> Tensor:
-        return record1(Poisson, sampling.poisson(stream, np.asarray(a.array)), a)
+    def forward(a: Tensor, stream: Any) -> Tensor:
+        return record1(Poisson, sampling.poisson(stream, array_of(a)), a)
 
     backward = no_gradient
 
@@ -226,32 +240,32 @@ class Poisson(Node):
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None,
              **named: float) -> Tensor:
     """Fill with numbers of [from, to), all equally likely."""
-    return in_place(Uniform.forward, self, stream_of(generator), float(named.get("from", from_)), float(to))
+    return in_place(Uniform.forward, self, stream_for(self, generator), float(named.get("from", from_)), float(to))
 
 
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the normal distribution."""
-    return in_place(Normal.forward, self, stream_of(generator), float(mean), float(std))
+    return in_place(Normal.forward, self, stream_for(self, generator), float(mean), float(std))
 
 
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with waiting times: numbers of density `lambd * exp(-lambd * x)`."""
-    return in_place(Exponential.forward, self, stream_of(generator), float(lambd))
+    return in_place(Exponential.forward, self, stream_for(self, generator), float(lambd))
 
 
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers whose logarithm is normal with `mean` and `std`."""
-    return in_place(LogNormal.forward, self, stream_of(generator), float(mean), float(std))
+    return in_place(LogNormal.forward, self, stream_for(self, generator), float(mean), float(std))
 
 
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution, half of them within `sigma` of the median."""
-    return in_place(Cauchy.forward, self, stream_of(generator), float(median), float(sigma))
+    return in_place(Cauchy.forward, self, stream_for(self, generator), float(median), float(sigma))
 
 
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials until one of chance `p` succeeds: 1, 2, …"""
-    return in_place(Geometric.forward, self, stream_of(generator), float(p))
+    return in_place(Geometric.forward, self, stream_for(self, generator), float(p))
 
 
 def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
@@ -263,16 +277,16 @@ def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **name
         raise TypeError(f"random_() received an invalid combination of arguments - got ({', '.join(got)})")
     bounds = [None if each is None else int(each) for each in given]
     op: Any = (Random, RandomTo, RandomFromTo)[len(bounds)]
-    return in_place(op.forward, self, stream_of(generator), *bounds)
+    return in_place(op.forward, self, stream_for(self, generator), *bounds)
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 where a draw of chance `p` (a number, or a tensor that broadcasts) succeeds, else 0."""
     if isinstance(p, Tensor):
-        return in_place(BernoulliOf.forward, self, stream_of(generator), p)
+        return in_place(BernoulliOf.forward, self, stream_for(self, generator), p)
     if not isinstance(p, (int, float, np.number)):
         raise TypeError(f"bernoulli_() received an invalid combination of arguments - got ({type_name(p)})")
-    return in_place(BernoulliNumber.forward, self, stream_of(generator), float(p))
+    return in_place(BernoulliNumber.forward, self, stream_for(self, generator), float(p))
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -283,7 +297,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         NotImplementedError: for integers as chances.
     """
     check_tensor(input, "bernoulli")
-    stream = stream_of(generator)
+    stream = stream_for(input, generator)
     if p is None:
         return Bernoulli.forward(input, stream)
     return BernoulliNumber.forward(input.detach(), stream, float(p))
@@ -297,7 +311,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         NotImplementedError: for integers.
     """
     check_tensor(input, "poisson")
-    return Poisson.forward(input, stream_of(generator))
+    return Poisson.forward(input, stream_for(input, generator))
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
@@ -309,7 +323,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
             integers, and for more samples than there are elements to take without replacement.
     """
     check_tensor(input, "multinomial")
-    chances = np.asarray(input.array)
+    chances = array_of(input)
     if not 1 <= chances.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if chances.dtype.kind != "f":
@@ -322,10 +336,11 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > chances.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if not (np.isfinite(chances) & (chances >= 0)).all():
+    here = backend_of(chances) is None  # a look at values would wait for a device
+    if here and not (np.isfinite(chances) & (chances >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (chances.sum(-1) == 0).any():
+    if here and (chances.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    stream = stream_of(generator)
+    stream = stream_for(input, generator)
     with stream.lock:
         return plain(sampling.multinomial(stream, chances, int(num_samples), bool(replacement)))

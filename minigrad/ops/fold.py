@@ -49,7 +49,7 @@ class Col2Im(Node):
     def values(cols: Any, window: Window, size: Shape) -> Any:
         channels = cols.shape[-2] // math.prod(window.kernel)
         source = cols.reshape(-1, channels, *window.kernel, *window.out(size))
-        out = np.zeros((len(source), channels, *size), cols.dtype)
+        out = np.zeros((len(source), channels, *size), cols.dtype, like=cols)
         add_back(source, window, out)
         return out.reshape(*cols.shape[:-2], channels, *size)
 
@@ -71,7 +71,7 @@ class Rearranged(Node, number=None):
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
         """The rearranged tensor."""
         x = a.array
-        made = np.ascontiguousarray(x.reshape(parts).transpose(axes)).reshape(shape)
+        made = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
         return record1(cls, made, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
 
     def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:

@@ -14,9 +14,11 @@ from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
+from minigrad.backends.registry import beside
+from minigrad.ops._devices import same_device
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._number import number_in
-from minigrad.ops._places import along, in_range, is_index, raw, replaced, spread, taken, written
+from minigrad.ops._places import along, in_range, is_index, raw, replaced, spread, taken, worked_in, written
 from minigrad.ops.reduce import one_of
 from minigrad.ops.shape import Expand, dim_of, view
 
@@ -107,9 +109,9 @@ class ScatterOther(Node, number=None):
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, src: Any, dim: int, reduce: str) -> Tensor:
-        places, out = along(index.array, dim, a.array.shape), np.array(a.array, order="C")
+        places, out = along(index.array, dim, a.array.shape), np.array(a.array, order="C", like=beside(a.array))
         values = corner(src.array, places.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
-        (np.add if reduce == "add" else np.multiply).at(out.reshape(-1), places, values)
+        out = worked_in(np.add if reduce == "add" else np.multiply, out.reshape(-1), places, values).reshape(out.shape)
         return record2(ScatterOther, out, a, src) if isinstance(src, Tensor) else record1(ScatterOther, out, a)
 
     def backward(self, xp: Any, g: Any) -> Any:
@@ -131,14 +133,14 @@ def one(shape: Shape) -> Shape:
 def corner(x: Any, shape: Shape) -> Any:
     """The first elements of `x` along each dimension, as many as `shape` has."""
     if x.shape == shape or 0 in shape:
-        return x if x.shape == shape else np.zeros(shape, x.dtype)
+        return x if x.shape == shape else np.zeros(shape, x.dtype, like=beside(x))
     return x.reshape(one(x.shape))[tuple([slice(n) for n in one(shape)])].reshape(shape)
 
 
 def cornered(xp: Any, part: Any, shape: Shape) -> Any:
     """Zeros of `shape` with `part` at their start: the derivative of `corner`."""
     if part.shape == shape or 0 in part.shape:
-        return part if part.shape == shape else xp.zeros(shape, xp.dtype(part))
+        return part if part.shape == shape else xp.zeros(shape, part)
     start = tuple([slice(n) for n in one(tuple(part.shape))])
     return xp.reshape(xp.scatter(xp.reshape(part, one(tuple(part.shape))), start, one(shape)), shape)
 
@@ -146,6 +148,7 @@ def cornered(xp: Any, part: Any, shape: Shape) -> Any:
 def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
     """The dimension as a non-negative number; PyTorch's errors for an index of another dtype or other dimensions."""
     axis = dim_of(dim, input.array.ndim)
+    same_device(input.array, index.array)
     if index.array.size and not is_index(index.array.dtype):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     return axis
@@ -176,6 +179,8 @@ def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -
     """PyTorch's errors for what the scattering ops are given; the dimension."""
     axis = check_index("scatter" if name != "scatter_add" else name, input, index, dim)
     x, i, y = input.array, index.array, src.array if isinstance(src, Tensor) else None
+    if y is not None:
+        same_device(x, y)
     if y is not None and x.dtype != y.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not i.size:

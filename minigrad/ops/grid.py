@@ -64,8 +64,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return plain(np.zeros(0, input.array.dtype))
-    places = np.indices((input.array.size,) * r)
+        return plain(np.zeros(0, input.array.dtype, like=input.array))
+    where = np.arange(input.array.size, like=input.array)
+    sides = [where.reshape((1,) * i + (-1,) + (1,) * (r - 1 - i)) for i in range(r)]
+    places = np.stack([np.broadcast_to(side, (where.size,) * r) for side in sides])
     grows = places[:-1] <= places[1:] if with_replacement else places[:-1] < places[1:]
     mask = plain(grows.all(0))
     return Stack.forward([MaskedSelect.forward(v, mask) for v in meshgrid(*[input] * r, indexing="ij")], 1)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, plain
+from minigrad._tensor import Tensor, owned, plain
 from minigrad._type_name import type_name
 from minigrad._warnings import warn
 from minigrad.autograd.graph import Node
@@ -20,7 +20,9 @@ from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
-from minigrad.backends.numpy import add_at
+from minigrad.backends.numpy import WORDS, add_at
+from minigrad.backends.registry import OF_TYPE, backend_of, device_of, is_array, moved, place_of
+from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range
 from minigrad.ops.copy import Copy
@@ -85,7 +87,7 @@ class Scatter(Node):
 
     @staticmethod
     def forward(g: Tensor, index: Any, shape: Shape, words: Any) -> Tensor:
-        index = tuple([p.copy() if isinstance(p, np.ndarray) else p  # an index may be changed before it is used again
+        index = tuple([p.copy() if is_array(p) else p  # an index may be changed before it is used again
                        for p in (index if isinstance(index, tuple) else (index,))])
         return record1(Scatter, words.scatter(g.array, index, shape), g, (), (index,))
 
@@ -97,10 +99,10 @@ def elements(x: Any, index: Any) -> Any:
     """`x[index]`, row by row in memory as in PyTorch; NumPy orders the memory by what was indexed."""
     if type(index) is tuple and len(index) > 1 and all(type(p) is slice and p == ALL for p in index[:-1]):
         last = index[-1]
-        if type(last) is np.ndarray and last.dtype.kind != "b":
+        if is_array(last) and last.dtype.kind != "b":
             return x.take(last, len(index) - 1)
     out = x[index]
-    return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out)
+    return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
 
 
 def as_array(part: Any) -> Any:
@@ -108,7 +110,7 @@ def as_array(part: Any) -> Any:
     if type(part) is int or part is None or part is ... or isinstance(part, (slice, bool)):
         return part
     if isinstance(part, (Tensor, np.ndarray)):
-        array = np.asarray(part.array if isinstance(part, Tensor) else part)
+        array = owned(part) if isinstance(part, Tensor) else part
         kind, size = array.dtype.kind, array.dtype.itemsize
         if kind == "u" and size == 1:
             if array.ndim:
@@ -131,7 +133,7 @@ def as_array(part: Any) -> Any:
 
 def taken(parts: Sequence[Any]) -> int:
     """How many dimensions an index names."""
-    return sum(p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else
+    return sum(p.ndim if is_array(p) and p.dtype.kind == "b" else
                not (p is None or p is ... or isinstance(p, bool)) for p in parts)
 
 
@@ -182,7 +184,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         return made if made is not input else Alias.forward(input)
     try:
         return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
-    except IndexError:
+    except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
         raise IndexError(advanced_message(rest, made.array.shape)) from None
 
 
@@ -203,9 +205,11 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
             skipped = input.array.ndim - taken(parts)
             rest += [ALL] * skipped
             dim += skipped
-        elif isinstance(part, (np.ndarray, bool)):
+        elif isinstance(part, bool) or is_array(part):
             if isinstance(part, bool):
                 made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
+            if OF_TYPE:
+                part = beside_it(part, input)
             rest.append(part)
             source = given[position]
             as_it_is = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
@@ -224,13 +228,25 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
     return made, tuple(rest), tuple(saved)
 
 
+def beside_it(part: Any, input: Tensor) -> Any:
+    """Indices where the tensor lies; as in PyTorch those of the CPU go with every device.
+
+    Raises:
+        RuntimeError: for indices on another device than the CPU and that of the tensor.
+    """
+    if backend_of(part) is not None and device_of(part) != input.device:
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
+                           f"({input.device})")
+    return moved(part, place_of(input.array))
+
+
 def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:
     """Indices of a tensor without elements, of which PyTorch looks at none where the dimension has a size."""
     dim = 0
     for part in parts:
-        numbers = isinstance(part, np.ndarray) and part.dtype.kind != "b"
+        numbers = is_array(part) and part.dtype.kind != "b"
         yield part.clip(-shape[dim], shape[dim] - 1) if numbers and shape[dim] else part
-        dim += part.ndim if isinstance(part, np.ndarray) and not numbers else 1
+        dim += part.ndim if is_array(part) and not numbers else 1
 
 
 def in_bounds(index: int, size: int, position: int) -> int:
@@ -332,10 +348,11 @@ class IndexPut(Node):
     @staticmethod
     def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
         x = a.array
-        out = x.copy()
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
+        if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
+            y = together(x, y)[1]
         if y.dtype != x.dtype:
-            if type(index) is not np.ndarray or index.dtype.kind != "b" or y.size != 1:
+            if not is_array(index) or index.dtype.kind != "b" or y.size != 1:
                 raise RuntimeError("Index put requires the source and destination dtypes match, got "
                                    f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the "
                                    "source.")
@@ -344,14 +361,11 @@ class IndexPut(Node):
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
             if accumulate:
-                add_at(out, index, y)
+                add_at(out := x.copy(), index, y)
             else:
-                out[index] = y
-        except IndexError:
-            raise IndexError(advanced_message(index if type(index) is tuple else (index,), x.shape)) from None
-        except ValueError:
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
-                               f"result of shape {list(x[index].shape)}") from None
+                out = WORDS.put(x, index, y)
+        except (IndexError, ValueError) as error:
+            raise misfit(error, index if type(index) is tuple else (index,), x, y) from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
@@ -360,6 +374,15 @@ class IndexPut(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, accumulate = saved[-2:]
         return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def misfit(error: Exception, parts: tuple[Any, ...], x: Any, y: Any) -> Exception:
+    """PyTorch's error for indices, or values, that do not fit."""
+    text = advanced_message(parts, x.shape)
+    if isinstance(error, IndexError) or text.startswith("shape mismatch"):
+        return IndexError(text)
+    return RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing result "
+                        f"of shape {list(x[parts].shape)}")
 
 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
@@ -372,6 +395,6 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     parts = tuple([as_array(i) for i in indices])
     if taken(parts) > input.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
-    parts = tuple([np.asarray(p) for p in parts])
+    parts = tuple([beside_it(np.asarray(p) if backend_of(p) is None else p, input) for p in parts])
     check_masks(parts, input.array.shape)
     return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

@@ -14,6 +14,7 @@ from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
+from minigrad.backends.registry import beside, moved, place_of
 from minigrad.ops import functions, pointwise, power
 from minigrad.ops._frame import framed
 from minigrad.ops._number import number_in
@@ -31,7 +32,7 @@ class Zero(Node):
         return record1(Zero, np.zeros_like(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g)
 
 
 class Fill(Node, number=2):
@@ -41,7 +42,8 @@ class Fill(Node, number=2):
     def forward(a: Tensor, value: Any) -> Tensor:
         if isinstance(value, Tensor):
             return FillTensor.forward(a, value)
-        return record1(Fill, np.full(a.array.shape, number_in(value, a.array.dtype), a.array.dtype), a)
+        x = a.array
+        return record1(Fill, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=beside(x)), a)
 
     backward = Zero.backward
 
@@ -56,10 +58,11 @@ class FillTensor(Node, name="Fill", number=3):
         x, y = a.array, value.array
         if y.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
-        return record2(FillTensor, np.full(x.shape, y, x.dtype), a, value, fit=(None, ((), y.dtype)))
+        filled = np.full(x.shape, moved(y, place_of(x)), x.dtype, like=beside(x))
+        return record2(FillTensor, filled, a, value, fit=(None, ((), y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, xp.dtype(g)), xp.sum(g, None, False)
+        return xp.zeros(g.shape, g), xp.sum(g, None, False)
 
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:

@@ -13,6 +13,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad._type_name import type_name
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record_n
+from minigrad.backends.registry import OF_TYPE, beside
+from minigrad.ops._devices import same_device
 from minigrad.ops.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape import dim_of, reshape
 
@@ -29,7 +31,10 @@ class Stack(Node):
     def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
         arrays = [v.array for v in tensors]
         dtype, fit = joined(arrays)
-        out = np.stack(arrays, dim, dtype=dtype, casting="unsafe") if dim else np.array(arrays, dtype)  # 5 × as fast
+        if dim or type(arrays[0]) in OF_TYPE:
+            out = np.stack(arrays, dim, dtype=dtype, casting="unsafe")
+        else:
+            out = np.array(arrays, dtype)  # 5 × as fast
         return record_n(Stack, out, tuple(tensors), (), (dim,), fit)
 
     def backward(self, xp: Any, g: Any, dim: int) -> tuple[Any, ...]:
@@ -51,7 +56,7 @@ class BlockDiag(Node):
         ends = np.cumsum(sizes, 0).tolist()
         boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])
                  for size, at in zip(sizes, ends, strict=True)]
-        out = np.zeros(ends[-1], dtype)
+        out = np.zeros(tuple(ends[-1]), dtype, like=beside(arrays[0]))
         for box, x in zip(boxes, arrays, strict=True):
             out[box] = x
         return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),
@@ -78,12 +83,13 @@ class Cat(Node):
 
     def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...], nothing: tuple[bool, ...]) -> tuple[Any, ...]:
         front = (slice(None),) * dim
-        return tuple([xp.zeros((0,), xp.dtype(g)) if gone else xp.getitem(g, (*front, slice(start, end)))
+        return tuple([xp.zeros((0,), g) if gone else xp.getitem(g, (*front, slice(start, end)))
                       for start, end, gone in zip((0, *ends), ends, nothing, strict=False)])
 
 
 def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
     """The dtype in which arrays are joined, and what the engine must undo for each (`Node.fit`)."""
+    same_device(*arrays)
     dtypes = {x.dtype for x in arrays}
     if len(dtypes) == 1:
         return dtypes.pop(), None

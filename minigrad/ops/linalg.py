@@ -11,6 +11,7 @@ from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record2, record_n
+from minigrad.ops._devices import same_device
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._products import check_into, check_output, kind_of, no_bools, plus, same_dtype, size_of, wanted
 from minigrad.ops.copy import contiguous
@@ -36,6 +37,8 @@ class Mm(Node):
         x, y = a.array, b.array
         if x.dtype is not y.dtype or x.dtype is BOOL:
             check_matrices(a, b)
+        if type(x) is not type(y):
+            same_device(x, y)
         try:
             product = x.dot(y)
         except ValueError:  # NumPy's: the sizes do not fit
@@ -57,6 +60,8 @@ class Bmm(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         x, y = a.array, b.array
+        if type(x) is not type(y):
+            same_device(x, y)
         product = (x @ y).astype(y.dtype, copy=False)
         return record2(Bmm, product, a, b, wanted(a, b), (), None if x.dtype is y.dtype else (kind_of(x), kind_of(y)))
 
@@ -71,6 +76,8 @@ class Mv(Node):
 
     @staticmethod
     def forward(a: Tensor, v: Tensor) -> Tensor:
+        if type(a.array) is not type(v.array):
+            same_device(a.array, v.array)
         return record2(Mv, a.array.dot(v.array), a, v, wanted(a, v))
 
     def backward(self, xp: Any, g: Any, a: Any, v: Any) -> tuple[Any, Any]:
@@ -86,6 +93,8 @@ class Dot(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
+        if type(a.array) is not type(b.array):
+            same_device(a.array, b.array)
         return record2(Dot, a.array.dot(b.array), a, b, wanted(a, b))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -101,8 +110,10 @@ class Addmm(Node):
 
     @staticmethod
     def forward(bias: Tensor, a: Tensor, b: Tensor, scales: tuple[float, ...] = ()) -> Tensor:
-        y = a.array.dot(b.array)
-        x = bias.array
+        x, v, w = bias.array, a.array, b.array
+        if type(v) is not type(w) or type(x) is not type(v):
+            same_device(x, v, w)
+        y = v.dot(w)
         fit = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
         if scales:
             y = plus(x, y, *scales)

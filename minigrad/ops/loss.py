@@ -14,6 +14,8 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import refuse
 from minigrad.ops._meet import NO_BOOLS_MINUS, broadcast_shape, check_cast, meet
@@ -126,8 +128,9 @@ class BinaryCrossEntropy(Node):
         if x.dtype.kind != "f":
             refuse("binary_cross_entropy", x.dtype)
         for name, v in (("input", x), ("target", y)):
-            if ((v < 0) | (v > 1)).any():
+            if backend_of(v) is None and ((v < 0) | (v > 1)).any():  # to ask a device would wait for it
                 raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+        same_device(x, y, *([] if weight is None else [weight.array]))
         apart = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
         loss, share = reduced(apart if weight is None else apart * weight.array, reduction)
         return record2(BinaryCrossEntropy, loss, a, b, (a, b, weight), (share,))
@@ -154,6 +157,7 @@ class BinaryCrossEntropyWithLogits(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
+        same_device(a.array, b.array, *[v.array for v in (weight, pos_weight) if v is not None])
         x, y, fit = meet(a.array, b.array)
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         log = LogSigmoid.values(wide)

@@ -14,6 +14,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.record import record_many
+from minigrad.ops._devices import same_device
 from minigrad.ops.rnn_cell import Weights, layer, lstm_step
 from minigrad.ops.slices import Alias
 
@@ -35,10 +36,11 @@ class MkldnnRnnLayer(ManyOutputs):
     def forward(x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, h: Tensor, c: Tensor,
                 reverse: bool) -> tuple[Tensor, ...]:
         inputs = x, w_ih, w_hh, b_ih, b_hh, h, c
+        same_device(*[v.array for v in inputs])
         bias = b_ih.array + b_hh.array
         ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array.T, c.array.T)
-        out = np.ascontiguousarray(turned(ys, reverse).swapaxes(1, 2))
-        made = out, np.ascontiguousarray(ys[-1].T), np.ascontiguousarray(loop[1][-1].T)
+        out = in_a_row(turned(ys, reverse).swapaxes(1, 2))
+        made = out, in_a_row(ys[-1].T), in_a_row(loop[1][-1].T)
         return record_many(MkldnnRnnLayer, made, inputs, (reverse, x._requires_grad, *loop), saved=(*inputs, out))
 
     @staticmethod
@@ -50,13 +52,13 @@ class MkldnnRnnLayer(ManyOutputs):
         """
         (time, batch, features), size = x.shape, len(h)
         half, one = x.dtype.type(0.5), x.dtype.type(1)
-        scale = np.repeat(np.array([half, half, one, half]), size)[:, None]
+        scale = np.array([half, half, one, half], like=x).repeat(size)[:, None]
         weights, rows = w_hh * scale, x.reshape(-1, features) @ (w_ih * scale).T + bias * scale[:, 0]
-        scales = np.repeat(scale, batch, 1)  # in full: NumPy is slow to broadcast a column
+        scales = scale.repeat(batch, 1)  # in full: NumPy is slow to broadcast a column
         shifts = one - scales
-        gates = np.ascontiguousarray(rows.reshape(time, batch, 4 * size).swapaxes(1, 2))
+        gates = in_a_row(rows.reshape(time, batch, 4 * size).swapaxes(1, 2))
         apart = gates.reshape(time, 4, size, batch)
-        cells, curved, out = (np.empty((time, size, batch), x.dtype) for _ in range(3))
+        cells, curved, out = (np.empty((time, size, batch), x.dtype, like=x) for _ in range(3))
         for t in range(time):
             z = gates[t]
             z += weights.dot(h)
@@ -82,14 +84,14 @@ class MkldnnRnnLayerBackward:
                out: Any, reverse: bool, wants_x: bool, gates: Any, cells: Any, curved: Any) -> tuple[Any, ...]:
         """On arrays: the gradients of x, w_ih, w_hh, both biases, h and c."""
         time, _, size, batch = gates.shape
-        g_out, hs = (np.ascontiguousarray(turned(v, reverse).swapaxes(1, 2)) for v in (g_out, out))
+        g_out, hs = (in_a_row(turned(v, reverse).swapaxes(1, 2)) for v in (g_out, out))
         i, f, g, o = gates.swapaxes(0, 1)
         through = o * (1 - curved * curved)  # how c moves h
         slopes = gates * (1 - gates)  # of the four gates, by what each moves: i, f and g move c, o moves h
         slopes[:, 2] = 1 - g * g
         for k, partner in enumerate((g, np.concatenate([c.T[None], cells[:-1]]), i, curved)):
             slopes[:, k] *= partner
-        flat, back, dh, dc = slopes.reshape(time, 4 * size, batch), np.ascontiguousarray(w_hh.T), g_h.T, g_c.T
+        flat, back, dh, dc = slopes.reshape(time, 4 * size, batch), in_a_row(w_hh.T), g_h.T, g_c.T
         for t in range(time - 1, -1, -1):
             dh = dh + g_out[t]
             dc = dc + dh * through[t]
@@ -113,6 +115,11 @@ class MkldnnRnnLayerBackward:
         wanted = [v for v in fresh if v._requires_grad]
         found = iter(grad([out, *state], wanted, [g_out, g_h, g_c], create_graph=True))
         return tuple([next(found) if v._requires_grad else None for v in fresh])
+
+
+def in_a_row(x: Any) -> Any:
+    """An array whose memory is in row-major order."""
+    return np.ascontiguousarray(x, like=x)
 
 
 def turned(x: Any, reverse: bool) -> Any:

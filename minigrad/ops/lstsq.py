@@ -9,10 +9,11 @@ import numpy as np
 from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.record import record_many
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import Factors, LinAlgError
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.shape import expand
-from minigrad.ops.spectral import of_inverse, pinv
+from minigrad.ops.spectral import LinalgSvd, of_inverse, pinv
 
 __all__: list[str] = []  # torch.linalg.lstsq
 
@@ -74,9 +75,9 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
     a = input if input.array.shape[:-2] == batch else expand(input, *batch, *input.array.shape[-2:])
     b = b if b.array.shape == (*batch, *inner) else expand(b, *batch, *inner)
     (m, n), dtype, right = a.array.shape[-2:], a.array.dtype, b.array[..., None] if vector else b.array
-    u, s, vh = np.linalg.svd(a.array, full_matrices=False)
+    u, s, vh = LinalgSvd.values(a.array)
     bound = np.finfo(dtype).eps * max(m, n) if rcond is None else rcond
-    keep = s > bound * s.max(-1, keepdims=True, initial=0)
+    keep = s > bound * s.max(-1, keepdims=True) if s.shape[-1] else s > 0
     rank = keep.sum(-1, dtype=np.int64)
     if driver == "gels" and (rank < min(m, n)).any():
         raise LinAlgError("torch.linalg.lstsq: The least squares solution could not be computed because the input "
@@ -84,12 +85,12 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
     turned = np.swapaxes(u, -1, -2) @ right
     x = np.swapaxes(vh, -1, -2) @ (np.where(keep, 1 / np.where(keep, s, 1), 0)[..., None] * turned)
     has_left = driver not in (None, "gelsy") and m > n and bool((rank == n).all())
-    left = ((a.array @ x - right) ** 2).sum(-2) if has_left else np.empty(0, dtype)
+    left = ((a.array @ x - right) ** 2).sum(-2) if has_left else np.empty(0, dtype, like=s)
     x = (x[..., 0] if vector else x).astype(dtype, copy=False)
     return return_types.linalg_lstsq((
         *LinalgLstsq.forward(a, b, x, left, vector),
-        plain(np.empty(0, np.int64) if driver == "gels" else np.asarray(rank)),
-        plain(s if driver in ("gelsd", "gelss") else np.empty(0, dtype))))
+        plain(np.empty(0, np.int64, like=s) if driver == "gels" else rank),
+        plain(s if driver in ("gelsd", "gelss") else np.empty(0, dtype, like=s))))
 
 
 def check(a: Tensor, b: Tensor, driver: str | None) -> bool:
@@ -105,6 +106,7 @@ def check(a: Tensor, b: Tensor, driver: str | None) -> bool:
     if not 0 <= m - n <= 1:
         raise RuntimeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
                            "other.dim()) <= 1")
+    same_device(a.array, b.array)
     vector = n == 1 or b.array.shape == a.array.shape[:-1]
     if a.array.shape[-2] != b.array.shape[-1 if vector else -2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")

@@ -15,6 +15,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
+from minigrad.ops._devices import where_is
 from minigrad.ops._matrices import (
     Factors,
     check_alike,
@@ -37,8 +38,8 @@ METHODS = ("lu_solve",)
 def order_of(pivots: Any, rows: int) -> Any:
     """The order of rows, shape (…, rows), that swaps one after the other lead to."""
     lead = pivots.shape[:-1]
-    order = np.tile(np.arange(rows), (int(np.prod(lead)), 1))
-    each = np.arange(len(order))
+    order = np.tile(np.arange(rows, like=pivots), (int(np.prod(lead)), 1))
+    each = np.arange(len(order), like=pivots)
     for j, at in enumerate(pivots.reshape(len(order), pivots.shape[-1]).T - 1):
         order[each, j], order[each, at] = order[each, at], order[each, j]
     return order.reshape(*lead, rows)
@@ -47,7 +48,7 @@ def order_of(pivots: Any, rows: int) -> Any:
 def in_order(xp: Any, v: Any, order: Any) -> Any:
     """Matrices with their rows in this order."""
     lead = order.shape[:-1]
-    grids = [np.arange(n).reshape((n,) + (1,) * (len(lead) - i)) for i, n in enumerate(lead)]
+    grids = [np.arange(n, like=order).reshape((n,) + (1,) * (len(lead) - i)) for i, n in enumerate(lead)]
     return xp.getitem(v, (*grids, order))
 
 
@@ -55,9 +56,9 @@ def parts(xp: Any, lu: Any) -> tuple[Any, Any]:
     """L, with its ones, and U of the two in one matrix."""
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
-    i = np.arange(k)
-    left = xp.put(xp.masked(lower(rows, columns, -1), lu), (..., i, i), 1.0)
-    right = xp.masked(~lower(rows, columns, -1), lu)
+    i = np.arange(k, like=where_is(lu))
+    left = xp.put(xp.masked(lower(lu, rows, columns, -1), lu), (..., i, i), 1.0)
+    right = xp.masked(~lower(lu, rows, columns, -1), lu)
     return xp.getitem(left, (..., slice(k))), xp.getitem(right, (..., slice(k), slice(None)))
 
 
@@ -76,8 +77,8 @@ def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
         beyond = xp.apply(LinalgSolveTriangular, turned_right, xp.getitem(gl, below), False, False)
         gu = gu - xp.matmul(xp.swapaxes(xp.getitem(left, below), -1, -2), beyond)
         gl, turned = xp.getitem(gl, (..., slice(k), slice(None))), xp.getitem(turned, (..., slice(k)))
-    inside = (xp.masked(lower(k, k, -1), xp.matmul(turned, gl)) +
-              xp.masked(~lower(k, k, -1), xp.matmul(gu, turned_right)))
+    inside = (xp.masked(lower(left, k, k, -1), xp.matmul(turned, gl)) +
+              xp.masked(~lower(left, k, k, -1), xp.matmul(gu, turned_right)))
     inside = xp.apply(LinalgSolveTriangular, turned, inside, True, True, True)
     ga = xp.apply(LinalgSolveTriangular, turned_right, inside, False, False)
     return ga if beyond is None else xp.concatenate([ga, beyond], -1 if columns > k else -2)
@@ -99,8 +100,8 @@ class LinalgLuFactorEx(Node):
     def backward(self, xp: Any, g: Any, lu: Any, pivots: Any, pivot: bool, back: Any) -> Any:
         rows, columns = lu.shape[-2:]
         k = min(rows, columns)
-        gl = xp.getitem(xp.masked(lower(rows, columns, -1), g), (..., slice(k)))
-        gu = xp.getitem(xp.masked(~lower(rows, columns, -1), g), (..., slice(k), slice(None)))
+        gl = xp.getitem(xp.masked(lower(g, rows, columns, -1), g), (..., slice(k)))
+        gu = xp.getitem(xp.masked(~lower(g, rows, columns, -1), g), (..., slice(k), slice(None)))
         return in_order(xp, of_matrix(xp, gl, gu, *parts(xp, lu)), back)
 
 
@@ -117,10 +118,10 @@ class LinalgLu(Factors):
         return record_many(LinalgLu, made, a, (True, np.argsort(order, -1)), saved=made)
 
     def backward(self, xp: Any, gs: list[Any], left: Any, right: Any, pivot: bool, back: Any) -> Any:
-        gl, gu = [xp.zeros(v.shape, xp.dtype(v)) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
+        gl, gu = [xp.zeros(v.shape, v) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
         k = left.shape[-1]
-        gl = xp.masked(lower(left.shape[-2], k, -1), gl)
-        gu = xp.masked(~lower(k, right.shape[-1], -1), gu)
+        gl = xp.masked(lower(left, left.shape[-2], k, -1), gl)
+        gu = xp.masked(~lower(right, k, right.shape[-1], -1), gu)
         return in_order(xp, of_matrix(xp, gl, gu, left, right), back)
 
 
@@ -158,8 +159,8 @@ class LinalgLuSolve(Node):
         n, lead = lu.shape[-1], ga.shape[:-2]
         ga = in_order(xp, ga, np.broadcast_to(order, (*lead, n)))
         l_part, u_part = parts(xp, lu)
-        return (xp.masked(lower(n, n, -1), xp.matmul(ga, xp.swapaxes(u_part, -1, -2))) +
-                xp.masked(~lower(n, n, -1), xp.matmul(xp.swapaxes(l_part, -1, -2), ga)), gb)
+        return (xp.masked(lower(lu, n, n, -1), xp.matmul(ga, xp.swapaxes(u_part, -1, -2))) +
+                xp.masked(~lower(lu, n, n, -1), xp.matmul(xp.swapaxes(l_part, -1, -2), ga)), gb)
 
 
 def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
@@ -200,12 +201,12 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """`A == P @ L @ U`."""
     made, swaps = decomposed(A, "linalg.lu", pivot)
     rows, columns = made.shape[-2:]
-    k, i = min(rows, columns), np.arange(min(rows, columns))
-    left = np.where(lower(rows, columns, -1), made, made.dtype.type(0))
+    k, i = min(rows, columns), np.arange(min(rows, columns), like=made)
+    left = np.where(lower(made, rows, columns, -1), made, made.dtype.type(0))
     left[..., i, i] = 1
-    right = np.where(lower(rows, columns, -1), made.dtype.type(0), made)[..., :k, :]
+    right = np.where(lower(made, rows, columns, -1), made.dtype.type(0), made)[..., :k, :]
     order = order_of(swaps, rows)
-    turned = np.eye(rows, dtype=made.dtype)[order]
+    turned = np.eye(rows, dtype=made.dtype, like=made)[order]
     factors = LinalgLu.forward(A, (left[..., :k], right), order)
     return return_types.linalg_lu((plain(turned.swapaxes(-1, -2)), *factors))
 

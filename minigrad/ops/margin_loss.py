@@ -15,6 +15,8 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import total
+from minigrad.backends.registry import backend_of, beside
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind, underived
 from minigrad.ops.copy import Clone
 from minigrad.ops.extremes import ClampMin, Minimum
@@ -112,8 +114,8 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     """The input where the target is 1; where it is -1 what it lacks to `margin`."""
     reduction = checked(size_average, reduce, reduction)
     x, t = input.array, target.array
-    zeros = plain(np.zeros(x.shape, x.dtype))
-    short = ClampMin.forward(Sub.forward(plain(np.full(x.shape, margin, x.dtype)), input), 0)
+    zeros = plain(np.zeros(x.shape, x.dtype, like=beside(x)))
+    short = ClampMin.forward(Sub.forward(plain(np.full(x.shape, margin, x.dtype, like=beside(x))), input), 0)
     return apply_reduction(Add.forward(Where.forward(plain(t != 1), short, zeros),
                                        Where.forward(plain(t != -1), input, zeros)), reduction)
 
@@ -194,12 +196,12 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     inner = sum(Mul.forward(input1, input2), ndim)
     sizes = [AddScalar.forward(sum(Mul.forward(v, v), ndim), 1e-12) for v in (input1, input2)]
     cosine = Div.forward(inner, Mul.forward(*sizes).sqrt())
-    ones = plain(np.ones(cosine.array.shape, cosine.array.dtype))
-    zeros = plain(np.zeros(cosine.array.shape, cosine.array.dtype))
+    ones = plain(np.ones(cosine.array.shape, cosine.array.dtype, like=beside(cosine.array)))
+    zeros = plain(np.zeros(cosine.array.shape, cosine.array.dtype, like=beside(cosine.array)))
     above = ClampMin.forward(SubScalar.forward(cosine, margin), 0)
     t = target.array
-    return apply_reduction(Add.forward(Where.forward(plain(np.asarray(t == 1)), Sub.forward(ones, cosine), zeros),
-                                       Where.forward(plain(np.asarray(t == -1)), above, zeros)), reduction)
+    return apply_reduction(Add.forward(Where.forward(plain(t == 1), Sub.forward(ones, cosine), zeros),
+                                       Where.forward(plain(t == -1), above, zeros)), reduction)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
@@ -225,10 +227,10 @@ class MultiMarginLoss(Node):
     @staticmethod
     def forward(a: Tensor, target: Tensor, margin: float, p: int, weight: Any, reduction: str) -> Tensor:
         x = a.array.reshape(-1, *a.array.shape[-1:] or (1,))
-        index = (np.arange(len(x)), target.array.reshape(-1))
+        index = (np.arange(len(x), like=x), target.array.reshape(-1))
         apart = np.maximum(margin - x[index][:, None] + x, 0) ** p
         apart[index] = 0
-        share = np.full(len(x), 1 / x.shape[1], x.dtype) if weight is None else weight[index[1]] / x.shape[1]
+        share = np.full(len(x), 1 / x.shape[1], x.dtype, like=x) if weight is None else weight[index[1]] / x.shape[1]
         loss, part = reduced(apart.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
         return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))
@@ -284,6 +286,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
     if t.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
-    if ((t < 0) | (t >= classes)).any():
+    same_device(x, t, *([] if weight is None else [weight.array]))
+    if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # to ask a device would wait for it
         raise RuntimeError("target out of range")
     return MultiMarginLoss.forward(input, target, margin, p, None if weight is None else weight.array, reduction)

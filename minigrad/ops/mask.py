@@ -12,6 +12,8 @@ from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._number import number_in
 from minigrad.ops.split import unbind
@@ -84,8 +86,13 @@ class MaskedScatter(Node):
     def forward(a: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         x = a.array
         shape = broadcast_shape(mask.array.shape, x.shape)
-        where, out = np.broadcast_to(mask.array, shape), np.broadcast_to(x, shape).copy()
-        out[where] = source.array.reshape(-1)[:np.count_nonzero(where)]
+        where = np.broadcast_to(mask.array, shape)
+        if backend_of(x) is None or not source.array.size:
+            out = np.broadcast_to(x, shape).copy()
+            out[where] = source.array.reshape(-1)[:np.count_nonzero(where)]
+        else:  # each element looks up its own, so that nobody waits for how many there are
+            nth = np.cumsum(where.reshape(-1)).reshape(shape) - 1
+            out = np.where(where, source.array.reshape(-1)[np.maximum(nth, 0)], x)
         fit = None if shape == x.shape else ((x.shape, x.dtype), None)
         return record2(MaskedScatter, out, a, source, (mask,), (where, source.array.shape), fit)
 
@@ -109,6 +116,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask.array.dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            f"{IN_C[mask.array.dtype.name]}")
+    same_device(input.array, mask.array)
     broadcast_shape(mask.array.shape, input.array.shape)
     op = MaskedFillTensor if isinstance(value, Tensor) else MaskedFill
     return op.forward(input, mask, value)
@@ -124,6 +132,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of `input` where `mask` is True, row by row, as a vector; the two broadcast."""
     if mask.array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
+    same_device(input.array, mask.array)
     return MaskedSelect.forward(input, mask)
 
 
@@ -139,8 +148,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if mask.array.dtype.kind != "b":
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{mask.dtype.type_name}")
+    same_device(input.array, mask.array, source.array)
     shape = broadcast_shape(mask.array.shape, input.array.shape)
-    if np.count_nonzero(np.broadcast_to(mask.array, shape)) > source.array.size:
+    if backend_of(input.array) is None and np.count_nonzero(np.broadcast_to(mask.array, shape)) > source.array.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     return MaskedScatter.forward(input, mask, source)
 

@@ -3,6 +3,7 @@ exponential revisited", 2005), in float64."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,14 @@ class LinalgMatrixExp(Node):
     def values(x: Any) -> Any:
         """On arrays."""
         wide = x.astype(np.float64)
-        size = abs(wide).sum(-2).max(initial=0)
-        if not np.isfinite(size):
+        size = abs(wide).sum(-2).max() if wide.size else 0.0
+        size = float(size)
+        if not math.isfinite(size):
             return np.full_like(x, np.nan)
-        halvings = max(0, int(np.ceil(np.log2(size / LARGEST)))) if size else 0
+        halvings = math.ceil(math.log2(size / LARGEST)) if size > LARGEST else 0
         a = wide / 2.0 ** halvings
-        power, square, eye = np.broadcast_to(np.eye(x.shape[-1]), x.shape), a @ a, np.eye(x.shape[-1])
+        eye = np.eye(x.shape[-1], like=x)
+        power, square = np.broadcast_to(eye, x.shape), a @ a
         even, odd, scales = np.zeros_like(wide), np.zeros_like(wide), coefficients()
         for k in range(0, DEGREE, 2):
             even, odd = even + scales[k] * power, odd + scales[k + 1] * power
@@ -60,7 +63,7 @@ class LinalgMatrixExp(Node):
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         n, turned = a.shape[-1], xp.swapaxes(a, -1, -2)
         top = xp.concatenate([turned, g], -1)
-        bottom = xp.concatenate([xp.zeros(a.shape, xp.dtype(a)), turned], -1)
+        bottom = xp.concatenate([xp.zeros(a.shape, a), turned], -1)
         whole = xp.apply(LinalgMatrixExp, xp.concatenate([top, bottom], -2))
         return xp.getitem(whole, (..., slice(n), slice(n, 2 * n)))
 

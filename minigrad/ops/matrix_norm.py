@@ -96,7 +96,7 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim
 def extreme(v: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
     """The largest values along a dimension, or the smallest if `ord` is negative; the largest of none is 0."""
     if ord > 0 and not v.array.shape[dim]:
-        return plain(np.asarray(v.array.sum(dim, keepdims=keepdim)))
+        return plain(v.array.sum(dim, keepdims=keepdim))
     return (amax if ord > 0 else amin)(v, dim, keepdim)
 
 
@@ -150,7 +150,7 @@ def cond(input: Tensor, p: Order = None) -> Tensor:
     if p in (None, "nuc", 2, -2) or input.array.size == 0:
         values = svdvals(input)
     if input.array.size == 0:
-        return plain(np.zeros(input.array.shape[:-2], input.array.dtype))
+        return plain(np.zeros(input.array.shape[:-2], input.array.dtype, like=input.array))
     if p == "nuc":
         last = (values.array.ndim - 1,)
         return Mul.forward(SumDim.forward(values, last, False), SumDim.forward(values.reciprocal(), last, False))

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.grad_mode import LOCAL
+from minigrad.autograd.views import address
+from minigrad.backends.registry import backend_of, bounds, device_of, home, host, is_array, moved
 from minigrad.ops.reduce import one_of
 
 __all__ = ["UntypedStorage", "from_numpy"]
@@ -50,7 +51,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return int(self.bytes.ctypes.data) if self.bytes.size else 0
+        return address(self.bytes) if self.bytes.size else 0
 
     def nbytes(self) -> int:
         """How many bytes there are."""
@@ -59,22 +60,37 @@ class UntypedStorage:
     size = __len__ = nbytes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UntypedStorage, (self.bytes,)
+        if backend_of(self.bytes) is None:
+            return UntypedStorage, (self.bytes,)
+        return on_device, (host(self.bytes), str(device_of(self.bytes)))
+
+
+def on_device(memory: Any, device: str) -> UntypedStorage:
+    """A storage that was pickled, on the device where it was."""
+    return UntypedStorage(moved(memory, home(device)))
 
 
 def root_of(array: Any) -> Any:
     """The array that all views of one memory come from."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    above = array.base
+    while above is not None:
+        if not is_array(above):  # `as_strided` puts something of its own between two arrays
+            above = getattr(above, "base", None)
+            if not is_array(above):
+                break
+        array, above = above, above.base
     return array
 
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views."""
     root = root_of(owned(self))
-    low, high = byte_bounds(root) if root.size else (0, 0)
     if not root.size:
-        return UntypedStorage(np.empty(0, np.uint8))
+        return UntypedStorage(np.empty(0, np.uint8, like=root))
+    low, high = bounds(root)
+    backend = backend_of(root)
+    if backend is not None:
+        return UntypedStorage(backend.bytes_of(root, low, high - low))
     seen = Window(root, data=(low, not root.flags.writeable), shape=(high - low,), typestr="|u1", strides=None, descr=[
         ("", "|u1")])
     return UntypedStorage(np.asarray(seen))
@@ -85,12 +101,12 @@ def storage_offset(self: Tensor) -> int:
     array = owned(self)
     if not array.size:
         return 0
-    return int((array.ctypes.data - byte_bounds(root_of(array))[0]) // array.itemsize)
+    return (address(array) - bounds(root_of(array))[0]) // int(array.itemsize)
 
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 if there is none."""
-    return int(owned(self).ctypes.data) if self.array.size else 0
+    return address(owned(self)) if self.array.size else 0
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
@@ -120,15 +136,22 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """The data as a NumPy array that shares memory with this tensor; `force` also where gradients would be lost.
+    """The data as a NumPy array that shares memory with this tensor; `force` also where gradients would be lost,
+    and a copy from another device.
 
     Raises:
+        TypeError: if it lies on another device than the CPU.
         RuntimeError: if this tensor requires grad and grad mode is on.
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     array: np.ndarray[Any, Any] = owned(self)
-    return array
+    if backend_of(array) is None:
+        return array
+    if not force:
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                        "to host memory first.")
+    return np.asarray(host(array))
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

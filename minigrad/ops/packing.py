@@ -14,6 +14,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import backend_of, beside, moved, place_of
 from minigrad.ops.shape import Transpose, dim_of, reshape
 from minigrad.ops.slices import narrow
 
@@ -37,6 +38,7 @@ class PackPaddedSequence(Node):
     def forward(a: Tensor, batch_sizes: Tensor, batch_first: bool) -> Tensor:
         sizes = batch_sizes.array
         places = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
+        places = tuple([moved(each, place_of(a.array)) for each in places])  # the sizes are on the CPU, as in PyTorch
         return record1(PackPaddedSequence, a.array[places], a, (batch_sizes,), (batch_first, places, a.array.shape))
 
     def backward(self, xp: Any, g: Any, sizes: Any, batch_first: bool, places: Any, shape: tuple[int, ...]) -> Any:
@@ -49,9 +51,9 @@ def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Ten
     padded = Transpose.forward(input, 0, 1) if batch_first else input
     if not padded.array.size:
         raise RuntimeError("Cannot pack empty tensors.")
-    if long.ndim != 1 or long.dtype.name != "int64":
+    if long.ndim != 1 or long.dtype.name != "int64" or backend_of(long) is not None:
         raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got "
-                           f"{long.ndim}D cpu {lengths.dtype.type_name} tensor")
+                           f"{long.ndim}D {lengths.device} {lengths.dtype.type_name} tensor")
     batch = padded.array.shape[dim_of(1, padded.array.ndim)]
     if len(long) != batch:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(long)} "
@@ -68,7 +70,7 @@ def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Ten
 def pad(data: Tensor, sizes: Sequence[int], batch_first: bool, value: float, time: int) -> tuple[Tensor, Tensor]:
     """The padded (time, batch, …) tensor, and the lengths of the sequences. Steps of one size are copied at once."""
     rest = data.array.shape[1:]
-    out = plain(np.full((time, sizes[0], *rest), value, data.array.dtype))
+    out = plain(np.full((time, sizes[0], *rest), value, data.array.dtype, like=beside(data.array)))
     step = row = 0
     while step < len(sizes):
         size, first = sizes[step], step
@@ -93,7 +95,7 @@ def pad_all(sequences: Sequence[Tensor], batch_first: bool, value: float, side: 
         raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
     longest, count = max([s.array.shape[0] for s in sequences]), len(sequences)
     shape = (count, longest) if batch_first else (longest, count)
-    out = plain(np.full(shape + first.shape[1:], value, first.dtype))
+    out = plain(np.full(shape + first.shape[1:], value, first.dtype, like=beside(first)))
     for i, sequence in enumerate(sequences):
         length = sequence.array.shape[0]
         start = longest - length if side == "left" else 0

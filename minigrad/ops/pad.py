@@ -10,6 +10,8 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.numpy import add_at
+from minigrad.backends.registry import backend_of, beside
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops.index import setitem
 from minigrad.ops.slices import Slice
@@ -28,7 +30,8 @@ class ConstantPadNd(Node):
     @staticmethod
     def values(x: Any, pad: Shape, value: float = 0) -> Any:
         sides = sides_of(pad, x.ndim)
-        out = np.full([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)], value, x.dtype)
+        size = tuple([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)])
+        out = np.full(size, value, x.dtype, like=beside(x))
         inner = tuple([slice(max(left, 0), m - max(right, 0)) for m, (left, right) in zip(out.shape, sides,
                                                                                           strict=True)])
         outer = tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(x.shape, sides,
@@ -76,10 +79,13 @@ class Gathered(Node):
         for i, index in enumerate(places):
             size = [*g.shape]
             size[lead + i] = shape[lead + i]
-            out = np.zeros(size, g.dtype)
+            out = np.zeros(size, g.dtype, like=g)
             into, source = np.moveaxis(out, lead + i, 0), np.moveaxis(g, lead + i, 0)
-            for at, place in enumerate(index.tolist()):
-                into[place] += source[at]
+            if backend_of(g) is not None:
+                add_at(into, index, source)
+            else:
+                for at, place in enumerate(index.tolist()):
+                    into[place] += source[at]
             g = out
         return g
 
@@ -163,12 +169,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
                                f"of input {list(shape)}")
     check_kind(input.array, "b", f"{'reflection' if mode == 'reflect' else 'replication'}_pad{k}d")
     return OPS[mode][k - 1].forward(input, sides, tuple(
-        [places_of(mode, n, *side) for n, side in zip(shape[-k:], around, strict=True)]))
+        [places_of(mode, n, *side, beside(input.array)) for n, side in zip(shape[-k:], around, strict=True)]))
 
 
-def places_of(mode: str, n: int, left: int, right: int) -> Any:
+def places_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
     """From which of `n` elements each element of the padded dimension is."""
-    places = np.arange(-left, n + right)
+    places = np.arange(-left, n + right, like=like)
     if mode == "replicate":
         return np.clip(places, 0, n - 1)
     return np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
@@ -192,8 +198,8 @@ def circular(input: Tensor, sides: Shape) -> Tensor:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if n + left + right < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
-    out = plain(np.empty([n + left + right for n, (left, right) in zip(shape, around, strict=True)],
-                         input.array.dtype))
+    size = tuple([n + left + right for n, (left, right) in zip(shape, around, strict=True)])
+    out = plain(np.empty(size, input.array.dtype, like=beside(input.array)))
     inner = tuple([slice(max(left, 0), m - max(right, 0)) for m, (left, right) in zip(out.array.shape, around,
                                                                                       strict=True)])
     outer = tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(shape, around, strict=True)])

@@ -9,6 +9,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
+from minigrad.ops._devices import same_device
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range, is_index, raw, replaced, slices, spread, taken, written
 from minigrad.ops.reduce import one_of
@@ -155,6 +156,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     x, i = input.array, index.array
     axis = dim_of(dim, x.ndim)
+    same_device(x, i)
     if i.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if not is_index(i.dtype):
@@ -185,6 +187,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """
     x, i, y = input.array, index.array, source.array
     axis = dim_of(dim, x.ndim)
+    same_device(x, i, y)
     if i.ndim > 1:
         raise IndexError("index_add_(): Index is supposed to be a vector, but got dim: "
                          f"{i.ndim} with type: {index.dtype.type_name} and size: {list(i.shape)}")
@@ -214,6 +217,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> None:
     """PyTorch's errors for the arguments of `index_copy`."""
     x, i, y = input.array, index.array, source.array
+    same_device(x, i, y)
     if i.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})")
     if not y.ndim and i.size != 1:
@@ -260,6 +264,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """
     x, i = input.array, index.array
     axis = dim_of(dim, x.ndim)
+    same_device(x, i)
     if isinstance(value, Tensor) and value.array.ndim:
         raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.array.ndim} dimension(s).")
@@ -277,6 +282,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
     """PyTorch's errors for numbers of elements that are not there."""
+    same_device(input.array, index.array)
     if index.array.dtype != np.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.type_name}")
     size = input.array.size
@@ -305,6 +311,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     Raises:
         IndexError: if a number is out of range, or there are not as many of both.
     """
+    same_device(input.array, source.array)
     if input.array.dtype != source.array.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{input.dtype.type_name} and source.dtype = {source.dtype.type_name}")

@@ -18,6 +18,8 @@ from minigrad.autograd.formula import of_numbers
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2, record_n
 from minigrad.backends.numpy import WORDS
+from minigrad.backends.registry import OF_TYPE
+from minigrad.ops._devices import together
 from minigrad.ops._form import common_form
 from minigrad.ops._meet import NO_BOOL_MINUS, NO_BOOLS_MINUS, broadcast_shape, check_minus, fit_of, meet, weak
 from minigrad.ops._number import check_scale, number_in
@@ -69,7 +71,7 @@ class Sub(Node):
         y = b.array
         if x.dtype.kind == "b" or y.dtype.kind == "b":
             check_minus(x, y)
-        if x.shape == y.shape and x.dtype is y.dtype:
+        if x.shape == y.shape and x.dtype is y.dtype and type(x) is type(y):
             return record2(Sub, x - y, a, b)
         x, y, fit = meet(x, y)
         return record2(Sub, x - y, a, b, fit=fit)
@@ -142,7 +144,7 @@ class RsubTensor(Node, name="Rsub"):
         check_minus(a.array, b.array)
         y, x, fit = meet(b.array, a.array)
         check_scale("alpha", alpha, x.dtype)
-        return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,), fit[::-1])
+        return record2(RsubTensor, y - (x if alpha == 1 else x * alpha), a, b, (), (alpha,), type(fit)(fit[::-1]))
 
     def backward(self, xp: Any, g: Any, alpha: float) -> Grads:
         return g * -alpha, g
@@ -198,7 +200,7 @@ class Div(Node):
             return b if b is NotImplemented else record2(DivNumber, x / b, a, NUMBER, (None, b))
         y = b.array
         saved = a if b._requires_grad else None, b
-        if x.shape == y.shape and x.dtype is y.dtype:
+        if x.shape == y.shape and x.dtype is y.dtype and type(x) is type(y):
             return record2(Div, x / y, a, b, saved)
         x, y, fit = meet(x, y)
         return record2(Div, x / y, a, b, saved, fit=fit)
@@ -330,7 +332,7 @@ class Sign(Node):
         return record1(Sign, WORDS.sign(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g)
 
 
 class Masked(Node):
@@ -362,9 +364,14 @@ class Where(Node):
                                f"{condition.dtype.type_name}")
         a, b = as_operand(a, b, exact=True), as_operand(b, a, exact=True)
         broadcast_shape(broadcast_shape(condition.array.shape, a.array.shape), b.array.shape)
-        x, y, _ = meet(a.array, b.array)
-        out = np.where(condition.array, x, y)
-        return record_n(Where, out, (a, b), (condition,), (), fit_of(out.shape, out.dtype, a.array, b.array))
+        x, y, fit = meet(a.array, b.array)
+        choice = condition.array
+        if OF_TYPE:
+            choice, x, y = together(choice, x, y)
+        out = np.where(choice, x, y)
+        if type(fit) is tuple:
+            fit = fit_of(out.shape, out.dtype, a.array, b.array)
+        return record_n(Where, out, (a, b), (condition,), (), fit)
 
     def backward(self, xp: Any, g: Any, condition: Any) -> Grads:
         return xp.masked(condition, g), xp.masked(~condition, g)

@@ -12,6 +12,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import masked
+from minigrad.backends.registry import backend_of, moved, place_of
 from minigrad.ops import resample
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, offsets
@@ -49,7 +50,7 @@ class MaxPoolBackward(Node, name="MaxPool2DWithIndicesBackward"):
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
-        out = np.zeros(x.shape, g.dtype)
+        out = np.zeros(x.shape, g.dtype, like=x)
         apart = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
         for elements, windows, taken in takers(x, y, window):
             part = masked(taken, g[windows])
@@ -61,7 +62,7 @@ class MaxPoolBackward(Node, name="MaxPool2DWithIndicesBackward"):
         return record2(MaxPoolBackward, MaxPoolBackward.values(g.array, a.array, y, window), g, a, (a,), (y, window))
 
     def backward(self, xp: Any, h: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
-        return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, xp.dtype(a))
+        return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, a)
 
 
 class Taken(Node):
@@ -72,7 +73,7 @@ class Taken(Node):
 
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:
-        out = np.zeros(y.shape, h.dtype)
+        out = np.zeros(y.shape, h.dtype, like=y)
         for elements, windows, taken in takers(x, y, window):
             out[windows] += masked(taken, h[elements])
         return out
@@ -82,14 +83,14 @@ class Taken(Node):
         return record2(Taken, Taken.values(h.array, a.array, y, window), h, a, (a,), (y, window))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
-        return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, xp.dtype(a))
+        return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, a)
 
 
 def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
-    free, broken = np.ones(y.shape, bool), y != y
-    some_broken = broken.any()
+    free, broken = np.ones(y.shape, bool, like=y), y != y
+    some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
     for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
         found = x[elements]
         taken = found == y[windows]
@@ -123,17 +124,17 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
             if y is None and last - first == count:
                 y = found.copy()
                 continue
-            y = np.full(shape, lowest(x.dtype), x.dtype) if y is None else y
+            y = np.full(shape, lowest(x.dtype), x.dtype, like=x) if y is None else y
             into = y[(..., slice(first, last)) if dim == -1 else (..., slice(first, last), slice(None))]
             np.maximum(into, found, out=into)
-        x = np.full(shape, lowest(x.dtype), x.dtype) if y is None else y
+        x = np.full(shape, lowest(x.dtype), x.dtype, like=x) if y is None else y
     return x
 
 
 def indices_of(x: Any, y: Any, window: Window) -> Any:
     """Where in the last two dimensions, counted as one, each greatest element is."""
-    out = np.zeros(y.shape, np.int64)
-    places = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
+    out = np.zeros(y.shape, np.int64, like=y)
+    places = np.arange(x.shape[-2] * x.shape[-1], like=x).reshape(x.shape[-2:])
     for elements, windows, taken in takers(x, y, window):
         np.copyto(out[windows], places[elements], where=taken)
     return out
@@ -288,7 +289,9 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 
 def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     """An average pool of integers: each sum over its divisor, rounded towards 0."""
-    counts = np.rint(1 / np.outer(*[m.max(1) for m in means])) if divisor is None else divisor
+    counts = divisor
+    if divisor is None:
+        counts = moved(np.rint(1 / np.outer(*[m.max(1) for m in means])), place_of(x))
     return np.trunc(resample.Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 

@@ -36,7 +36,7 @@ class Pow(Node):
         return record1(Pow, power(x, n), a, (a,), (n,))
 
     def backward(self, xp: Any, g: Any, a: Any, n: float) -> Any:
-        return g * (n * xp.power(a, n - 1)) if n else xp.zeros(g.shape, xp.dtype(g))
+        return g * (n * xp.power(a, n - 1)) if n else xp.zeros(g.shape, g)
 
 
 class PowTensor(Node, name="Pow", number=1):

@@ -17,6 +17,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
+from minigrad.ops._devices import same_device, where_is
 from minigrad.ops._meet import broadcast_shape, fit_of
 from minigrad.ops._number import check_scale
 from minigrad.ops._products import check_into, check_output, no_bools, plus, same_dtype, size_of, wanted
@@ -39,6 +40,7 @@ class Addmv(Node):
 
     @staticmethod
     def forward(bias: Tensor, a: Tensor, v: Tensor, beta: float, alpha: float) -> Tensor:
+        same_device(bias.array, a.array, v.array)
         y = plus(bias.array, a.array.dot(v.array), beta, alpha)
         fit = (*fit_of(y.shape, y.dtype, bias.array), None, None)
         return record_n(Addmv, y, (bias, a, v), wanted(a, v), (beta, alpha), fit)
@@ -58,7 +60,7 @@ class Addr(Node):
 
     @staticmethod
     def forward(bias: Tensor, v: Tensor, w: Tensor, beta: float, alpha: float) -> Tensor:
-        x, y = bias.array, np.multiply.outer(v.array, w.array)
+        x, y = bias.array, v.array[:, None] * w.array
         dtype = np.result_type(x, y)
         out = plus(x.astype(dtype, copy=False), y.astype(dtype, copy=False), beta, alpha)
         fit = tuple([(t.shape, t.dtype) for t in (x, v.array, w.array)])
@@ -78,6 +80,7 @@ class Vdot(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
+        same_device(a.array, b.array)
         return record2(Vdot, a.array.dot(b.array), a, b, wanted(a, b))
 
     backward = Dot.backward
@@ -95,7 +98,7 @@ class Trace(Node):
         return record1(Trace, x.trace(dtype=np.int64 if x.dtype.kind in "iu" else None), a, (), (x.shape,))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, int]) -> Any:
-        return xp.masked(np.eye(*shape, dtype=bool), xp.broadcast_to(g, shape))
+        return xp.masked(np.eye(*shape, dtype=bool, like=where_is(g)), xp.broadcast_to(g, shape))
 
 
 class LinalgCross(Node):
@@ -107,6 +110,7 @@ class LinalgCross(Node):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, dim: int) -> Tensor:
+        same_device(a.array, b.array)
         y = vector_product(WORDS, a.array, b.array, dim)
         return record2(LinalgCross, y, a, b, wanted(a, b), (dim,), fit_of(y.shape, y.dtype, a.array, b.array))
 
@@ -117,8 +121,8 @@ class LinalgCross(Node):
 
 def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     """Component i is `a[i + 1] * b[i + 2] - a[i + 2] * b[i + 1]`, counted modulo 3."""
-    front = (slice(None),) * (dim % a.ndim)
-    first, second = (*front, np.array([1, 2, 0])), (*front, np.array([2, 0, 1]))
+    front, like = (slice(None),) * (dim % a.ndim), where_is(a)
+    first, second = (*front, np.array([1, 2, 0], like=like)), (*front, np.array([2, 0, 1], like=like))
     return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
 
 
@@ -145,6 +149,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
     vectors("addr", vec1=vec1, vec2=vec2)
+    same_device(input.array, vec1.array, vec2.array)
     check_into(input, (vec1.array.shape[0], vec2.array.shape[0]))
     dtype = np.result_type(input.array, vec1.array, vec2.array)
     for name, scale in (("beta", beta), ("alpha", alpha)):

@@ -19,7 +19,7 @@ from minigrad._tensor import Tensor, alias
 from minigrad._tensor_errors import check_tensor
 from minigrad._type_name import type_name
 from minigrad.ops.compare import eq
-from minigrad.ops.copy import cast
+from minigrad.ops.copy import cast, to
 
 __all__ = ["is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
            "numel", "typename"]
@@ -52,20 +52,23 @@ def typename(obj: Any, /) -> str:
 def type_of(self: Tensor, dtype: Any = None) -> Any:
     """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` gives it."""
     if dtype is None:
-        return f"torch.{self.dtype.type_name}Tensor"
+        place = "" if self.device.type == "cpu" else f"{self.device.type}."
+        return f"torch.{place}{self.dtype.type_name}Tensor"
     if isinstance(dtype, dtype_type):
         return cast(self, dtype.numpy)
     if not (isinstance(dtype, (str, type)) or type(dtype).__name__ == "tensortype"):
         raise TypeError("dtype must be a type, str, or dtype object")
     name = dtype if isinstance(dtype, str) else dtype.__qualname__
-    if name not in TYPES:
+    short = name.replace("torch.cuda.", "torch.", 1)
+    if short not in TYPES or name == "torch.cuda.Tensor":
         raise ValueError(f"invalid type: '{name}'")
-    return cast(self, TYPES[name].numpy)
+    kind = "cpu" if short == name else "cuda"
+    return to(self, dtype=TYPES[short], device=None if kind == self.device.type else kind)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of another."""
-    return cast(self, tensor_in("type_as", other, "other").array.dtype)
+    """The tensor in the dtype of another, and on its device."""
+    return to(self, tensor_in("type_as", other, "other"))
 
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
@@ -105,7 +108,7 @@ def numel(input: Tensor) -> int:
 
 def get_device(self: Tensor) -> int:
     """The number of the GPU that holds the data; -1 for the CPU."""
-    return -1
+    return -1 if self.device.index is None else int(self.device.index)
 
 
 def contains(self: Tensor, element: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad.backends.registry import backend_of, beside
 from minigrad.ops.gather import Gather
 from minigrad.ops.mask import MaskedFill
 from minigrad.ops.pointwise import Mul, Sub
@@ -38,11 +39,13 @@ def check(input: Tensor, q: Tensor, interpolation: str, number: Any) -> None:
         problem = "input tensor must be non-empty"
     elif q.array.ndim > 1:
         problem = "q must be a scalar or 1D tensor"
+    elif number is None and q.device != input.device:
+        problem = "q tensor must be on the same device as the input tensor"
     elif input.array.dtype.name not in ("float32", "float64"):
         problem = "input tensor must be either float or double dtype"
     elif q.array.dtype != input.array.dtype:
         problem = "q tensor must be same dtype as the input tensor"
-    elif not np.all((q.array >= 0) & (q.array <= 1)):
+    elif backend_of(q.array) is None and not np.all((q.array >= 0) & (q.array <= 1)):
         problem = "q values must be in the range [0, 1]"
     if problem:
         raise RuntimeError(f"quantile() {problem}")
@@ -91,7 +94,7 @@ def between(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def found(input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str,
           skip_nan: bool) -> Tensor:
     """`quantile` and `nanquantile`."""
-    wanted = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype))
+    wanted = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
     check(input, wanted, interpolation, None if isinstance(q, Tensor) else q)
     values = in_order(input, dim, keepdim)
     out = between(values, ranks_of(values, wanted, skip_nan), interpolation)

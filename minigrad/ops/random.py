@@ -1,6 +1,6 @@
 """Random tensors: `rand`, `randn`, `randint`, `randperm`, `normal`, and their like.
 
-The numbers are those of `minigrad.backends.random`; docs/random.md says which of them are PyTorch's, digit by digit.
+The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them are PyTorch's, digit by digit.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from minigrad._device import device as Device
-from minigrad._device import on_cpu
 from minigrad._dtype import dtype as DType
 from minigrad._tensor import Tensor
 from minigrad._tensor_errors import check_tensor
 from minigrad._type_name import type_name
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
-from minigrad.backends import random as draws
-from minigrad.backends.stream import Stream
+from minigrad.backends import draws
+from minigrad.backends.registry import backend_of, home, place_of
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.data import made, numpy_dtype
-from minigrad.ops.fill import in_memory_order
+from minigrad.ops.fill import array_of, in_memory_order
 from minigrad.ops.generator import Generator, stream_of
 
 __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
@@ -33,23 +32,23 @@ Where = str | Device | None
 def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
          requires_grad: bool = False, **named: Any) -> Tensor:
     """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
-    on_cpu(device)
-    array = draws.uniform(stream_of(generator), sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
-    return made(array, requires_grad, "rand")
+    stream = stream_of(generator, home(device))
+    array = draws.uniform(stream, sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
+    return made(array, requires_grad, "rand", device)
 
 
 def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
           requires_grad: bool = False, **named: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-    on_cpu(device)
-    array = draws.normal(stream_of(generator), sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
-    return made(array, requires_grad, "randn")
+    stream = stream_of(generator, home(device))
+    array = draws.normal(stream, sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
+    return made(array, requires_grad, "randn", device)
 
 
 def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
             requires_grad: bool = False, **named: Any) -> Tensor:
     """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
-    on_cpu(device)
+    place = home(device)
     given = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
                      else ("high", "size"), bounds, strict=False)) | named
     if not given.keys() <= {"low", "high", "size"} or not {"high", "size"} <= given.keys() or len(bounds) + len(
@@ -57,9 +56,9 @@ def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | Non
         raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds(bounds, named)})\n\n"
                         "Give an upper end and a size: randint(10, (2, 3)) or randint(0, 10, (2, 3)).")
     low, high = (integer("randint", name, given.get(name, 0)) for name in ("low", "high"))
-    array = draws.randint(stream_of(generator), low, high, sizes("randint", (given["size"],), {}),
+    array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (given["size"],), {}),
                           numpy_dtype(dtype, np.int64, "randint"))
-    return made(array, requires_grad, "randint")
+    return made(array, requires_grad, "randint", device)
 
 
 def kinds(given: tuple[Any, ...], named: dict[str, Any]) -> str:
@@ -90,7 +89,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         RuntimeError: if `n` is negative, or the dtype does not hold that many numbers.
         NotImplementedError: for bool.
     """
-    on_cpu(device)
+    place = home(device)
     count = integer("randperm", "n", n)
     sizes("randperm", (count,), {})
     kind = numpy_dtype(dtype, np.dtype("int64"), "randperm")
@@ -101,44 +100,48 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         raise RuntimeError(f"value cannot be converted to type {RANGE_OF[kind.name]} without overflow")
     if kind.kind == "b":
         raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
-    return made(draws.randperm(stream_of(generator), count).astype(kind), requires_grad, "randperm")
+    drawn = draws.randperm(stream_of(generator, place), count)
+    return made(drawn.astype(kind), requires_grad, "randperm", device)
 
 
-def like(input: Tensor, dtype: DType | None, what: str) -> Any:
-    """An array with the shape, and the order in memory, of `input`; of its dtype, or the given one."""
+def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
+    """An array with the shape, and the order in memory, of `input`; of its dtype, or the given one; and where the
+    numbers are to lie."""
     check_tensor(input, what)
-    return np.empty_like(np.asarray(input.array), numpy_dtype(dtype, None, what))
+    x = array_of(input)
+    return np.empty_like(x, numpy_dtype(dtype, None, what)), place_of(x) if device is None else home(device)
 
 
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
               generator: Generator | None = None) -> Tensor:
     """`rand` of the shape and dtype of `input`."""
-    on_cpu(device)
-    x, stream = like(input, dtype, "rand_like"), stream_of(generator)
-    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like")
+    x, place = like(input, dtype, "rand_like", device)
+    stream = stream_of(generator, place)
+    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like",
+                device)
 
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
                generator: Generator | None = None) -> Tensor:
     """`randn` of the shape and dtype of `input`."""
-    on_cpu(device)
-    x, stream = like(input, dtype, "randn_like"), stream_of(generator)
+    x, place = like(input, dtype, "randn_like", device)
+    stream = stream_of(generator, place)
     return made(in_memory_order(x, lambda shape: draws.normal(
-        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like")
+        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like", device)
 
 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
                  requires_grad: bool = False, generator: Generator | None = None, **named: Any) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
-    on_cpu(device)
-    x, stream = like(input, dtype, "randint_like"), stream_of(generator)
+    x, place = like(input, dtype, "randint_like", device)
+    stream = stream_of(generator, place)
     given = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
     if not given.keys() <= {"low", "high"} or "high" not in given or len(bounds) + len(named) != len(given):
         raise TypeError("randint_like() received an invalid combination of arguments - got "
                         f"({kinds((input, *bounds), named)})")
     low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
     return made(in_memory_order(x, lambda shape: draws.randint(stream, low, high, shape, x.dtype)), requires_grad,
-                "randint_like")
+                "randint_like", device)
 
 
 class NormalMean(Node, name="Normal", number=1):
@@ -147,11 +150,11 @@ class NormalMean(Node, name="Normal", number=1):
     __slots__ = ()
 
     @staticmethod
-    def forward(mean: Tensor, std: float, stream: Stream) -> Tensor:
+    def forward(mean: Tensor, std: float, stream: Any) -> Tensor:
         return record1(NormalMean, spread(stream, mean.array, mean.array, std), mean)
 
     def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g)
 
 
 class NormalStd(Node, name="Normal", number=2):
@@ -160,7 +163,7 @@ class NormalStd(Node, name="Normal", number=2):
     __slots__ = ()
 
     @staticmethod
-    def forward(mean: float, std: Tensor, stream: Stream) -> Tensor:
+    def forward(mean: float, std: Tensor, stream: Any) -> Tensor:
         return record1(NormalStd, spread(stream, std.array, mean, std.array), std)
 
     backward = NormalMean.backward
@@ -172,21 +175,21 @@ class NormalBoth(Node, name="Normal", number=3):
     __slots__ = ()
 
     @staticmethod
-    def forward(mean: Tensor, std: Tensor, stream: Stream) -> Tensor:
+    def forward(mean: Tensor, std: Tensor, stream: Any) -> Tensor:
         x, y = mean.array, std.array
         out = spread(stream, np.broadcast_to(x, broadcast_shape(x.shape, y.shape)), x, y)
         return record2(NormalBoth, out, mean, std, fit=((x.shape, x.dtype), (y.shape, y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, xp.dtype(g)), xp.zeros(g.shape, xp.dtype(g))
+        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
 
 
-def spread(stream: Stream, like: Any, mean: Any, std: Any) -> Any:
+def spread(stream: Any, like: Any, mean: Any, std: Any) -> Any:
     """Standard normal numbers of the shape and dtype of `like`, times `std`, plus `mean`."""
     least = std if isinstance(std, float) else 0.0
     if least < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {least:g}")
-    if not isinstance(std, float) and not (std >= 0).all():
+    if not isinstance(std, float) and backend_of(std) is None and not (std >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     drawn = draws.normal(stream, like.shape, like.dtype)
     return ((drawn * std).astype(like.dtype) + mean).astype(like.dtype)
@@ -200,8 +203,8 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         RuntimeError: for a negative standard deviation.
         NotImplementedError: for integers as means.
     """
-    on_cpu(device)
-    stream = stream_of(generator)
+    given = [each for each in (mean, std) if isinstance(each, Tensor)]
+    stream = stream_of(generator, place_of(given[0].array) if given else home(device))
     if isinstance(mean, Tensor) and isinstance(std, Tensor):
         return NormalBoth.forward(mean, std, stream)
     if isinstance(mean, Tensor):
@@ -212,7 +215,7 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         raise TypeError(f"normal() received an invalid combination of arguments - got ({kinds((mean, std), {})})")
     array = draws.normal(stream, sizes("normal", (size,), {}), numpy_dtype(dtype, what="normal"), float(mean),
                          float(std))
-    return made(array, requires_grad, "normal")
+    return made(array, requires_grad, "normal", device)
 
 
 def sizes(op: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.saved import VersionCounter
+from minigrad.backends.registry import as_strided, backend_of, place_of
 from minigrad.ops.memory import UntypedStorage, storage_offset, stride, untyped_storage
 
 __all__ = ["apart", "deepcopy", "rebuild", "reduce_ex", "setstate"]
@@ -30,8 +31,14 @@ def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int,
     """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
     dtype = np.dtype(dtype.name)  # unpickled, it is an object of its own; ops go by identity
     step = dtype.itemsize
-    array = np.empty(size, dtype) if 0 in size else np.ndarray(
-        size, dtype, storage.bytes, offset * step, [s * step for s in strides])
+    memory, start, steps = storage.bytes, offset * step, tuple([s * step for s in strides])
+    if 0 in size:
+        array = np.empty(size, dtype, like=place_of(memory))
+    elif backend_of(memory) is None:
+        array = np.ndarray(size, dtype, memory, start, steps)
+    else:
+        room = (memory.size - start) // step * step
+        array = as_strided(memory[start:start + room].view(dtype), size, steps)
     made = plain(array, requires_grad, cls)
     made._version_counter = counter = VersionCounter()
     counter.value = 1  # PyTorch counts that the storage was set
@@ -87,7 +94,9 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     met: dict[int, UntypedStorage] = memo.setdefault(id(STORAGES), {})
     cls, storage, *look = apart(self)
     if storage.data_ptr() not in met:
-        met[storage.data_ptr()] = UntypedStorage(storage.bytes.copy())
+        backend = backend_of(storage.bytes)
+        met[storage.data_ptr()] = UntypedStorage(storage.bytes.copy() if backend is None else backend.move(
+            storage.bytes, backend.index_of(storage.bytes)))
     made = rebuild(cls, met[storage.data_ptr()], *look)
     memo[id(self)] = made
     if self._grad is not None:

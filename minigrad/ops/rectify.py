@@ -13,10 +13,13 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
-from minigrad.backends import random as draws
+from minigrad.backends import draws
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import Gate, OfInput, OfResult, refuse
 from minigrad.ops._meet import fit_of
+from minigrad.ops.generator import stream_beside
 from minigrad.ops.shape import View
 
 __all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]
@@ -151,7 +154,7 @@ class Threshold(Node):
         x = a.array
         if x.dtype.kind == "b":
             refuse("threshold_cpu", x.dtype)
-        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype), x), a, (a,), (threshold,))
+        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype)[()], x), a, (a,), (threshold,))
 
     def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
         return xp.apply(Gate, g, a, ~(a <= threshold))
@@ -172,6 +175,7 @@ class PreluKernel(Node):
         x, slope = a.array, w.array
         if x.dtype.kind != "f":
             refuse("prelu_cpu", x.dtype)
+        same_device(x, slope)
         return record2(PreluKernel, np.where(x > 0, x, x * slope), a, w, (a, w), (),
                        fit_of(x.shape, x.dtype, x, slope))
 
@@ -283,6 +287,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return PreluKernel.forward(input, weight)
 
 
+def slopes(x: Any, lower: float, upper: float) -> Any:
+    """A slope of [lower, upper) for each element that is not above 0, else 1. On a GPU PyTorch draws one for each, of
+    (lower, upper], which waits for nothing."""
+    if backend_of(x) is None:
+        negative = x <= 0
+        slope = np.ones(x.shape, x.dtype)
+        slope[negative] = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
+        return slope
+    drawn = draws.uniform(stream_beside(x), x.shape, np.float64 if x.itemsize == 8 else np.float32)
+    drawn = np.where(drawn == 0, 1, drawn.astype(np.float64)) * (upper - lower) + lower
+    return np.where(x <= 0, drawn, 1).astype(x.dtype)
+
+
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
           inplace: bool = False) -> Tensor:
     """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
@@ -294,12 +311,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    slope: Any = (lower + upper) / 2
-    if training:
-        negative = input.array <= 0
-        drawn = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
-        slope = np.ones(input.array.shape, input.array.dtype)
-        slope[negative] = drawn
+    slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
     return chosen(RreluWithNoiseInPlace if inplace else RreluWithNoise, inplace, input, slope)
 
 

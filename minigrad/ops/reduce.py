@@ -15,6 +15,7 @@ from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
+from minigrad.backends.registry import beside
 from minigrad.ops.pointwise import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
@@ -172,7 +173,7 @@ class Logsumexp(Node):
         x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         kept = kept_shape(x.shape, axes)
-        top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype)
+        top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=beside(wide))
         top = np.where(np.isinf(top), wide.dtype.type(0), top)
         y = np.log(total(np.exp(wide - top), axes, keepdims=True)) + top
         y = (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])).astype(x.dtype)

@@ -11,6 +11,7 @@ from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import backend_of
 from minigrad.ops.copy import Clone
 from minigrad.ops.pick import IndexSelect
 from minigrad.ops.shape import Expand, Unsqueeze, View, dim_of, flatten, shape_of
@@ -68,7 +69,7 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     """
     if repeats is None:
         counts = counted(input, output_size)
-        return plain(np.repeat(np.arange(counts.size, dtype=counts.dtype), counts))
+        return plain(repeated(counts, output_size))
     source = input if dim is not None else flatten(input)
     axis = dim_of(0 if dim is None else dim, source.array.ndim)
     if not source.array.ndim:
@@ -86,6 +87,14 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     return View.forward(Clone.forward(wide, "C"), (*shape[:axis], size * times, *shape[axis + 1:]))
 
 
+def repeated(counts: Any, size: int | None) -> Any:
+    """Each position as often as `counts` says there. With the `size` of it all nobody has to wait for a GPU."""
+    if backend_of(counts) is None:
+        return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
+    places = np.arange(int(counts.sum()) if size is None else size, like=counts)
+    return np.cumsum(counts).searchsorted(places, "right").astype(counts.dtype)
+
+
 def counted(repeats: Tensor, output_size: int | None) -> Any:
     """How often each is repeated; PyTorch's errors for what cannot be."""
     counts = repeats.array
@@ -94,9 +103,9 @@ def counted(repeats: Tensor, output_size: int | None) -> Any:
                                   f"'{from_numpy_dtype(counts.dtype).type_name}'")
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if counts.size and counts.min() < 0:
+    if backend_of(counts) is None and counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
-    if output_size is not None and output_size != counts.sum():
+    if backend_of(counts) is None and output_size is not None and output_size != counts.sum():
         raise RuntimeError("allocated size does not match required size")
     return counts
 
@@ -106,7 +115,7 @@ def chosen(repeats: Tensor, size: int, output_size: int | None) -> Tensor:
     if repeats.array.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.array.size == 1:
-        repeats = plain(np.full(size, repeats.array))
+        repeats = plain(np.broadcast_to(repeats.array.reshape(1), (size,)))
     if repeats.array.size != size:
         raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
                            f"{repeats.array.size} and input.size(0) = {size}")

@@ -16,6 +16,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import moved, place_of
 from minigrad.ops._forms import widely
 
 __all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AvgPool2D", "Resample"]
@@ -31,12 +32,13 @@ class Resample(Node):
 
     @staticmethod
     def values(x: Any, matrices: Matrices) -> Any:
+        place = place_of(x)  # the matrices are numbers, made on the CPU
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
-            weights = matrix.astype(x.dtype)
+            weights = moved(matrix.astype(x.dtype), place)
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
-        return np.ascontiguousarray(x)
+        return np.ascontiguousarray(x, like=x)
 
     @classmethod
     def forward(cls, a: Tensor, matrices: Matrices) -> Tensor:

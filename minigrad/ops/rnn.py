@@ -86,7 +86,7 @@ def network(step: Cell, *given: Any) -> tuple[Tensor, ...]:
 
 def fused_lstm(x: Tensor, state: State, w: Weights, reverse: bool) -> tuple[Tensor, State]:
     """A layer of an LSTM as one op."""
-    none = plain(np.zeros(w.ih.array.shape[0], x.array.dtype))
+    none = plain(np.zeros(w.ih.array.shape[0], x.array.dtype, like=x.array))
     h, c = state
     y, *last = MkldnnRnnLayer.forward(x, w.ih, w.hh, none if w.b_ih is None else w.b_ih,
                                       none if w.b_hh is None else w.b_hh, h, c, reverse)

@@ -13,7 +13,8 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record2
 from minigrad.backends.numpy import add_at
-from minigrad.ops._places import along, raw, replaced, spread, taken
+from minigrad.backends.registry import beside
+from minigrad.ops._places import along, raw, replaced, spread, taken, worked_in
 from minigrad.ops.gather import check_written, corner, cornered
 
 __all__ = ["scatter_reduce"]
@@ -25,22 +26,23 @@ KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.m
 
 def reduced(x: Any, y: Any, places: Any, how: str, include_self: bool) -> Any:
     """`x` with the elements of `y` worked in at `places`."""
-    out = np.array(x, order="C").reshape(-1)
+    like = beside(x)
+    out = np.array(x, order="C", like=like).reshape(-1)
     if how in ("sum", "mean"):
         if not include_self:
             out[places] = 0
         add_at(out, places, y)
         if how == "mean":
-            count = np.ones(out.shape, np.int64)
+            count = np.ones(out.shape, np.int64, like=like)
             if not include_self:
                 count[places] = 0
-            add_at(count, places, np.ones(places.shape, np.int64))
+            add_at(count, places, np.ones(places.shape, np.int64, like=like))
             count = np.maximum(count, 1)
             out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
     else:
         if not include_self:  # any one of those that come in is a start; for a product 1 is
             out[places] = 1 if how == "prod" else y
-        KERNELS[how].at(out, places, y)
+        out = worked_in(KERNELS[how], out, places, y)
     return out.reshape(x.shape)
 
 
@@ -83,9 +85,9 @@ class ScatterReduce(Node):
 
     def counts(self, xp: Any, g: Any, places: Any, include_self: bool) -> Any:
         """How many elements each result is the mean of, at least 1."""
-        own = xp.zeros(tuple(g.shape), xp.dtype(g)) + 1
+        own = xp.zeros(tuple(g.shape), g) + 1
         own = own if include_self else replaced(xp, own, places, 0)
-        counted = own + spread(xp, xp.zeros(places.shape, xp.dtype(g)) + 1, places, tuple(g.shape))
+        counted = own + spread(xp, xp.zeros(places.shape, g) + 1, places, tuple(g.shape))
         return counted + xp.cast(counted == 0, xp.dtype(g))
 
     def of_product(self, xp: Any, g: Any, a: Any, part: Any, index: Any, y: Any, places: Any, dim: int,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import on_cpu
 from minigrad._dtype import default_float, from_numpy_dtype
 from minigrad._tensor import Tensor
+from minigrad.backends.registry import home
 from minigrad.ops.data import Dtype, made, numpy_dtype
 
 __all__ = ["arange", "eye", "linspace", "logspace"]
@@ -36,7 +36,6 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     Raises:
         RuntimeError: if the bounds do not agree with the sign of the step, or are not finite.
     """
-    on_cpu(device)
     if start is None and end is None:
         raise TypeError("arange")
     given = (0, start, step) if end is None else (0 if start is None else start, end, step)
@@ -56,7 +55,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     if kind.kind != "f":
         low, by = int(low), int(by)
     counted: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64)
-    return made((low + by * counted).astype(kind), requires_grad, "arange")
+    return made((low + by * counted).astype(kind), requires_grad, "arange", device)
 
 
 def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> Any:
@@ -85,25 +84,22 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
     Raises:
         RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
     """
-    on_cpu(device)
     kind = numpy_dtype(dtype, what="linspace")
-    return made(steps_of(start, end, steps, kind, "linspace").astype(kind), requires_grad, "linspace")
+    return made(steps_of(start, end, steps, kind, "linspace").astype(kind), requires_grad, "linspace", device)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`base` to the powers that `linspace(start, end, steps)` gives."""
-    on_cpu(device)
     kind = numpy_dtype(dtype, what="logspace")
     powers = steps_of(start, end, steps, kind, "logspace")
-    return made(np.power(float(base), powers.astype(np.float64)).astype(kind), requires_grad, "logspace")
+    return made(np.power(float(base), powers.astype(np.float64)).astype(kind), requires_grad, "logspace", device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an (n, m) matrix, zeros elsewhere."""
-    on_cpu(device)
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye")), requires_grad, "eye")
+    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")

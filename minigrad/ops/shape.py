@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
@@ -19,6 +18,7 @@ from minigrad.autograd.evaluate import sum_to
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_view
 from minigrad.autograd.saved import counter_of
+from minigrad.backends.registry import as_strided
 from minigrad.ops.copy import Clone, contiguous
 from minigrad.ops.reduce import axes_of
 

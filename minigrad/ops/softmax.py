@@ -27,7 +27,7 @@ def below_greatest(x: Any, dim: int) -> Any:
 
     NumPy finds where the greatest of a row is several times faster than what it is.
     """
-    if dim == x.ndim - 1 and 1 < x.shape[-1] <= 256 and x.size:
+    if dim == x.ndim - 1 and 1 < x.shape[-1] <= 256 and x.size and type(x) is np.ndarray:
         rows = x.reshape(-1, x.shape[-1])
         return (rows - rows[np.arange(len(rows)), rows.argmax(-1)][:, None]).reshape(x.shape)
     return x - x.max(dim, keepdims=True) if x.size and x.ndim else x - x
@@ -41,7 +41,7 @@ def ones_of(length: int, dtype: Any) -> Any:
 
 def summed(x: Any, dim: int) -> Any:
     """The sum along a dimension, which is kept; of short rows by a product with ones, which is several times faster."""
-    if x.ndim and dim == x.ndim - 1 and x.shape[-1] <= 256:
+    if x.ndim and dim == x.ndim - 1 and x.shape[-1] <= 256 and type(x) is np.ndarray:
         return x.dot(ones_of(x.shape[-1], x.dtype))
     return x.sum(dim, keepdims=True) if x.ndim else x
 

@@ -17,6 +17,8 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
+from minigrad.backends.registry import backend_of
+from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import (
     Factors,
     check_alike,
@@ -29,6 +31,7 @@ from minigrad.ops._matrices import (
     fit_of_system,
     lower,
     singular,
+    telling,
     zero_pivots,
 )
 from minigrad.ops._meet import broadcast_shape
@@ -41,21 +44,29 @@ METHODS = ("det", "inverse", "logdet", "slogdet")
 
 def solved(a: Any, b: Any) -> Any:
     """What `a @ x == b` is solved by, shapes (…, n, n) and (…, n, k); NaN where a matrix is singular."""
+    if backend_of(a) is not None and a.shape[:-2] != b.shape[:-2]:  # NumPy's own broadcasts
+        a, b = of_one_batch(a, b)
     try:
-        return np.linalg.solve(a, b)
+        with telling(a):
+            return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
-        out = np.full(b.shape, np.nan, b.dtype)
+        a, b = of_one_batch(a, b)
+        out = np.full(b.shape, np.nan, b.dtype, like=b)
         regular = np.linalg.det(a) != 0
         out[regular] = np.linalg.solve(a[regular], b[regular])
         return out
 
 
+def of_one_batch(a: Any, b: Any) -> tuple[Any, Any]:
+    """Matrices and right sides with the same dimensions in front."""
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
+
+
 def failures(x: Any, result: Any) -> Any:
     """For each matrix the number of its first zero pivot, 0 for none; only matrices with a NaN in the result can."""
     if not np.isnan(result).any():
-        return np.zeros(x.shape[:-2], np.int32)
+        return np.zeros(x.shape[:-2], np.int32, like=x)
     return zero_pivots(factored(x)[0])
 
 
@@ -69,7 +80,7 @@ class LinalgInvEx(Node):
     @staticmethod
     def values(x: Any) -> Any:
         """On arrays."""
-        return solved(x, np.eye(x.shape[-1], dtype=x.dtype))
+        return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=x))
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
@@ -122,8 +133,8 @@ class LinalgSolveTriangular(Node):
     def values(a: Any, b: Any, upper: bool, left: bool = True, unit: bool = False) -> Any:
         """On arrays."""
         n = a.shape[-1]
-        a = np.where(lower(n, n, -int(unit), upper), a, a.dtype.type(0))
-        a = a + np.eye(n, dtype=a.dtype) if unit else a
+        a = np.where(lower(a, n, n, -int(unit), upper), a, a.dtype.type(0))
+        a = a + np.eye(n, dtype=a.dtype, like=a) if unit else a
         return solved(a, b) if left else solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
     @staticmethod
@@ -136,7 +147,7 @@ class LinalgSolveTriangular(Node):
         gb = xp.apply(LinalgSolveTriangular, xp.swapaxes(a, -1, -2), g, not upper, left, unit)
         turned = xp.swapaxes(x, -1, -2)
         ga = -(xp.matmul(gb, turned) if left else xp.matmul(turned, gb))
-        return xp.masked(lower(a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
+        return xp.masked(lower(a, a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
 
 
 class LinalgDet(Node):
@@ -268,6 +279,7 @@ def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True
     check_matrices(B, "linalg.solve_triangular", "B")
     check_sides(input.array.shape, B.array.shape, left, "linalg.solve_triangular")
     check_kernel(input, "triangular_solve_cpu")
+    same_device(input.array, B.array)
     return LinalgSolveTriangular.forward(input, B, upper, left, unitriangular)
 
 
@@ -294,4 +306,4 @@ def signed(v: Tensor, name: str) -> tuple[Tensor, ...]:
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: NaN where that is negative, -inf where it is 0."""
     sign, size = signed(input, "logdet")
-    return Where.forward(plain(np.asarray(sign.array == -1)), float("nan"), size)
+    return Where.forward(plain(sign.array == -1), float("nan"), size)

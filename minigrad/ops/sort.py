@@ -14,6 +14,8 @@ import numpy as np
 from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.record import record1
+from minigrad.backends.numpy import accumulated
+from minigrad.backends.registry import backend_of, beside
 from minigrad.ops._forms import refuse
 from minigrad.ops.along import Selection, SelectionOfOne, filled_dim
 from minigrad.ops.extrema import OfAll
@@ -62,7 +64,10 @@ class Median(OfAll):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         x = a.array.reshape(-1)
-        y = middle(x) if (x == x).all() else x.dtype.type(math.nan)
+        if backend_of(x) is not None:
+            y = np.where((x == x).all(), middle(x), nan_in(x.dtype))
+        else:
+            y = middle(x) if (x == x).all() else nan_in(x.dtype)
         return record1(Median, y, a, (a, y))
 
 
@@ -72,8 +77,16 @@ class Nanmedian(OfAll):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         x = a.array.reshape(-1)
-        y = middle(x[x == x] if (x == x).any() else x)
+        if backend_of(x) is None or not x.size:
+            y = middle(x[x == x] if (x == x).any() else x)
+        else:  # NaN comes last
+            y = np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]
         return record1(Nanmedian, y, a, (a, y))
+
+
+def nan_in(dtype: Any) -> Any:
+    """NaN where a dtype has it; integers are never asked for it."""
+    return dtype.type(math.nan if dtype.kind == "f" else 0)
 
 
 def middle(x: Any) -> Any:
@@ -81,14 +94,16 @@ def middle(x: Any) -> Any:
     if x.size:
         return np.partition(x, (x.size - 1) // 2)[(x.size - 1) // 2]
     if x.dtype.kind == "f":
-        return x.dtype.type(math.nan)
-    return np.bool_(True) if x.dtype.kind == "b" else x.dtype.type(np.iinfo(x.dtype).min)
+        least = x.dtype.type(math.nan)
+    else:
+        least = np.bool_(True) if x.dtype.kind == "b" else x.dtype.type(np.iinfo(x.dtype).min)
+    return least if backend_of(x) is None else np.asarray(least, like=x)
 
 
 def ordered(x: Any, dim: int, descending: bool = False) -> Any:
     """The indices that sort an array along a dimension; equal elements stay in order."""
     if not x.ndim:
-        return np.zeros((), np.int64)
+        return np.zeros((), np.int64, like=beside(x))
     if not descending:
         return np.argsort(x, dim, kind="stable")
     back = np.argsort(np.flip(x, dim), dim, kind="stable")
@@ -134,7 +149,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if not x.ndim:
-        return return_types.topk(Topk.forward(input, axis, np.zeros((), np.int64)))
+        return return_types.topk(Topk.forward(input, axis, ordered(x, 0)))
     front = (slice(None),) * axis
     if 0 < k < size // 8:  # to find them costs less than to sort them all
         place = size - k if largest else k - 1
@@ -207,12 +222,12 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     x = input.array
     axis = filled_dim("mode()", dim, x.shape)
     if not x.ndim:
-        return return_types.mode(Mode.forward(input, axis, np.zeros((), np.int64), keepdim))
+        return return_types.mode(Mode.forward(input, axis, ordered(x, 0), keepdim))
     order = ordered(x, axis)
     run = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
-    count = np.arange(run.shape[-1])
-    starts = np.ones(run.shape, bool)
+    count = np.arange(run.shape[-1], like=x)
+    starts = np.ones(run.shape, bool, like=x)
     starts[..., 1:] = run[..., 1:] != run[..., :-1]
-    length = count - np.maximum.accumulate(np.where(starts, count, 0), -1)
+    length = count - accumulated(np.maximum, np.where(starts, count, 0), -1)
     longest = np.expand_dims(length.argmax(-1), axis)
     return return_types.mode(Mode.forward(input, axis, at(order, axis, longest), keepdim))

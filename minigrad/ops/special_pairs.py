@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad.backends.registry import is_array
 from minigrad.ops import _gamma
 from minigrad.ops._elementwise import ByNumber, OfNumber, OfTwo, check_kind
 
@@ -87,9 +88,11 @@ class Xlog1PyByNumber(ByNumber, of=lambda x, c: x_log1p_y(x, x.dtype.type(c)), n
 
 def zeta_of(s: Any, q: Any) -> Any:
     """Hurwitz's zeta function of two arrays, or of an array and a number, in the dtype of the array."""
-    dtype = getattr(s, "dtype", None) or q.dtype
+    like = s if is_array(s) else q
+    dtype = like.dtype
     check_kind(np.empty(0, dtype), "e", "zeta_cpu")
-    return _gamma.zeta(np.asarray(s, np.float64), np.asarray(q, np.float64)).astype(dtype)
+    wide = [v.astype(np.float64) if is_array(v) else np.full_like(like, v, np.float64) for v in (s, q)]
+    return _gamma.zeta(*wide).astype(dtype)
 
 
 NO_SLOPE = "the derivative for 'zeta' is not implemented."

@@ -15,7 +15,18 @@ from minigrad import return_types
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_many
-from minigrad.ops._matrices import Factors, LinAlgError, check_float, check_kernel, check_matrices, check_square, spread
+from minigrad.backends.registry import is_array
+from minigrad.ops._devices import where_is
+from minigrad.ops._matrices import (
+    Factors,
+    LinAlgError,
+    check_float,
+    check_kernel,
+    check_matrices,
+    check_square,
+    spread,
+    telling,
+)
 from minigrad.ops.shape import Transpose
 
 __all__: list[str] = ["pinverse", "svd"]
@@ -36,7 +47,8 @@ class LinalgSvd(Factors):
     def values(x: Any, full: bool = False) -> tuple[Any, Any, Any]:
         """On arrays."""
         try:
-            u, s, vh = np.linalg.svd(x, full)
+            with telling(x):
+                u, s, vh = np.linalg.svd(x, full)
         except np.linalg.LinAlgError:
             reason = "is ill-conditioned or has too many repeated singular values." if np.isfinite(x).all() else \
                      "contained non-finite values."
@@ -75,7 +87,7 @@ class LinalgSvd(Factors):
 
 def off_diagonal(xp: Any, differences: Any) -> Any:
     """1 over each difference of two values, 0 on the diagonal."""
-    i = np.arange(differences.shape[-1])
+    i = np.arange(differences.shape[-1], like=where_is(differences))
     return xp.masked(i != i[:, None], 1 / xp.put(differences, (..., i, i), 1.0))
 
 
@@ -100,7 +112,8 @@ class LinalgEigh(Factors):
     def values(x: Any, upper: bool) -> tuple[Any, Any]:
         """On arrays."""
         try:
-            return np.linalg.eigh(x, "U" if upper else "L")
+            with telling(x):
+                return np.linalg.eigh(x, "U" if upper else "L")
         except np.linalg.LinAlgError:
             raise LinAlgError(FAILED.format("linalg.eigh") + "is ill-conditioned or has too many repeated "
                               "eigenvalues.") from None
@@ -176,7 +189,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
         u, s, vh = LinalgSvd.forward(input, not some)
         return return_types.svd((u, s, Transpose.forward(vh, vh.array.ndim - 2, vh.array.ndim - 1)))
     lead, dtype = input.array.shape[:-2], input.array.dtype
-    zeros = [plain(np.zeros((*lead, n, n), dtype)) for n in input.array.shape[-2:]]
+    zeros = [plain(np.zeros((*lead, n, n), dtype, like=input.array)) for n in input.array.shape[-2:]]
     return return_types.svd((zeros[0], LinalgSvd.forward(input)[1], zeros[1]))
 
 
@@ -209,7 +222,7 @@ def cut(a: Tensor, s: Any, atol: Any, rtol: Any) -> Any:
     if rtol is None:
         rtol = max(a.array.shape[-2:]) * np.finfo(a.array.dtype).eps
         if atol is not None:
-            rtol = np.where(np.asarray(atol) > 0, 0, rtol)
+            rtol = np.where(atol > 0, 0, rtol) if is_array(atol) else 0.0 if atol > 0 else rtol
     return np.maximum(0.0 if atol is None else atol, rtol * s)
 
 
@@ -222,7 +235,7 @@ def values_and_cut(a: Tensor, hermitian: bool, atol: Any, rtol: Any) -> tuple[An
     else:
         u, s, vh = LinalgSvd.values(x)
     size = abs(s)
-    largest = size.max(-1, keepdims=True, initial=0)
+    largest = size.max(-1, keepdims=True) if size.shape[-1] else 0
     keep = size > cut(a, largest, atol, rtol)
     return np.where(keep, 1 / np.where(keep, s, 1), 0)[..., None, :] * u, vh, keep
 
@@ -255,4 +268,4 @@ def matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol
         check_square(input, "linalg.eigh")
     check_svd(input, None)
     *_, keep = values_and_cut(input, hermitian, atol if tol is None else tol, rtol if tol is None else 0.0)
-    return plain(np.asarray(keep.sum(-1, dtype=np.int64)))
+    return plain(keep.sum(-1, dtype=np.int64))

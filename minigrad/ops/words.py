@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.saved import REGISTRY
 from minigrad.backends.numpy import WORDS
+from minigrad.backends.registry import Home, place_of
 from minigrad.ops import activation, copy, index, join, linalg, pointwise, power, reduce, shape
 
 __all__ = ["TensorWords"]
@@ -49,6 +47,14 @@ class TensorWords:
         return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
 
     @staticmethod
+    def moved(x: Tensor, place: Any) -> Tensor:
+        """`x` in another place."""
+        here = place_of(x.array)
+        if here is place or (isinstance(here, Home) and here == place):
+            return x
+        return copy.Move.forward(x, x.array.dtype, place)
+
+    @staticmethod
     def turned_product(x: Tensor, y: Tensor) -> Tensor:
         """The product of two matrices, turned."""
         return shape.transpose(linalg.matmul(x, y), -1, -2)
@@ -74,9 +80,9 @@ class TensorWords:
         return index.IndexPut.forward(x, value, part, ())
 
     @staticmethod
-    def zeros(size: Sequence[int], dtype: Any) -> Tensor:
-        """Zeros, `dtype` NumPy's."""
-        return plain(np.zeros(size, dtype))
+    def zeros(size: tuple[int, ...], like: Any, dtype: Any = None) -> Tensor:
+        """Zeros where `like`, a Tensor or a place, lies; of its dtype if none is given."""
+        return plain(WORDS.zeros(size, getattr(like, "array", like), dtype))
 
     @staticmethod
     def dtype(x: Tensor) -> Any:

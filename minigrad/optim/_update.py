@@ -16,6 +16,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
 from minigrad.autograd.saved import counter_of
+from minigrad.backends.registry import OF_TYPE
 from minigrad.optim._blocks import Scratch
 from minigrad.optim._options import number, plain_number
 from minigrad.optim._walk import Walk
@@ -26,6 +27,8 @@ __all__ = ["Updating", "change", "filled", "single"]
 RESULTS: dict[str, Callable[[Any, float], Any]] = {
     "add_": operator.add, "mul_": operator.mul, "fill_": lambda old, new: new}
 CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+NO_STEPS = ("\n\nIts steps depend on how many there were, which Python counts: every replay would be the same step. "
+            "Capture the passes alone, or take SGD.")
 FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, "maximize": False, "foreach": None,
          "capturable": False, "differentiable": False, "decoupled_weight_decay": False, "fused": None}
 
@@ -74,6 +77,9 @@ class Updating(Optimizer):
         if group.get("capturable"):
             what, devices = self.captured
             raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
+        if type(p.array) in OF_TYPE and "step" in state and OF_TYPE[type(p.array)].capturing():
+            raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but "
+                               f"param_groups' capturable is False.{NO_STEPS}")
         self.count(state, group)
         if not (LOCAL.observer is None and not LOCAL.recording and self.in_blocks(p, g, state, group)):
             if LOCAL.recording:  # what this step saves stays what it was

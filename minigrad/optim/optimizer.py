@@ -18,6 +18,7 @@ from minigrad._warnings import warn
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.hooks import RemovableHandle
 from minigrad.ops.properties import typename
+from minigrad.optim._walk import ONE
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -245,9 +246,11 @@ class Optimizer:
             hook(self)
 
     def _fitted(self, p: Tensor, value: Any, key: Any) -> Any:
-        """A copy of a part of a state, its tensors in the dtype of the parameter; `step` keeps its own."""
+        """A copy of a part of a state, its tensors in the dtype and on the device of the parameter; `step` stays as it
+        is, and what else is one number stays on the CPU, where every step reads it."""
         if isinstance(value, Tensor):
-            return value if key == "step" or not p.is_floating_point() else value.to(p.dtype)
+            place = value.device if key in ONE else p.device
+            return value if key == "step" else value.to(place, p.dtype if p.is_floating_point() else None)
         if isinstance(value, Mapping):
             return {k: self._fitted(p, v, k) for k, v in value.items()}
         if isinstance(value, Iterable):

@@ -145,7 +145,7 @@ def weighted_sum(lib: ModuleType, tensors: list[Any], seed: int) -> Any:
     total = 0.0
     for index, tensor in enumerate(tensors):
         weights = weights_of(tuple(tensor.shape), str(tensor.dtype).split(".")[-1], seed + index)
-        total = total + (tensor * lib.from_numpy(weights)).sum()
+        total = total + (tensor * lib.from_numpy(weights).to(tensor.device)).sum()
     return total
 
 

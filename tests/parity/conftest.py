@@ -5,10 +5,19 @@ from __future__ import annotations
 import pytest
 
 import minigrad
+from minigrad.backends import registry
 from tests.parity import seen
 from tests.parity.reference import torch
 
 __all__ = ["every_warning", "torch"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_cupy():
+    """The reference is a build without CUDA: CuPy counts as not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "MODULES", {})
+        yield
 
 
 @pytest.fixture

@@ -148,8 +148,9 @@ class RNNBase(Module):
     def start(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
         """A state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
-        h = zeros(shape, dtype=input.dtype)
-        return (h, zeros((*shape[:2], self.hidden_size), dtype=input.dtype)) if self.pair else h
+        dtype, device = input.dtype, input.device
+        h = zeros(shape, dtype=dtype, device=device)
+        return (h, zeros((*shape[:2], self.hidden_size), dtype=dtype, device=device)) if self.pair else h
 
     def forward(self, input: Sequences, hx: Any = None) -> tuple[Sequences, Any]:
         """The outputs of all steps, and the last state.
@@ -296,7 +297,7 @@ class RNNCellBase(Module):
             self.check(name, v)
         x = input if input.dim() == 2 else input.unsqueeze(0)
         if hx is None:
-            hx = (zeros((x.size(0), self.hidden_size), dtype=x.dtype),) * len(names)
+            hx = (zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device),) * len(names)
         elif x is not input:
             hx = [v.unsqueeze(0) for v in hx]
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh

@@ -17,6 +17,7 @@ import numpy as np
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import is_grad_enabled
+from minigrad.backends.registry import beside
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn._multi_head import canonical_mask, dtype_of
@@ -55,7 +56,8 @@ def is_subsequent(mask: Mask, is_causal: bool | None, size: int) -> bool:
     """Whether a mask is that of `generate_square_subsequent_mask`: as it is said, or else by looking at it."""
     if is_causal is not None or mask is None:
         return is_causal is True
-    return mask.shape == (size, size) and bool(np.array_equal(mask.array, np.triu(np.full((size, size), -np.inf), 1)))
+    expected = np.triu(np.full((size, size), -np.inf, like=beside(mask.array)), 1)
+    return mask.shape == (size, size) and bool(np.array_equal(mask.array, expected))
 
 
 def steps_of(x: Tensor, batch_first: bool) -> int:

@@ -32,6 +32,11 @@ def grads_of(parameters: Tensors) -> list[Tensor]:
     return [p.grad for p in listed(parameters) if p.grad is not None]
 
 
+def near(norm: Tensor, like: Tensor) -> Tensor:
+    """A number on the device of another tensor: gradients may lie on several."""
+    return norm if type(norm.array) is type(like.array) and norm.device == like.device else norm.to(like.device)
+
+
 def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
     """The norm of all tensors as one vector: of each tensor's norm the norm. `foreach` changes nothing here.
@@ -43,7 +48,7 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
     if not given:
         return zeros(())
     with no_grad():
-        total: Tensor = vector_norm(stack([vector_norm(v, order) for v in given]), order)
+        total: Tensor = vector_norm(stack([near(vector_norm(v, order), given[0]) for v in given]), order)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(NON_FINITE.format(order))
     return total
@@ -55,7 +60,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     with no_grad():
         factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         for grad in grads_of(parameters):
-            grad.mul_(factor)
+            grad.mul_(near(factor, grad))
 
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from minigrad._dtype import int64
 from minigrad._tensor import Tensor, plain
 from minigrad.ops.data import as_tensor
 from minigrad.ops.packing import pack, pad, pad_all
@@ -44,9 +45,13 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data[0], data[1], sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """The same with its data converted, as by `Tensor.to`; itself where nothing changes."""
+        """The same with its data converted, as by `Tensor.to`; itself where nothing changes. The batch sizes stay on
+        the CPU, the indices go along."""
         data = self.data.to(*args, **kwargs)
-        return self if data is self.data else type(self)(data, *self[1:])
+        if data is self.data:
+            return self
+        indices = [None if each is None else each.to(data.device) for each in self[2:]]
+        return type(self)(data, self.batch_sizes, *indices)
 
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
         """The same on the CPU."""
@@ -108,10 +113,11 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     Raises:
         RuntimeError: if there is nothing to pack, or the lengths do not fit or do not descend.
     """
-    long = as_tensor(lengths, dtype=as_tensor(0).dtype)
+    long = lengths.long() if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64, device="cpu")
     if enforce_sorted:
         return PackedSequence(*pack(input, long, batch_first), None)
     long, order = sort(long, descending=True)
+    order = order.to(input.device)
     data, sizes = pack(index_select(input, 0 if batch_first else 1, order), long, batch_first)
     return PackedSequence(data, sizes, order)
 
@@ -133,7 +139,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     order = sequence.unsorted_indices
     if order is None:
         return padded, lengths
-    return index_select(padded, 0 if batch_first else 1, order), lengths[order]
+    return index_select(padded, 0 if batch_first else 1, order), lengths[order.cpu()]
 
 
 def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
@@ -153,7 +159,7 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences in a padded tensor, each as long as `lengths` says."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    kept = np.arange(rows.shape[1]) < lengths.array[:, None]
+    kept = np.arange(rows.shape[1], like=lengths.array) < lengths.array[:, None]
     return [row[plain(keep)] for row, keep in zip(rows.unbind(0), kept, strict=True)]
 
 

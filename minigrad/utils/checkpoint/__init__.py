@@ -124,7 +124,7 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if determinism_check not in CHECKS:
         raise ValueError(f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
-    state = random_state(preserve)
+    state = random_state(preserve, args)
 
     def run(*args: Any) -> None:
         with state(), second:

@@ -6,24 +6,39 @@ nothing had been run again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
+from minigrad._tensor import Tensor
+from minigrad.backends.registry import HERE, device_of, place_of
+from minigrad.ops.generator import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
 
 __all__ = ["random_state"]
 
 
-def random_state(preserve: bool) -> Callable[[], AbstractContextManager[None]]:
-    """Take down the random state of this moment; gives what makes a block that starts from it, and leaves no trace."""
+def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractContextManager[None]]:
+    """Take down the random state of this moment, on the CPU and where the tensors among the arguments lie; gives what
+    makes a block that starts from it, and leaves no trace."""
     if not preserve:
         return nullcontext
-    state = get_rng_state()
+    state, devices = get_rng_state(), devices_of(args)
+    states = device_states(devices)
 
     @contextmanager
     def as_it_was() -> Iterator[None]:
-        with fork_rng():
+        with fork_rng(devices=devices):
             set_rng_state(state)
+            set_device_states(states)
             yield
 
     return as_it_was
+
+
+def devices_of(args: Any) -> list[Any]:
+    """The devices but the CPU on which tensors lie, also those in tuples, lists and dicts."""
+    if isinstance(args, Tensor):
+        return [] if place_of(args.array) is HERE else [device_of(args.array)]
+    inner = args.values() if isinstance(args, dict) else args if isinstance(args, (tuple, list)) else ()
+    return list(dict.fromkeys([each for arg in inner for each in devices_of(arg)]))

@@ -56,7 +56,7 @@ class CheckpointFunction(Function):
         """What the function gives. The `no_grad` changes nothing under `apply`: it is for a direct call."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.random_state = random_state(preserve_rng_state)
+        ctx.random_state = random_state(preserve_rng_state, args)
         ctx.inputs = [None if isinstance(x, Tensor) else x for x in args]
         ctx.tensor_indices = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.tensor_indices])

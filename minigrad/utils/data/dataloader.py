@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
+from minigrad.backends.registry import count
 from minigrad.ops.generator import Generator
 from minigrad.utils.data._utils.collate import default_collate, default_convert
 from minigrad.utils.data._utils.fetch import Plan, fetcher_of
@@ -216,7 +217,7 @@ def warn_pinned(loader: DataLoader[Any]) -> None:
     if loader.pin_memory and loader.pin_memory_device:
         warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
                       f"pin_memory_device='{loader.pin_memory_device}'.", stacklevel=5)
-    if loader.pin_memory:
+    if loader.pin_memory and not count("cuda"):
         warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned memory "
                       "won't be used.", stacklevel=5)
 

@@ -1,0 +1,235 @@
+"""The CUDA backend: CuPy's arrays, and its words for what NumPy has no name for.
+
+CuPy's names are NumPy's, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 6 in
+protocol.py). This file is imported when somebody first asks for CUDA; CuPy itself is an extra of the distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import cupy
+import cupyx
+import numpy as np
+
+from minigrad._device import out_of_memory
+from minigrad.backends.kernels import KERNELS
+
+__all__ = ["BACKEND", "Cuda"]
+
+
+class Peak:
+    """The most bytes that arrays held on one device."""
+
+    __slots__ = ("held", "most")
+
+    def __init__(self) -> None:
+        self.held = self.most = 0
+
+
+class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
+    """Counts what the pool hands out and takes back, by device; in the thread that first used a GPU, since CuPy's hooks
+    are a thread's own."""
+
+    name = "minigrad"
+
+    def __init__(self) -> None:
+        self.peaks: dict[int, Peak] = {}
+
+    def of(self, index: int) -> Peak:
+        """The count of one device."""
+        return self.peaks.setdefault(index, Peak())
+
+    def malloc_postprocess(self, **told: Any) -> None:
+        """More is held; nothing, where there was no memory left."""
+        if not told["mem_ptr"]:
+            return
+        peak = self.of(told["device_id"])
+        peak.held += told["mem_size"]
+        peak.most = max(peak.most, peak.held)
+
+    def free_postprocess(self, **told: Any) -> None:
+        """Less is held."""
+        self.of(told["device_id"]).held -= told["mem_size"]
+
+
+def allocate(size: int) -> Any:
+    """Memory of CuPy's pool.
+
+    Raises:
+        OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
+    """
+    try:
+        return cupy.get_default_memory_pool().malloc(size)
+    except cupy.cuda.memory.OutOfMemoryError:
+        told = BACKEND.memory_stats(None)
+        raise out_of_memory(size, BACKEND.current_device(), told) from None
+
+
+class Cuda:
+    """`minigrad.backends.protocol.Backend` on CuPy."""
+
+    type = "cuda"
+    array_type = cupy.ndarray
+    module = cupy
+
+    def __init__(self) -> None:
+        self.watch: Watch | None = None
+        self.known: dict[int, dict[str, Any]] = {}
+        self.compiled: dict[str, Callable[..., Any]] = {}
+
+    def device_count(self) -> int:
+        """How many GPUs there are; 0 where there is no driver for them."""
+        try:
+            count: int = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError:
+            return 0
+        if count and self.watch is None:
+            self.watch = Watch()
+            self.watch.__enter__()  # for good: CuPy's hooks are context managers
+            cupy.cuda.set_allocator(allocate)
+        return count
+
+    def current_device(self) -> int:
+        """The number of the GPU in use."""
+        index: int = cupy.cuda.runtime.getDevice()
+        return index
+
+    def set_device(self, index: int) -> None:
+        """Use this GPU from now on."""
+        cupy.cuda.runtime.setDevice(index)
+
+    def on(self, index: int | None) -> AbstractContextManager[Any]:
+        """Use this GPU in a `with` block."""
+        block: AbstractContextManager[Any] = cupy.cuda.Device(index)
+        return block
+
+    def index_of(self, array: Any) -> int:
+        """The number of the GPU on which an array lies."""
+        index: int = array.device.id
+        return index
+
+    def from_host(self, array: Any, index: int | None) -> Any:
+        """A copy of a NumPy array on a GPU, in the same order."""
+        with self.on(index):
+            return cupy.array(array, order="K")
+
+    def to_host(self, array: Any) -> Any:
+        """A copy of an array as NumPy's; waits for the GPU."""
+        return array.get(order="A")
+
+    def move(self, array: Any, index: int | None) -> Any:
+        """A copy on another GPU."""
+        with self.on(index):
+            return cupy.array(array, order="K")
+
+    def address(self, array: Any) -> int:
+        """Of the first element, in bytes."""
+        address: int = array.data.ptr
+        return address
+
+    def bounds(self, array: Any) -> tuple[int, int]:
+        """The addresses of the first byte and of that after the last."""
+        low, high = cupy.byte_bounds(array)
+        return int(low), int(high)
+
+    def bytes_of(self, array: Any, low: int, size: int) -> Any:
+        """Bytes of the memory that an array lies in."""
+        pointer = array.data
+        return cupy.ndarray((size,), np.uint8, pointer + (low - pointer.ptr))
+
+    def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """A view of this shape and these strides."""
+        return cupy.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def add_at(self, out: Any, index: Any, x: Any) -> None:
+        """Add by atomic additions, which there are for floats and for integers of 32 bits, and without a sign of 64."""
+        if out.dtype.kind == "f" or out.dtype == np.int32:
+            cupy.add.at(out, index, x)
+        elif out.dtype == np.int64:  # the same bits, since both wrap around
+            cupy.add.at(out.view(np.uint64), index, cupy.asarray(x, np.int64).view(np.uint64))
+        else:
+            wide = out.astype(np.int32)
+            cupy.add.at(wide, index, cupy.asarray(x, np.int32))
+            out[...] = wide.astype(out.dtype)
+
+    def telling(self) -> AbstractContextManager[Any]:
+        """CuPy's own switch: without it what fails gives numbers without a meaning."""
+        block: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
+        return block
+
+    def synchronize(self, index: int | None) -> None:
+        """Wait for a GPU."""
+        with self.on(index):
+            cupy.cuda.runtime.deviceSynchronize()
+
+    def memory_stats(self, index: int | None) -> dict[str, int]:
+        """Bytes on one GPU."""
+        at = self.current_device() if index is None else index
+        with self.on(at):
+            free, total = cupy.cuda.runtime.memGetInfo()
+            pool = cupy.get_default_memory_pool()
+            peak = self.watch.of(at) if self.watch is not None else Peak()
+            return {"allocated": pool.used_bytes(), "peak": peak.most, "reserved": pool.total_bytes(), "free": free,
+                    "total": total}
+
+    def reset_peak(self, index: int | None) -> None:
+        """Begin to look for the most again."""
+        if self.watch is not None:
+            at = self.current_device() if index is None else index
+            peak = self.watch.of(at)
+            with self.on(at):
+                peak.held = peak.most = cupy.get_default_memory_pool().used_bytes()
+
+    def empty_cache(self) -> None:
+        """Give back what the pool keeps."""
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    def properties(self, index: int | None) -> dict[str, Any]:
+        """What a GPU is like."""
+        at = self.current_device() if index is None else index
+        if at not in self.known:  # to ask costs more than to draw the numbers that it is asked for
+            told = cupy.cuda.runtime.getDeviceProperties(at)
+            self.known[at] = {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
+                              "total_memory": told["totalGlobalMem"],
+                              "multi_processor_count": told["multiProcessorCount"],
+                              "max_threads_per_multi_processor": told["maxThreadsPerMultiProcessor"]}
+        return self.known[at]
+
+    def fused(self, name: str) -> Callable[..., Any] | None:
+        """CuPy's kernel for each element, compiled when it is first called."""
+        if name not in self.compiled:
+            inputs, outputs, body = KERNELS[name]
+            self.compiled[name] = cupy.ElementwiseKernel(inputs, outputs, body, f"minigrad_{name}")
+        return self.compiled[name]
+
+    def event(self, timing: bool, blocking: bool) -> Any:
+        """CuPy's event."""
+        return cupy.cuda.Event(block=blocking, disable_timing=not timing)
+
+    def elapsed(self, start: Any, end: Any) -> float:
+        """The milliseconds between two events."""
+        milliseconds: float = cupy.cuda.get_elapsed_time(start, end)
+        return milliseconds
+
+    @contextmanager
+    def capture(self) -> Iterator[Callable[[], None]]:
+        """A stream that notes, and a pool of memory for nobody else."""
+        noted: dict[str, Any] = {"pool": cupy.cuda.MemoryPool()}
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with cupy.cuda.using_allocator(noted["pool"].malloc), stream:
+            stream.begin_capture()
+            try:
+                yield lambda: noted["graph"].launch()
+            finally:  # also after an error: the stream must not stay in this state
+                noted["graph"] = stream.end_capture()
+
+    def capturing(self) -> bool:
+        """Whether the stream in use records a graph."""
+        asked: bool = cupy.cuda.get_current_stream().is_capturing()
+        return asked
+
+
+BACKEND = Cuda()

@@ -1,0 +1,209 @@
+"""Random numbers as PyTorch makes them on a GPU: mirrors ATen's `native/cuda/DistributionTemplates.h` and `Dropout.cu`.
+
+A reader finds here which words of Philox become which number: cuRAND's uniform numbers are of (0, 1], its normal ones
+come in pairs of a sine and a cosine, of which a small tensor sees the sines alone. Every distribution takes a source, a
+shape and a NumPy dtype, and gives an array where the source says. docs/random.md says what of it is PyTorch's in every
+bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends import random as here
+from minigrad.backends.philox import Source, laid, policy
+
+__all__ = ["bernoulli", "cauchy", "exponential", "geometric", "kept", "log_normal", "normal", "randperm", "uniform"]
+
+Shape = Sequence[int]
+FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
+# cuRAND's constants in float32: 2**-32, and 2π of them
+UNIT, TURN = np.float32(2.0**-32), np.float32(2.0**-32) * np.float32(6.2831855)
+
+
+def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What a kernel computes in: float32 but for float64."""
+    return FLOAT64 if dtype == FLOAT64 else FLOAT32
+
+
+def bits53(x: Any, y: Any) -> Any:
+    """53 bits of two words, as float64."""
+    return (x ^ y << np.uint64(21)).astype(np.float64)
+
+
+def fractions(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
+    """`n` numbers of (0, 1], as `curand_uniform4` or, for float64, `curand_uniform2_double` gives them."""
+    if not n:
+        return np.zeros(0, dtype, like=source.place)
+    if dtype == FLOAT64:
+        x, y, z, w = source.words(n, 2)
+        return laid((bits53(x, y), bits53(z, w)), n) * 2.0**-53 + 2.0**-54
+    return scaled(laid(source.words(n, 4), n))
+
+
+def scaled(words: Any) -> Any:
+    """Words of 32 bits as float32 of (0, 1]."""
+    return words.astype(np.float32) * UNIT + UNIT / np.float32(2)
+
+
+def standard_normal(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
+    """`n` standard normal numbers, as `curand_normal4` or, for float64, `curand_normal2_double` gives them."""
+    if not n:
+        return np.zeros(0, dtype, like=source.place)
+    if dtype == FLOAT64:
+        x, y, z, w = source.words(n, 2)
+        radius = np.sqrt(-2.0 * np.log(bits53(x, y) * 2.0**-53 + 2.0**-54))
+        angle = math.pi * (bits53(z, w) * 2.0**-52 + 2.0**-53)
+        return laid((radius * np.sin(angle), radius * np.cos(angle)), n)
+    words = source.words(n, 4)
+    if n <= words[0].shape[1]:  # each thread makes one element: the first sine
+        return pair(*words[:2])[0].reshape(-1)[:n]
+    return laid((*pair(*words[:2]), *pair(*words[2:])), n)
+
+
+def pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Box and Muller: two normal numbers of two words."""
+    radius = np.sqrt(np.float32(-2) * np.log(scaled(x)))
+    angle = here.fused(y.astype(np.float32), TURN, TURN / np.float32(2))
+    return radius * np.sin(angle), radius * np.cos(angle)
+
+
+def uniform(source: Source, shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0) -> Any:
+    """Numbers of [low, high): what `high` would be is `low`. The errors are those of the CPU."""
+    dtype = here.floating(dtype, "check_uniform_bounds")
+    here.check_ends(low, high, dtype)
+    kind: Any = wide(dtype).type
+    start, end = dtype.type(low), dtype.type(high)
+    drawn = fractions(source, math.prod(shape), wide(dtype))
+    out = here.fused(drawn, kind(end - start), kind(start)).astype(dtype)
+    return np.where(out == end, start, out).reshape(tuple(shape))
+
+
+def normal(source: Source, shape: Shape, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, *,
+           blocks: bool = True) -> Any:
+    """Numbers of the normal distribution. `blocks` means something on the CPU alone."""
+    dtype = here.floating(dtype, "normal_kernel_cuda")
+    here.check_std(std)
+    return spread(source, shape, dtype, mean, std).astype(dtype)
+
+
+def spread(source: Source, shape: Shape, dtype: np.dtype[Any], mean: float, std: float) -> Any:
+    """Normal numbers, not yet rounded to the dtype."""
+    kind: Any = wide(dtype).type
+    drawn = standard_normal(source, math.prod(shape), wide(dtype))
+    return here.fused(drawn, kind(std), kind(mean)).reshape(tuple(shape))
+
+
+def log_normal(source: Source, shape: Shape, dtype: Any = np.float32, mean: float = 1.0, std: float = 2.0) -> Any:
+    """Numbers whose logarithm is normal with `mean` and `std`."""
+    dtype = here.check_log_normal(dtype, std, "log_normal_cuda")
+    return np.exp(spread(source, shape, dtype, mean, std)).astype(dtype)
+
+
+def exponential(source: Source, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Any:
+    """Waiting times, none of them 0."""
+    dtype = here.check_exponential(dtype, lambd)
+    kind: Any = wide(dtype).type
+    drawn = fractions(source, math.prod(shape), wide(dtype))
+    least = kind(np.finfo(kind).eps / 2)
+    logarithm = np.where(drawn >= kind(1) - least, -least, np.log(drawn))
+    return (kind(-1) / kind(lambd) * logarithm).astype(dtype).reshape(tuple(shape))
+
+
+def cauchy(source: Source, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Any:
+    """Numbers of the Cauchy distribution."""
+    dtype = here.check_cauchy(dtype, sigma)
+    kind: Any = wide(dtype).type
+    drawn = fractions(source, math.prod(shape), wide(dtype))
+    if kind is np.float32:  # where the tangent would overflow
+        least = np.finfo(np.float32).eps
+        drawn = np.clip(drawn, least, kind(1) - least)
+    turned = kind(sigma) * np.tan(kind(math.pi) * (drawn - kind(0.5)))
+    return (turned + kind(median)).astype(dtype).reshape(tuple(shape))
+
+
+def geometric(source: Source, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Any:
+    """How many trials it takes until one of chance `p` succeeds."""
+    dtype = here.check_geometric(dtype, p, "geometric_cuda")
+    kind: Any = wide(dtype).type
+    drawn = fractions(source, math.prod(shape), wide(dtype))
+    return np.ceil(np.log(drawn) / np.log1p(kind(-p))).astype(dtype).reshape(tuple(shape))
+
+
+def bernoulli(source: Source, p: Any, shape: Shape, dtype: Any = np.float32) -> Any:
+    """1 with probability `p` (a number, or an array that broadcasts to `shape`), else 0.
+
+    Chances in an array are not looked at, which would wait for the GPU: PyTorch's kernel asserts.
+    """
+    dtype = np.dtype(dtype)
+    n = math.prod(shape)
+    if isinstance(p, (int, float)):
+        here.check_chance(p)
+        drawn = fractions(source, n, wide(dtype))
+        return (drawn < drawn.dtype.type(p)).astype(dtype).reshape(tuple(shape))
+    here.floating(p.dtype, "bernoulli_tensor_cuda_p_")
+    chances = np.broadcast_to(p, tuple(shape)).astype(wide(dtype))
+    drawn = four_each(source, n, source.advance(10))
+    return (drawn.reshape(tuple(shape)) <= chances).astype(dtype)
+
+
+def four_each(source: Source, n: int, offset: int) -> Any:
+    """`n` numbers of (0, 1] in float32, of which each thread makes four that lie side by side."""
+    words = source.at(offset, np.uint64(0), source.numbers(-(-n // 4)))
+    return scaled(np.stack(words, 1).reshape(-1)[:n])
+
+
+def kept(source: Source, n: int, chance: float, dtype: np.dtype[Any], vector: int) -> Any:
+    """Which of `n` elements the fused dropout keeps, each with a chance: bools, in the order of memory.
+
+    `vector`: how many elements side by side a thread takes at once; 1: they lie apart, as those of the distributions.
+    """
+    limit = wide(dtype).type(chance)
+    if vector == 1:
+        return scaled(laid(source.words(n, 4), n)) < limit
+    threads, calls = policy(n, 4, source.most)
+    at = source.advance(4 * calls)
+    words = max(vector, 4) // 4  # draws of four words for one vector
+    vectors = source.numbers(n // vector)
+    turn, thread = vectors // np.uint64(threads), vectors % np.uint64(threads)
+    drawn = [each for k in range(words) for each in source.at(at, turn * np.uint64(words) + np.uint64(k), thread)]
+    return scaled(np.stack(drawn[:vector], 1).reshape(-1)) < limit
+
+
+def randperm(source: Source, n: int) -> Any:
+    """The numbers 0 to n - 1 in the order of random keys; those of equal keys are shuffled once more.
+
+    Whether there are equal keys, which is so in at most one of ten calls, is asked of the GPU.
+    """
+    order = np.arange(n, like=source.place)
+    if n == 0:
+        return order
+    bits = min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
+    dtype = np.dtype("int32" if bits <= 32 else "int64")
+    stream: Any = source  # its words are all that `randint` asks for
+    keys = here.randint(stream, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), (n,), dtype)
+    if bits < 8 * dtype.itemsize:
+        keys = keys & dtype.type(2**bits - 1)
+    order = np.argsort(keys, kind="stable")
+    keys, offset = keys[order], source.advance(n)
+    same = keys[1:] == keys[:-1]
+    return order[islands(source, same, offset)] if n > 1 and bool(same.any()) else order
+
+
+def islands(source: Source, same: Any, offset: int) -> Any:
+    """Where each number goes if each run of equal keys is shuffled by Fisher and Yates, by its first thread."""
+    places = list(range(len(same) + 1))
+    ties = same.nonzero()[0].tolist()
+    for start in [i for i in ties if i - 1 not in ties]:
+        end = start + 1
+        while end in ties:
+            end += 1
+        for step, i in enumerate(range(end - start, 0, -1)):
+            words = source.at(offset, np.uint64(step // 4), np.uint64(start))
+            j = start + int(words[step % 4]) % (i + 1)
+            places[start + i], places[j] = places[j], places[start + i]
+    return np.array(places, like=source.place)

@@ -1,0 +1,183 @@
+"""The stream of random numbers on a GPU: mirrors ATen's `CUDAGeneratorImpl` and the counters of cuRAND's Philox.
+
+Philox4x32-10 (Salmon et al. 2011) has no state that moves: it turns a counter and a key into four words of 32 bits, so
+that each thread of a GPU finds its own numbers. PyTorch's generator is therefore two integers: the key is the seed, and
+a counter is made of the thread's number and of how far the generator has come, its offset. A reader finds here which
+thread makes which element (`policy`), and the whole generator (`philox`) as array code, which runs on NumPy's arrays as
+it does on a GPU's. `minigrad.backends.curand` makes the distributions out of these words.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import HERE, backend_of
+from minigrad.backends.stream import DEFAULT_SEED
+
+__all__ = ["Philox", "Source", "philox", "policy"]
+
+STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` gives them
+BLOCK = 256  # threads that PyTorch puts into a block
+HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)
+FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+STEPS = 0x9E3779B9, 0xBB67AE85  # what is added to the halves of the key after each round: golden ratio and √3
+CAPTURED = ("random numbers cannot be drawn into a CUDA graph\n\nEvery replay would give the same ones: minigrad hands "
+            "the offset of the generator to the GPU as a number, which the graph keeps.")
+
+
+def philox(counter: tuple[Any, Any, Any, Any], key: int) -> tuple[Any, Any, Any, Any]:
+    """Ten rounds of Philox on four words, arrays of uint64 below 2**32 that broadcast, with a key of 64 bits."""
+    x, y, z, w = counter
+    low, high = key & 0xFFFFFFFF, key >> 32
+    for _ in range(10):
+        p, q = x * FACTORS[0], z * FACTORS[1]
+        x, y, z, w = q >> HALF ^ y ^ np.uint64(low), q & LOW, p >> HALF ^ w ^ np.uint64(high), p & LOW
+        low, high = (low + STEPS[0]) & 0xFFFFFFFF, (high + STEPS[1]) & 0xFFFFFFFF
+    return x, y, z, w
+
+
+def policy(n: int, unroll: int, most: int) -> tuple[int, int]:
+    """How many threads make `n` elements, and how often each draws, for `unroll` elements at a time.
+
+    `most`: the threads that the GPU runs at once. Up to there each element has a thread of its own.
+    """
+    threads = min(most // BLOCK, -(-n // BLOCK)) * BLOCK
+    return threads, (n - 1) // (threads * unroll) + 1
+
+
+class Philox:
+    """A seed, and how far the stream of each thread has come."""
+
+    __slots__ = ("_seed", "lock", "offset")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._seed, self.offset = DEFAULT_SEED, 0
+
+    def manual_seed(self, seed: int) -> None:
+        """Begin the stream of a seed of 64 bits; a negative one counts from the end, as in PyTorch.
+
+        Raises:
+            ValueError: if the seed has more bits.
+        """
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        self._seed, self.offset = seed % 2**64, 0
+
+    def initial_seed(self) -> int:
+        """The seed of this stream."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Begin a stream that nobody can foresee; returns its seed."""
+        self.manual_seed(int.from_bytes(os.urandom(8)) >> 11)
+        return self._seed
+
+    def set_offset(self, offset: int) -> None:
+        """Go to a place in the stream.
+
+        Raises:
+            RuntimeError: if it is no multiple of 4.
+        """
+        if offset % 4:
+            raise RuntimeError("offset must be a multiple of 4")
+        self.offset = offset
+
+    def advance(self, count: int) -> int:
+        """Where the stream is; it goes on by `count`, rounded up to a multiple of 4."""
+        with self.lock:
+            at = self.offset
+            self.offset = (at + (count + 3) // 4 * 4) % 2**64
+        return at
+
+    def state_bytes(self) -> bytes:
+        """The state as PyTorch's `torch.cuda.get_rng_state` lays it out."""
+        return STATE.pack(self._seed, self.offset)
+
+    def set_state_bytes(self, state: bytes) -> None:
+        """Go to a state that `state_bytes` gave, here or in PyTorch; 8 bytes are a seed alone.
+
+        Raises:
+            RuntimeError: if it has another size, or is no state.
+        """
+        if len(state) not in (8, STATE.size):
+            raise RuntimeError("RNG state is wrong size")
+        seed, offset = STATE.unpack(state.ljust(STATE.size, b"\0"))
+        self.set_offset(offset)
+        self._seed = seed
+
+
+class Source:
+    """A stream at work: where its numbers are made (`place`, for NumPy's `like`), and by how many threads at most."""
+
+    __slots__ = ("most", "place", "stream")
+
+    def __init__(self, stream: Philox, place: Any, most: int) -> None:
+        self.stream, self.place, self.most = stream, place, most
+
+    def on(self) -> AbstractContextManager[Any]:
+        """A block in which the place is the device in use."""
+        if self.place is HERE:
+            return nullcontext()
+        block: AbstractContextManager[Any] = self.place.backend.on(self.place.index)
+        return block
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Keeps the draws of two threads apart."""
+        return self.stream.lock
+
+    def at(self, offset: int, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
+        """What threads draw at some calls after an offset; the numbers of both are arrays of uint64 that broadcast."""
+        where, key, backend = calls + np.uint64(offset // 4), self.stream.initial_seed(), backend_of(threads)
+        kernel = None if backend is None else backend.fused("philox")
+        if kernel is not None:
+            x, y, z, w = kernel(where, threads, np.uint64(key))
+            return x, y, z, w
+        return philox((where & LOW, where >> HALF, threads, np.uint64(0)), key)
+
+    def advance(self, count: int) -> int:
+        """Where the stream is; it goes on.
+
+        Raises:
+            RuntimeError: while a CUDA graph is captured.
+        """
+        if self.place is not HERE and self.place.backend.capturing():
+            raise RuntimeError(CAPTURED)
+        return self.stream.advance(count)
+
+    def numbers(self, n: int) -> Any:
+        """0, 1, … as words."""
+        return np.arange(n, dtype=np.uint64, like=self.place)
+
+    def words(self, n: int, unroll: int) -> tuple[Any, Any, Any, Any]:
+        """The words of all draws that `n` elements take, four arrays of (calls, threads)."""
+        threads, calls = policy(n, unroll, self.most)
+        at = self.advance(4 * calls)
+        return self.at(at, self.numbers(calls)[:, None], self.numbers(threads)[None, :])
+
+    def draw(self, n: int) -> Any:
+        """`n` words of 32 bits, as uint64, in the order of the elements that they are for."""
+        return laid(self.words(n, 4), n) if n else self.numbers(0)
+
+    def draw64(self, n: int) -> Any:
+        """`n` words of 64 bits, of two words each, the higher half first."""
+        if not n:
+            return self.numbers(0)
+        x, y, z, w = self.words(n, 2)
+        return laid((x << HALF | y, z << HALF | w), n)
+
+
+def laid(parts: tuple[Any, ...], n: int) -> Any:
+    """`n` elements in their order: at each call the first part of all threads comes before the second of all."""
+    calls, threads = parts[0].shape
+    needed = parts[:math.ceil(n / threads)] if calls == 1 else parts
+    flat = needed[0] if len(needed) == 1 else np.stack(needed, 1)
+    return flat.reshape(-1)[:n]

@@ -1,0 +1,209 @@
+"""Which backend holds an array, and which one serves a device.
+
+The CPU needs none of the verbs of `minigrad.backends.protocol.Backend`: its arrays are NumPy's own. A reader finds here
+how `device="cuda"` becomes a place where arrays are made, and what is said where there is no such place.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.stride_tricks import as_strided as strided
+
+from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
+from minigrad._optional import MissingExtra, optional
+from minigrad.backends.protocol import Backend
+
+__all__ = ["HERE", "OF_TYPE", "as_strided", "backend_for", "backend_of", "beside", "bounds", "count", "device_of",
+           "home", "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
+
+HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
+ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
+BACKENDS: dict[str, Backend] = {}
+OF_TYPE: dict[type, Backend] = {}
+MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
+
+
+def install(backend: Backend) -> None:
+    """Let a backend serve the devices of its type."""
+    global ARRAYS
+    BACKENDS[backend.type] = OF_TYPE[backend.array_type] = backend
+    ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
+
+
+def remove(backend: Backend) -> None:
+    """Undo `install`."""
+    global ARRAYS
+    del BACKENDS[backend.type], OF_TYPE[backend.array_type]
+    ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
+
+
+def found(kind: str) -> Backend | None:
+    """The backend of a type of device, loaded when it is first asked for; None where it is not installed."""
+    if kind not in BACKENDS and kind in MODULES:
+        try:
+            install(optional(*MODULES[kind]).BACKEND)
+        except MissingExtra:
+            return None
+    return BACKENDS.get(kind)
+
+
+def count(kind: str) -> int:
+    """How many devices of a type there are."""
+    backend = found(kind)
+    return 0 if backend is None else backend.device_count()
+
+
+ACCELERATOR.append(partial(count, "cuda"))
+
+
+def backend_for(kind: str) -> Backend:
+    """The backend of a type of device that can be used.
+
+    Raises:
+        AssertionError: PyTorch's sentence for a build without CUDA, where CuPy is not installed.
+        RuntimeError: PyTorch's for a machine without a GPU.
+        NotImplementedError: PyTorch's for a type that it knows and was not built for.
+    """
+    backend = found(kind)
+    if backend is not None and backend.device_count():
+        return backend
+    if backend is not None:
+        raise RuntimeError("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
+                           f"installed a driver from http://www.nvidia.com/Download/index.aspx{NO_GPU}")
+    if kind == "cuda":
+        raise AssertionError(f"Torch not compiled with CUDA enabled{NO_CUPY}")
+    raise NotImplementedError("Could not run 'aten::empty.memory_format' with arguments from the "
+                              f"'{kind.upper()}' backend.{NO_GPU}")
+
+
+def located(given: str | device | int | None) -> device:
+    """The device asked for, with its number; None is where new tensors are made.
+
+    Raises:
+        RuntimeError: for a number that no device has; see `backend_for` for what else.
+    """
+    where = Default.device if given is None else given if isinstance(given, device) else device(given)
+    if where.type == "cpu":
+        return CPU
+    backend = backend_for(where.type)
+    if where.index is None:
+        return device(where.type, backend.current_device())
+    if where.index >= backend.device_count():
+        raise RuntimeError(f"CUDA error: invalid device ordinal\n\nThere are {backend.device_count()} devices of type "
+                           f"'{where.type}', numbered from 0.")
+    return where
+
+
+class Apart(tuple[Any, ...]):
+    """The `Node.fit` of operands of which one is a number on the CPU and another lies on a device: per input the
+    (shape, dtype, place) to which its gradient goes."""
+
+    __slots__ = ()
+
+
+class Home:
+    """A device, as NumPy's `like` names a place: `np.zeros(3, like=Home(backend, 1))`."""
+
+    __slots__ = ("backend", "index")
+
+    def __init__(self, backend: Backend, index: int) -> None:
+        self.backend, self.index = backend, index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Home) and (self.backend, self.index) == (other.backend, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.backend, self.index))
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self.backend.on(self.index):
+            return getattr(self.backend.module, func.__name__)(*args, **kwargs)
+
+
+def home(given: str | device | int | None) -> Any:
+    """Where a tensor is to be made, for NumPy's `like`; see `located` for the errors."""
+    if given is None and Default.device is CPU:
+        return HERE
+    where = located(given)
+    return HERE if where is CPU else Home(backend_for(where.type), where.index or 0)
+
+
+def placed(array: Any, given: str | device | int | None) -> Any:
+    """A new array where a tensor is to be made; one that lies on a device stays there unless another is named."""
+    if given is None and (Default.device is CPU or type(array) in OF_TYPE):
+        return array
+    return moved(array, home(given))
+
+
+def moved(array: Any, place: Any) -> Any:
+    """An array in another place (what `home` gives): itself if it lies there."""
+    backend = OF_TYPE.get(type(array))
+    if place is HERE:
+        return host(array)
+    if backend is None:
+        return place.backend.from_host(np.asarray(array), place.index)
+    return array if backend.index_of(array) == place.index else place.backend.move(array, place.index)
+
+
+def is_array(value: Any) -> bool:
+    """Whether something is an array of any backend, or a scalar of NumPy's."""
+    return isinstance(value, ARRAYS)
+
+
+def backend_of(array: Any) -> Backend | None:
+    """The backend that holds an array; None for one of NumPy's, or a number."""
+    return OF_TYPE.get(type(array))
+
+
+def device_of(array: Any) -> device:
+    """Where an array lies."""
+    backend = OF_TYPE.get(type(array))
+    return CPU if backend is None else device(backend.type, backend.index_of(array))
+
+
+def check_devices(*arrays: Any) -> None:
+    """PyTorch's error for arrays that lie on several devices."""
+    devices = list(dict.fromkeys([str(device_of(v)) for v in arrays]))
+    if len(devices) > 1:
+        devices.sort(key=lambda name: name == "cpu")
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                           f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
+
+
+def beside(array: Any) -> Any:
+    """An array (or a place) as it is, the CPU for a number: for NumPy's `like`, which takes no scalar."""
+    kind = type(array)
+    return array if kind in OF_TYPE or kind is Home else HERE
+
+
+def place_of(array: Any) -> Any:
+    """Where an array lies, as `home` gives it."""
+    backend = OF_TYPE.get(type(array))
+    return HERE if backend is None else Home(backend, backend.index_of(array))
+
+
+def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
+    """Shape, place and dtype of an array: what `Words.zeros` needs to make one like it when the array is gone."""
+    return array.shape, place_of(array), array.dtype
+
+
+def bounds(array: Any) -> tuple[int, int]:
+    """The addresses of the first byte of an array and of that after its last."""
+    backend = OF_TYPE.get(type(array))
+    return byte_bounds(array) if backend is None else backend.bounds(array)
+
+
+def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """A view of this shape, whose elements lie so many bytes apart."""
+    backend = OF_TYPE.get(type(array))
+    return strided(array, shape, strides) if backend is None else backend.as_strided(array, shape, strides)
+
+
+def host(array: Any) -> Any:
+    """An array, as NumPy's: itself if it is one. From a device it is a copy, and waits for it."""
+    backend = OF_TYPE.get(type(array))
+    return array if backend is None else backend.to_host(array)

@@ -1,0 +1,26 @@
+"""A device for machines that have none: see `standin.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from minigrad.backends import registry
+from tests.device.standin import COUNTS, OWNERS, StandIn
+
+
+@pytest.fixture
+def cuda() -> Iterator[StandIn]:
+    """`device="cuda"` is the stand-in."""
+    before = registry.BACKENDS.copy(), registry.OF_TYPE.copy(), registry.ARRAYS
+    backend = StandIn()
+    registry.install(backend)
+    COUNTS.to_host = COUNTS.current = 0
+    yield backend
+    OWNERS.clear()
+    registry.BACKENDS.clear()
+    registry.BACKENDS.update(before[0])
+    registry.OF_TYPE.clear()
+    registry.OF_TYPE.update(before[1])
+    registry.ARRAYS = before[2]

@@ -1,0 +1,181 @@
+"""On a real GPU, where there is one: the table of ops, training, memory, random numbers, graphs.
+
+    python -m pytest tests/device/test_gpu.py
+
+Its skip is one line. What passes here is what docs/gpu.md may say that a GPU has shown.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.backends import registry
+from minigrad.nn import functional
+from tests.device import test_ops
+from tests.device.test_philox import NEXT_RAND, RAND, RANDN
+from tests.parity.tables import all_cases
+
+if not minigrad.cuda.is_available():
+    pytest.skip("gpu: there is no NVIDIA GPU here, or CuPy does not find it", allow_module_level=True)
+pytestmark = pytest.mark.gpu
+CUDA = registry.BACKENDS["cuda"]
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    minigrad.manual_seed(0)
+    yield
+    minigrad.cuda.synchronize()  # what a kernel did wrong is said here at the latest
+
+
+@pytest.mark.parametrize("name", all_cases())
+def test_op(name):
+    test_ops.test_op(CUDA, name)
+
+
+def model(device):
+    minigrad.manual_seed(1)
+    made = minigrad.nn.Sequential(minigrad.nn.Linear(20, 30), minigrad.nn.GELU(), minigrad.nn.LayerNorm(30),
+                                  minigrad.nn.Linear(30, 5))
+    return made.to(device)
+
+
+OPTIMIZERS = {"sgd": lambda p: minigrad.optim.SGD(p, 0.1, momentum=0.9), "adam": lambda p: minigrad.optim.Adam(p, 0.01),
+              "adamw": lambda p: minigrad.optim.AdamW(p, 0.01, weight_decay=0.1)}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_goes_as_on_the_cpu(name):
+    make, losses = OPTIMIZERS[name], []
+    for device in ("cpu", "cuda"):
+        net = model(device)
+        optimizer = make(net.parameters())
+        x, y = (v.to(device) for v in (minigrad.randn(64, 20), minigrad.randint(0, 5, (64,))))
+        seen = []
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            seen.append(loss.item())
+        losses.append(seen)
+    np.testing.assert_allclose(*losses, rtol=1e-3)
+    assert losses[0][-1] < losses[0][0]
+
+
+def test_the_numbers_that_pytorch_prints_on_a_gpu():
+    for draw, wanted in ((lambda: minigrad.rand(12, device="cuda"), RAND),
+                         (lambda: minigrad.rand(4, device="cuda"), NEXT_RAND)):
+        np.testing.assert_allclose(draw().tolist(), wanted, atol=6e-5)
+    minigrad.manual_seed(0)
+    np.testing.assert_allclose(minigrad.randn(24, device="cuda").tolist(), RANDN, atol=6e-5)
+
+
+def drawn(n, dtype):
+    """By name, how to draw `n` numbers in one library."""
+    return {
+        "rand": lambda m: m.rand(n, device="cuda", dtype=getattr(m, dtype)),
+        "randint": lambda m: m.randint(-5, 10**9, (n,), device="cuda"),
+        "randint, few": lambda m: m.randint(0, 10, (n,), device="cuda"),
+        "randperm": lambda m: m.randperm(n, device="cuda"),
+        "bernoulli_": lambda m: m.zeros(n, device="cuda", dtype=getattr(m, dtype)).bernoulli_(0.3),
+        "bernoulli": lambda m: m.full((n,), 0.3, device="cuda").bernoulli(),
+        "dropout": lambda m: m.nn.functional.dropout(m.ones(n, device="cuda", dtype=getattr(m, dtype)), 0.3),
+        "random_": lambda m: m.zeros(n, device="cuda", dtype=getattr(m, dtype)).random_(),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [1, 1000, 1_000_003, 4_000_000])
+@pytest.mark.parametrize("name", drawn(1, "float32"))
+def test_every_bit_is_that_of_pytorch(name, n, dtype):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("gpu: this PyTorch cannot use it")
+    results = []
+    for lib in (minigrad, torch):
+        lib.manual_seed(7)
+        draw = drawn(n, dtype)[name]
+        results.append([draw(lib).cpu().numpy() for _ in range(2)] + [lib.cuda.get_rng_state().numpy()])
+    for ours, theirs in zip(*results, strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_memory():
+    cuda = minigrad.cuda
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    x = minigrad.zeros(1 << 20, device="cuda")
+    assert cuda.memory_allocated() - before == 4 << 20
+    y = x + 1
+    del y
+    assert cuda.memory_allocated() - before == 4 << 20
+    assert cuda.max_memory_allocated() - before >= 8 << 20
+    assert cuda.memory_reserved() >= cuda.memory_allocated()
+    free, total = cuda.mem_get_info()
+    assert 0 < free < total == cuda.get_device_properties().total_memory
+
+
+def test_no_memory_left_and_work_goes_on():
+    x = minigrad.ones(1000, device="cuda")
+    with pytest.raises(minigrad.OutOfMemoryError, match="CUDA out of memory. Tried to allocate"):
+        minigrad.empty(1 << 44, device="cuda")
+    assert x.sum().item() == 1000
+
+
+def test_a_graph_is_done_again_on_what_is_there_then():
+    x = minigrad.ones(1000, device="cuda")
+    x * 2 + 1
+    graph = minigrad.cuda.CUDAGraph()
+    with minigrad.cuda.graph(graph):
+        y = x * 2 + 1
+    for value in (3.0, 5.0):
+        x.fill_(value)
+        graph.replay()
+        assert y.sum().item() == 1000 * (2 * value + 1)
+
+
+def test_a_step_of_training_in_a_graph():
+    nets = model("cuda"), model("cuda")
+    x, y = minigrad.randn(64, 20, device="cuda"), minigrad.randint(0, 5, (64,), device="cuda")
+
+    def step(net, optimizer):
+        optimizer.zero_grad(set_to_none=False)
+        functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+    optimizers = [minigrad.optim.SGD(net.parameters(), 0.1) for net in nets]
+    for _ in range(6):
+        step(nets[0], optimizers[0])
+    step(nets[1], optimizers[1])
+    graph = minigrad.cuda.CUDAGraph()
+    with minigrad.cuda.graph(graph):
+        step(nets[1], optimizers[1])
+    for _ in range(5):
+        graph.replay()
+    for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-5)
+
+
+def test_events_measure():
+    start, end = (minigrad.cuda.Event(enable_timing=True) for _ in "ab")
+    x = minigrad.rand(2000, 2000, device="cuda")
+    start.record()
+    x @ x
+    end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+
+
+def test_a_second_gpu_is_used_where_it_is_named():
+    if minigrad.cuda.device_count() < 2:
+        pytest.skip("gpu: there is one alone")
+    with minigrad.cuda.device(1):
+        x = minigrad.ones(3, device="cuda")
+        assert json.dumps((x * 2).tolist()) == "[2.0, 2.0, 2.0]" and str(x.device) == "cuda:1"
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        minigrad.cat([x, minigrad.ones(3, device="cuda:0")])
