@@ -10,6 +10,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
+from minigrad.backends.registry import beside
 from minigrad.ops import diagonal as diagonals
 from minigrad.ops import distance, pointwise, products, reduce, shape
 from minigrad.ops import solve as solvers
@@ -119,7 +120,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     size = (*x.array.shape, count - 1)
     powers = cumprod(shape.Expand.forward(shape.unsqueeze(x, -1), size), -1)
-    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype, like=powers.array)), powers], -1)
+    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype, like=beside(powers.array))), powers], -1)
 
 
 globals().update(in_frames(__all__, globals(), "linalg_"))  # PyTorch's errors for arguments of a wrong type

@@ -137,7 +137,8 @@ def flat_order(base: Any) -> Any:
     places = positions(0, base.shape, [s // base.itemsize for s in base.strides], base)
     like = beside(base)
     places = np.arange(places.stop, like=like)[places] if isinstance(places, slice) else places
-    order = np.zeros(int(places.max(initial=0)) + 1, np.int64, like=like)
+    last = sum([max(0, (n - 1) * (s // base.itemsize)) for n, s in zip(base.shape, base.strides, strict=True)])
+    order = np.zeros((last if base.size else 0) + 1, np.int64, like=like)
     order[places] = np.arange(base.size, like=like)
     return order
 

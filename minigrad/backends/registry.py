@@ -120,6 +120,7 @@ class Home:
         return hash((self.backend, self.index))
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kwargs.pop("device", None)  # NumPy's own `ones`, `full` and `eye` hand on what CuPy's do not take
         with self.backend.on(self.index):
             return getattr(self.backend.module, func.__name__)(*args, **kwargs)
 
@@ -175,9 +176,12 @@ def check_devices(*arrays: Any) -> None:
 
 
 def beside(array: Any) -> Any:
-    """An array (or a place) as it is, the CPU for a number: for NumPy's `like`, which takes no scalar."""
-    kind = type(array)
-    return array if kind in OF_TYPE or kind is Home else HERE
+    """Where an array (or a place) is, for NumPy's `like`, which takes no scalar: a number is on the CPU.
+
+    An array itself will do too, but for `ones`, `full` and `eye`: CuPy's do not take all that NumPy hands to them.
+    """
+    backend = OF_TYPE.get(type(array))
+    return Home(backend, backend.index_of(array)) if backend is not None else array if type(array) is Home else HERE
 
 
 def place_of(array: Any) -> Any:

@@ -92,7 +92,7 @@ def weak(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:
     """
     kind = x.dtype.kind
     if kind == "f" and type(number) in NUMBERS:
-        return x, Wide(number) if factor and x.dtype is FLOAT16 and float(FLOAT16.type(number)) != number else number
+        return x, Wide(number) if factor and x.dtype is FLOAT16 and wide(x, number) else number
     if isinstance(number, np.generic):
         return weak(x, number.item(), factor)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
@@ -104,6 +104,11 @@ def weak(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:
     if kind == "b":
         return x.astype(INT64), number
     return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
+
+
+def wide(x: Any, number: Any) -> bool:
+    """Whether float16 does not hold a number. On a device it is rounded first: the last bit may be another."""
+    return type(x) not in OF_TYPE and float(FLOAT16.type(number)) != number
 
 
 class Wide(float):

@@ -103,7 +103,7 @@ def worked_in(op: Any, out: Any, places: Any, part: Any) -> Any:
         both = np.where(flat[step:] == flat[:-step], op(values[step:], values[:-step]), values[step:])
         values = np.concatenate((values[:step], both))
         step *= 2
-    ends = np.concatenate((flat[1:] != flat[:-1], np.ones(flat.size and 1, bool, like=out)))
+    ends = np.concatenate((flat[1:] != flat[:-1], np.ones(flat.size and 1, bool, like=beside(out))))
     longer = np.concatenate((out, np.zeros(1, out.dtype, like=out)))
     longer[np.where(ends, flat, out.size)] = op(out[flat], values)
     return longer[:-1].copy()

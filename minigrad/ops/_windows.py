@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import as_strided
+from minigrad.backends.registry import as_strided, beside
 
 __all__ = ["Window", "add_back", "at_a_time", "columns", "offsets", "padded"]
 
@@ -41,7 +41,7 @@ def padded(x: Any, padding: Shape, fill: float = 0) -> Any:
         return x
     lead = x.ndim - len(padding)
     shape = (*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding, strict=True)])
-    out = np.full(shape, fill, x.dtype, like=x)
+    out = np.full(shape, fill, x.dtype, like=beside(x))
     inner: tuple[Any, ...] = (..., *[slice(p, p + n) for n, p in zip(x.shape[lead:], padding, strict=True)])
     out[inner] = x
     return out

@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
+from minigrad.backends.registry import beside
 from minigrad.ops._matrices import check_square
 from minigrad.ops._products import C_NAMES
 from minigrad.ops.copy import Clone, Copy
@@ -101,7 +102,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     check_square(input, "linalg.matrix_power")
     if n == 0:
         x = input.array
-        return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=x)))
+        return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=beside(x))))
     if n == 1:
         return Clone.forward(input)
     base, n = (inverse(input), -n) if n < 0 else (input, n)

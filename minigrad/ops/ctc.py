@@ -16,6 +16,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import backend_of
 from minigrad.ops._elementwise import underived
 from minigrad.ops._forms import refuse
 from minigrad.ops._frame import framed
@@ -178,6 +179,10 @@ def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank:
                            f"{steps[steps > shape[0]][0]}{WHILE}")
 
 
+ON_A_DEVICE = ("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad has ctc_loss on "
+               "the CPU alone: give it log_probs.cpu() and targets.cpu().")
+
+
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
              target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int = 1,
              zero_infinity: bool = False) -> Tensor:
@@ -190,7 +195,10 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
         RuntimeError: if the lengths do not fit, or `blank` is no letter.
         IndexError: for a letter that is not below C (PyTorch reads other memory then).
         TypeError: if one of the lengths is a tensor, and the other none.
+        NotImplementedError: for tensors on a device.
     """
+    if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
+        raise NotImplementedError(ON_A_DEVICE)
     batched = log_probs.array.ndim == 3
     x = log_probs if batched else Unsqueeze.forward(log_probs, 1)
     texts = targets.array if batched or targets.array.ndim != 1 else targets.array[None]

@@ -12,7 +12,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record_n
 from minigrad.autograd.saved import counter_of
 from minigrad.backends.numpy import FLOAT32, add_at
-from minigrad.backends.registry import backend_of
+from minigrad.backends.registry import backend_of, beside
 from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import Scaled
@@ -85,7 +85,7 @@ def counts_of(flat: Any, count: int) -> Any:
     if backend_of(flat) is None:
         return np.bincount(flat, minlength=count)
     counts = np.zeros(count, np.int32, like=flat)
-    add_at(counts, flat, np.ones(flat.shape, np.int32, like=flat))
+    add_at(counts, flat, np.ones(flat.shape, np.int32, like=beside(flat)))
     return counts
 
 

@@ -16,6 +16,7 @@ from minigrad._warnings import warn_once
 from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
+from minigrad.backends.registry import beside
 from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import (
     Factors,
@@ -111,7 +112,7 @@ class CholeskyInverse(Node):
 
     @staticmethod
     def forward(a: Tensor, upper: bool) -> Tensor:
-        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype, like=a.array), a.array.shape)
+        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype, like=beside(a.array)), a.array.shape)
         y = between(a.array, eye, upper)
         return record1(CholeskyInverse, y, a, (a, y), (upper,))
 

@@ -15,6 +15,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
+from minigrad.backends.registry import beside
 from minigrad.ops._devices import where_is
 from minigrad.ops._matrices import (
     Factors,
@@ -206,7 +207,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     left[..., i, i] = 1
     right = np.where(lower(made, rows, columns, -1), made.dtype.type(0), made)[..., :k, :]
     order = order_of(swaps, rows)
-    turned = np.eye(rows, dtype=made.dtype, like=made)[order]
+    turned = np.eye(rows, dtype=made.dtype, like=beside(made))[order]
     factors = LinalgLu.forward(A, (left[..., :k], right), order)
     return return_types.linalg_lu((plain(turned.swapaxes(-1, -2)), *factors))
 

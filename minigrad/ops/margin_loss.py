@@ -230,7 +230,8 @@ class MultiMarginLoss(Node):
         index = (np.arange(len(x), like=x), target.array.reshape(-1))
         apart = np.maximum(margin - x[index][:, None] + x, 0) ** p
         apart[index] = 0
-        share = np.full(len(x), 1 / x.shape[1], x.dtype, like=x) if weight is None else weight[index[1]] / x.shape[1]
+        even = np.full(len(x), 1 / x.shape[1], x.dtype, like=beside(x))
+        share = even if weight is None else weight[index[1]] / x.shape[1]
         loss, part = reduced(apart.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
         return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))

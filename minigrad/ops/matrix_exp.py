@@ -11,6 +11,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
+from minigrad.backends.registry import beside
 from minigrad.ops._matrices import check_float, check_square
 
 __all__ = ["matrix_exp"]
@@ -44,7 +45,7 @@ class LinalgMatrixExp(Node):
             return np.full_like(x, np.nan)
         halvings = math.ceil(math.log2(size / LARGEST)) if size > LARGEST else 0
         a = wide / 2.0 ** halvings
-        eye = np.eye(x.shape[-1], like=x)
+        eye = np.eye(x.shape[-1], like=beside(x))
         power, square = np.broadcast_to(eye, x.shape), a @ a
         even, odd, scales = np.zeros_like(wide), np.zeros_like(wide), coefficients()
         for k in range(0, DEGREE, 2):

@@ -16,6 +16,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.registry import beside
 from minigrad.ops._devices import same_device
 from minigrad.ops._forms import refuse
 from minigrad.ops.copy import cast
@@ -30,16 +31,23 @@ __all__ = ["group_norm", "layer_norm", "rms_norm"]
 Shape = tuple[int, ...]
 
 
+def ones_for(x: Any, count: int) -> Any:
+    """A vector of ones for a product with `x`."""
+    if type(x) is np.ndarray:
+        return np.ones(count, x.dtype)  # `like` would cost as much again
+    return np.ones(count, x.dtype, like=beside(x))
+
+
 def mean_of(x: Any, axes: Shape) -> Any:
     """The mean over `axes`, kept: the last dimensions, or these and the first; by products with ones (fast)."""
     shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
     if not x.size:
-        return np.full(shape, math.nan, x.dtype, like=x)
+        return np.full(shape, math.nan, x.dtype, like=beside(x))
     count = math.prod([x.shape[i] for i in axes])
     last = math.prod([x.shape[i] for i in axes if i or len(axes) == x.ndim])
-    sums = x.reshape(-1, last) @ np.ones(last, x.dtype, like=x) if last > 1 else x.reshape(-1)
+    sums = x.reshape(-1, last) @ ones_for(x, last) if last > 1 else x.reshape(-1)
     if 0 in axes and len(axes) < x.ndim:
-        sums = np.ones(len(x), x.dtype, like=x) @ sums.reshape(len(x), -1)
+        sums = ones_for(x, len(x)) @ sums.reshape(len(x), -1)
     return (sums / x.dtype.type(count)).reshape(shape)
 
 
@@ -137,9 +145,9 @@ class Total:
         """On arrays, where the first dimensions or all but one are added up: by products with ones, which are fast."""
         if axes == tuple(range(len(axes))) and x.itemsize > 2 and x.size:
             lead = math.prod(x.shape[:len(axes)])
-            return (np.ones(lead, x.dtype, like=x) @ x.reshape(lead, -1)).reshape(x.shape[len(axes):])
+            return (ones_for(x, lead) @ x.reshape(lead, -1)).reshape(x.shape[len(axes):])
         if axes == (0, *range(2, x.ndim)) and x.itemsize > 2 and x.size:
-            return (x.reshape(*x.shape[:2], -1) @ np.ones(math.prod(x.shape[2:]), x.dtype, like=x)).sum(0)
+            return (x.reshape(*x.shape[:2], -1) @ ones_for(x, math.prod(x.shape[2:]))).sum(0)
         return total(x, axes)
 
     @staticmethod

@@ -12,7 +12,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import masked
-from minigrad.backends.registry import backend_of, moved, place_of
+from minigrad.backends.registry import backend_of, beside, moved, place_of
 from minigrad.ops import resample
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, offsets
@@ -89,7 +89,7 @@ class Taken(Node):
 def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
-    free, broken = np.ones(y.shape, bool, like=y), y != y
+    free, broken = np.ones(y.shape, bool, like=beside(y)), y != y
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
     for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
         found = x[elements]
@@ -124,10 +124,10 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
             if y is None and last - first == count:
                 y = found.copy()
                 continue
-            y = np.full(shape, lowest(x.dtype), x.dtype, like=x) if y is None else y
+            y = np.full(shape, lowest(x.dtype), x.dtype, like=beside(x)) if y is None else y
             into = y[(..., slice(first, last)) if dim == -1 else (..., slice(first, last), slice(None))]
             np.maximum(into, found, out=into)
-        x = np.full(shape, lowest(x.dtype), x.dtype, like=x) if y is None else y
+        x = np.full(shape, lowest(x.dtype), x.dtype, like=beside(x)) if y is None else y
     return x
 
 

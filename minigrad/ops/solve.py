@@ -17,7 +17,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.formula import by_formula
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2, record_many
-from minigrad.backends.registry import backend_of
+from minigrad.backends.registry import backend_of, beside
 from minigrad.ops._devices import same_device
 from minigrad.ops._matrices import (
     Factors,
@@ -51,7 +51,7 @@ def solved(a: Any, b: Any) -> Any:
             return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
         a, b = of_one_batch(a, b)
-        out = np.full(b.shape, np.nan, b.dtype, like=b)
+        out = np.full(b.shape, np.nan, b.dtype, like=beside(b))
         regular = np.linalg.det(a) != 0
         out[regular] = np.linalg.solve(a[regular], b[regular])
         return out
@@ -80,7 +80,7 @@ class LinalgInvEx(Node):
     @staticmethod
     def values(x: Any) -> Any:
         """On arrays."""
-        return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=x))
+        return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=beside(x)))
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ class LinalgSolveTriangular(Node):
         """On arrays."""
         n = a.shape[-1]
         a = np.where(lower(a, n, n, -int(unit), upper), a, a.dtype.type(0))
-        a = a + np.eye(n, dtype=a.dtype, like=a) if unit else a
+        a = a + np.eye(n, dtype=a.dtype, like=beside(a)) if unit else a
         return solved(a, b) if left else solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
     @staticmethod

@@ -226,7 +226,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     order = ordered(x, axis)
     run = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
     count = np.arange(run.shape[-1], like=x)
-    starts = np.ones(run.shape, bool, like=x)
+    starts = np.ones(run.shape, bool, like=beside(x))
     starts[..., 1:] = run[..., 1:] != run[..., :-1]
     length = count - accumulated(np.maximum, np.where(starts, count, 0), -1)
     longest = np.expand_dims(length.argmax(-1), axis)

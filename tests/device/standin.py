@@ -8,6 +8,8 @@ host. What the core does on it, it does on a GPU; speed and memory are not its b
 from __future__ import annotations
 
 import functools
+import inspect
+import re
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -63,13 +65,31 @@ def wrapped(value: Any, seen: Strict | None = None) -> Any:
     return value
 
 
-def counterpart(func: Any) -> None:
-    """TypeError for a function of NumPy's that CuPy does not have."""
+def counterpart(func: Any, args: Any, kwargs: Any) -> None:
+    """TypeError for a function of NumPy's that CuPy does not have, or not with these arguments."""
     module = func.__module__.split(".")[1:]
     try:
-        functools.reduce(getattr, [*module, func.__name__], cupy)
+        theirs = functools.reduce(getattr, [*module, func.__name__], cupy)
     except AttributeError:
         raise TypeError(f"CuPy has no {func.__module__}.{func.__name__}") from None
+    if inspect.isfunction(theirs):
+        signature_of(theirs).bind(*args, **kwargs)
+
+
+@functools.cache
+def signature_of(func: Any) -> inspect.Signature:
+    """What arguments a function of CuPy's takes."""
+    return inspect.signature(func)
+
+
+@functools.cache
+def method_signature(name: str) -> inspect.Signature | None:
+    """What arguments a method of CuPy's arrays takes: told by the first line of its text, since it is no Python."""
+    told = re.match(r"_ndarray_base\.\w+\((.*?)\)", getattr(cupy.ndarray, name).__doc__ or "")
+    if told is None:
+        return None
+    words = [re.sub(r"^(_ndarray_base|Py_ssize_t|int) ", "", each) for each in told[1].split(", ")]
+    return inspect.signature(eval(f"lambda {', '.join(words)}: None", {"_ndarray_base": None}))
 
 
 class Strict:
@@ -92,6 +112,8 @@ class Strict:
             return NotImplemented
         if not all(isinstance(each, (Strict, np.ndarray)) or type(each) in NUMBERS for each in inputs):
             return NotImplemented
+        if kwargs.keys() - {"out", "dtype", "casting"}:
+            raise TypeError(f"Wrong arguments {kwargs}")
         if ufunc in COMPARISONS_OF:  # to them NumPy gives its scalars as arrays, and CuPy takes these as numbers
             inputs = tuple([v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in inputs])
         out = kwargs.get("out")
@@ -100,7 +122,7 @@ class Strict:
         return out[0] if out is not None and len(out) == 1 else wrapped(found)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        counterpart(func)
+        counterpart(func, args, kwargs)
         if kwargs.get("like") is not None:
             raise TypeError("like")
         out = kwargs.get("out")
@@ -234,6 +256,9 @@ UNARY = ("neg", "pos", "abs", "invert")
 def method(name: str) -> Any:
     """A method of NumPy's, on what stands in a strict array."""
     def call(self: Strict, *args: Any, **kwargs: Any) -> Any:
+        signature = method_signature(name)
+        if signature is not None:
+            signature.bind(self, *args, **kwargs)
         if name == "dot" and not isinstance(args[0], Strict):
             raise TypeError(f"Argument 'b' has incorrect type (expected cupy.ndarray, got {type(args[0])})")
         found = getattr(self.host, name)(*unwrapped(args), **unwrapped(kwargs))
@@ -388,6 +413,7 @@ class Moment:
 def maker(name: str) -> Any:
     """A function of NumPy's that makes an array, on the current device."""
     def make(*args: Any, **kwargs: Any) -> Strict:
+        signature_of(getattr(cupy, name)).bind(*args, **kwargs)
         return Strict(getattr(np, name)(*unwrapped(args), **unwrapped(kwargs)))
     return staticmethod(make)
 
