@@ -21,7 +21,7 @@ from minigrad.autograd._jacobians import analytical, as_tuple, difference, numer
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
 from minigrad.backends import random as draws
-from minigrad.backends.registry import moved, place_of
+from minigrad.backends.registry import beside, moved
 from minigrad.ops.create import zeros_like
 from minigrad.ops.join import stack
 
@@ -338,4 +338,4 @@ def _random(like: Tensor, apart: bool) -> Tensor:
 
 def _beside(like: Tensor, drawn: Any) -> Tensor:
     """Drawn numbers where a tensor lies."""
-    return plain(moved(drawn, place_of(like.array)))
+    return plain(moved(drawn, beside(like.array)))

@@ -20,11 +20,13 @@ from minigrad.autograd.observed import CONSTANTS
 from minigrad.autograd.saved import versions_of
 from minigrad.autograd.saved_hooks import pack_all
 from minigrad.autograd.views import MANY, edge_of, share
-from minigrad.backends.registry import Apart, info_of
+from minigrad.backends.registry import Apart, Several, check_in_use, info_of
 
 __all__ = ["NUMBER", "node_for", "record1", "record2", "record_many", "record_n", "record_view"]
 
 N = TypeVar("N", bound=Node)
+BETWEEN = ("Copy", "ToCopy")  # ops that lead from one device to another
+Several.notice.append(lambda: UNUSUAL.add(1))
 NUMBER = plain(np.zeros(()))  # stands for an operand that is a Python number: an input without an edge
 CONSTANTS.append(NUMBER)
 
@@ -133,6 +135,8 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
                    const: tuple[Any, ...], fit: tuple[Any, ...] | None) -> Tensor:
     """The same when something unusual is on, in this thread or in another."""
     t = plain(array)
+    if Several.known and cls.op not in BETWEEN:
+        check_in_use(array, [x.array for x in inputs])
     node = None
     if LOCAL.recording and [x for x in inputs if x._requires_grad]:
         t._grad_fn, t._requires_grad = node, _ = node_for(cls, inputs, saved, const, fit), True
@@ -150,6 +154,8 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor | tuple
     """The results of an op with several outputs; `a` is its input, or all its inputs."""
     made = tuple([plain(array) for array in arrays])
     node, inputs = None, a if isinstance(a, tuple) else (a,)
+    if Several.known and arrays:
+        check_in_use(arrays[0], [x.array for x in inputs])
     if LOCAL.recording and any(x._requires_grad for x in inputs):
         node = node_for(cls, inputs, saved, const, None)
         node.outputs = len(arrays)

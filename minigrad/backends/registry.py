@@ -6,8 +6,9 @@ how `device="cuda"` becomes a place where arrays are made, and what is said wher
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -17,8 +18,8 @@ from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "as_strided", "backend_for", "backend_of", "beside", "bounds", "count", "device_of",
-           "home", "host", "info_of", "install", "is_array", "located", "moved", "place_of", "placed"]
+__all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "check_in_use",
+           "count", "device_of", "home", "host", "info_of", "install", "is_array", "located", "moved", "placed"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -80,6 +81,38 @@ def backend_for(kind: str) -> Backend:
                               f"'{kind.upper()}' backend.{NO_GPU}")
 
 
+class Several:
+    """Whether tensors were put on a device while another one was in use: from then on recording looks where results lie
+    (`minigrad.autograd.record`), and is told so once."""
+
+    known = False
+    notice: ClassVar[list[Callable[[], None]]] = []
+
+    @classmethod
+    def found(cls) -> None:
+        """A device is named that is not in use."""
+        if not cls.known:
+            cls.known = True
+            for each in cls.notice:
+                each()
+
+
+def check_in_use(result: Any, operands: Sequence[Any]) -> None:
+    """An error for an op on arrays of a device that is not in use: its result lies on the one that is, where PyTorch's
+    stays with the operands; PyTorch's error for operands of two devices."""
+    backend = OF_TYPE.get(type(result))
+    if backend is None:
+        return
+    there = [x for x in operands if type(x) is backend.array_type]
+    check_devices(*there)
+    now = backend.index_of(result)
+    for x in there:
+        if backend.index_of(x) != now:
+            raise RuntimeError(f"minigrad computes on the device in use, {backend.type}:{now}, and a tensor lies on "
+                               f"{backend.type}:{backend.index_of(x)}.\n\nPut the op into `with minigrad.cuda.device("
+                               f"{backend.index_of(x)}):`.")
+
+
 def located(given: str | device | int | None) -> device:
     """The device asked for, with its number; None is where new tensors are made.
 
@@ -95,6 +128,8 @@ def located(given: str | device | int | None) -> device:
     if where.index >= backend.device_count():
         raise RuntimeError(f"CUDA error: invalid device ordinal\n\nThere are {backend.device_count()} devices of type "
                            f"'{where.type}', numbered from 0.")
+    if where.index != backend.current_device():
+        Several.found()
     return where
 
 
@@ -176,7 +211,8 @@ def check_devices(*arrays: Any) -> None:
 
 
 def beside(array: Any) -> Any:
-    """Where an array (or a place) is, for NumPy's `like`, which takes no scalar: a number is on the CPU.
+    """Where an array (or a place) is, as `home` gives it, for NumPy's `like`, which takes no scalar: a number is on
+    the CPU.
 
     An array itself will do too, but for `ones`, `full` and `eye`: CuPy's do not take all that NumPy hands to them.
     """
@@ -184,15 +220,9 @@ def beside(array: Any) -> Any:
     return Home(backend, backend.index_of(array)) if backend is not None else array if type(array) is Home else HERE
 
 
-def place_of(array: Any) -> Any:
-    """Where an array lies, as `home` gives it."""
-    backend = OF_TYPE.get(type(array))
-    return HERE if backend is None else Home(backend, backend.index_of(array))
-
-
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
     """Shape, place and dtype of an array: what `Words.zeros` needs to make one like it when the array is gone."""
-    return array.shape, place_of(array), array.dtype
+    return array.shape, beside(array), array.dtype
 
 
 def bounds(array: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._dtype import default_float, from_numpy_dtype, result_dtype
-from minigrad.backends.registry import OF_TYPE, Apart, place_of
+from minigrad.backends.registry import OF_TYPE, Apart, beside
 from minigrad.ops._devices import together
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_shape", "check_cast", "check_minus", "fit_of", "meet",
@@ -60,7 +60,7 @@ def meet_all(*arrays: Any) -> tuple[list[Any], Fit]:
         like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
     dtype = like.dtype
     if OF_TYPE and len({type(v) in OF_TYPE for v in given}) == 2:
-        fit: Fit = Apart([(v.shape, v.dtype, place_of(v)) for v in given])
+        fit: Fit = Apart([(v.shape, v.dtype, beside(v)) for v in given])
     else:
         fit = fit_of(like.shape, dtype, *arrays)
     return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], fit

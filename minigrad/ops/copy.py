@@ -14,7 +14,7 @@ from minigrad._dtype import float16, float32, float64, int8, int16, int32, int64
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record1, record2
-from minigrad.backends.registry import OF_TYPE, beside, home, located, moved, place_of
+from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
 
 __all__ = ["clone"]
 METHODS = ("byte", "char", "clone", "contiguous", "cpu", "cuda", "double", "half", "long", "short", "to")
@@ -45,7 +45,7 @@ class Copy(Node, number=None):
             return record1(Copy, np.full(x.shape, value, like=beside(x)), dest)
         y, back = src.array, tuple[Any, ...]()
         if OF_TYPE and src.device != dest.device:
-            y, back = moved(y, place_of(x)), (place_of(y),)
+            y, back = moved(y, beside(x)), (beside(y),)
         try:
             out = np.broadcast_to(y, x.shape).astype(x.dtype)
         except ValueError:
@@ -90,7 +90,7 @@ class Move(Node, name="ToCopy"):
         out = moved(x if x.dtype is dtype else x.astype(dtype), place)
         if dtype.kind != "f":
             return plain(out)  # integers have no gradient
-        return record1(Move, out, a, (), (x.dtype, place_of(x)))
+        return record1(Move, out, a, (), (x.dtype, beside(x)))
 
     def backward(self, xp: Any, g: Any, dtype: Any, place: Any) -> Any:
         return xp.moved(xp.cast(g, dtype) if xp.dtype(g) is not dtype else g, place)

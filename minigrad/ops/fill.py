@@ -19,7 +19,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.backends import draws, sampling
-from minigrad.backends.registry import OF_TYPE, backend_of, place_of
+from minigrad.backends.registry import OF_TYPE, backend_of, beside
 from minigrad.ops.generator import Generator, stream_of
 
 __all__ = ["bernoulli", "multinomial", "poisson"]
@@ -41,7 +41,7 @@ def array_of(a: Tensor) -> Any:
 
 def stream_for(a: Tensor, generator: Generator | None) -> Any:
     """What to draw from for a tensor."""
-    return stream_of(generator, place_of(a.array))
+    return stream_of(generator, beside(a.array))
 
 
 def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:

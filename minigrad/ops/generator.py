@@ -16,7 +16,7 @@ from minigrad._device import device as Device
 from minigrad._tensor import Tensor, plain
 from minigrad._type_name import type_name
 from minigrad.backends.philox import Philox, Source
-from minigrad.backends.registry import HERE, located, place_of
+from minigrad.backends.registry import HERE, beside, located
 from minigrad.backends.stream import DEFAULT, Stream
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
@@ -161,7 +161,7 @@ def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
 
 def stream_beside(array: Any) -> Any:
     """What to draw from by default, for numbers that lie where an array lies."""
-    return stream_of(None, place_of(array))
+    return stream_of(None, beside(array))
 
 
 def manual_seed(seed: int) -> Generator:

@@ -21,7 +21,7 @@ from minigrad.autograd.record import NUMBER, record1, record_n
 from minigrad.autograd.saved import tensors
 from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
 from minigrad.backends.numpy import WORDS, add_at
-from minigrad.backends.registry import OF_TYPE, backend_of, device_of, is_array, moved, place_of
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
 from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
 from minigrad.ops._places import in_range
@@ -237,7 +237,7 @@ def beside_it(part: Any, input: Tensor) -> Any:
     if backend_of(part) is not None and device_of(part) != input.device:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
                            f"({input.device})")
-    return moved(part, place_of(input.array))
+    return moved(part, beside(input.array))
 
 
 def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:

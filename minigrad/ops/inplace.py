@@ -14,7 +14,7 @@ from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
-from minigrad.backends.registry import beside, moved, place_of
+from minigrad.backends.registry import beside, moved
 from minigrad.ops import functions, pointwise, power
 from minigrad.ops._frame import framed
 from minigrad.ops._number import number_in
@@ -58,7 +58,7 @@ class FillTensor(Node, name="Fill", number=3):
         x, y = a.array, value.array
         if y.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
-        filled = np.full(x.shape, moved(y, place_of(x)), x.dtype, like=beside(x))
+        filled = np.full(x.shape, moved(y, beside(x)), x.dtype, like=beside(x))
         return record2(FillTensor, filled, a, value, fit=(None, ((), y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:

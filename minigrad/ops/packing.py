@@ -14,7 +14,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.registry import backend_of, beside, moved, place_of
+from minigrad.backends.registry import backend_of, beside, moved
 from minigrad.ops.shape import Transpose, dim_of, reshape
 from minigrad.ops.slices import narrow
 
@@ -38,7 +38,7 @@ class PackPaddedSequence(Node):
     def forward(a: Tensor, batch_sizes: Tensor, batch_first: bool) -> Tensor:
         sizes = batch_sizes.array
         places = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
-        places = tuple([moved(each, place_of(a.array)) for each in places])  # the sizes are on the CPU, as in PyTorch
+        places = tuple([moved(each, beside(a.array)) for each in places])  # the sizes are on the CPU, as in PyTorch
         return record1(PackPaddedSequence, a.array[places], a, (batch_sizes,), (batch_first, places, a.array.shape))
 
     def backward(self, xp: Any, g: Any, sizes: Any, batch_first: bool, places: Any, shape: tuple[int, ...]) -> Any:

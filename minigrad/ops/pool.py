@@ -12,7 +12,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends.numpy import masked
-from minigrad.backends.registry import backend_of, beside, moved, place_of
+from minigrad.backends.registry import backend_of, beside, moved
 from minigrad.ops import resample
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._windows import Window, offsets
@@ -291,7 +291,7 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     """An average pool of integers: each sum over its divisor, rounded towards 0."""
     counts = divisor
     if divisor is None:
-        counts = moved(np.rint(1 / np.outer(*[m.max(1) for m in means])), place_of(x))
+        counts = moved(np.rint(1 / np.outer(*[m.max(1) for m in means])), beside(x))
     return np.trunc(resample.Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 

@@ -18,7 +18,7 @@ from minigrad._type_name import type_name
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends import draws
-from minigrad.backends.registry import backend_of, home, place_of
+from minigrad.backends.registry import backend_of, beside, home
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops.data import made, numpy_dtype
 from minigrad.ops.fill import array_of, in_memory_order
@@ -109,7 +109,7 @@ def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[
     numbers are to lie."""
     check_tensor(input, what)
     x = array_of(input)
-    return np.empty_like(x, numpy_dtype(dtype, None, what)), place_of(x) if device is None else home(device)
+    return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
 
 
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
@@ -204,7 +204,7 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         NotImplementedError: for integers as means.
     """
     given = [each for each in (mean, std) if isinstance(each, Tensor)]
-    stream = stream_of(generator, place_of(given[0].array) if given else home(device))
+    stream = stream_of(generator, beside(given[0].array) if given else home(device))
     if isinstance(mean, Tensor) and isinstance(std, Tensor):
         return NormalBoth.forward(mean, std, stream)
     if isinstance(mean, Tensor):

@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.saved import VersionCounter
-from minigrad.backends.registry import as_strided, backend_of, place_of
+from minigrad.backends.registry import as_strided, backend_of, beside
 from minigrad.ops.memory import UntypedStorage, storage_offset, stride, untyped_storage
 
 __all__ = ["apart", "deepcopy", "rebuild", "reduce_ex", "setstate"]
@@ -33,7 +33,7 @@ def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int,
     step = dtype.itemsize
     memory, start, steps = storage.bytes, offset * step, tuple([s * step for s in strides])
     if 0 in size:
-        array = np.empty(size, dtype, like=place_of(memory))
+        array = np.empty(size, dtype, like=beside(memory))
     elif backend_of(memory) is None:
         array = np.ndarray(size, dtype, memory, start, steps)
     else:

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.registry import moved, place_of
+from minigrad.backends.registry import beside, moved
 from minigrad.ops._forms import widely
 
 __all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AvgPool2D", "Resample"]
@@ -32,7 +32,7 @@ class Resample(Node):
 
     @staticmethod
     def values(x: Any, matrices: Matrices) -> Any:
-        place = place_of(x)  # the matrices are numbers, made on the CPU
+        place = beside(x)  # the matrices are numbers, made on the CPU
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue

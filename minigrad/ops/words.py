@@ -7,7 +7,7 @@ from typing import Any
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.saved import REGISTRY
 from minigrad.backends.numpy import WORDS
-from minigrad.backends.registry import Home, place_of
+from minigrad.backends.registry import Home, beside
 from minigrad.ops import activation, copy, index, join, linalg, pointwise, power, reduce, shape
 
 __all__ = ["TensorWords"]
@@ -49,7 +49,7 @@ class TensorWords:
     @staticmethod
     def moved(x: Tensor, place: Any) -> Tensor:
         """`x` in another place."""
-        here = place_of(x.array)
+        here = beside(x.array)
         if here is place or (isinstance(here, Home) and here == place):
             return x
         return copy.Move.forward(x, x.array.dtype, place)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from minigrad.autograd.grad_mode import UNUSUAL
 from minigrad.backends import registry
 from tests.device.standin import COUNTS, OWNERS, StandIn
 
@@ -19,6 +20,9 @@ def cuda() -> Iterator[StandIn]:
     COUNTS.to_host = COUNTS.current = 0
     yield backend
     OWNERS.clear()
+    if registry.Several.known:
+        registry.Several.known = False
+        UNUSUAL.add(-1)
     registry.BACKENDS.clear()
     registry.BACKENDS.update(before[0])
     registry.OF_TYPE.clear()

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.backends.registry import HERE, device_of, place_of
+from minigrad.backends.registry import HERE, beside, device_of
 from minigrad.ops.generator import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
 
@@ -39,6 +39,6 @@ def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractCo
 def devices_of(args: Any) -> list[Any]:
     """The devices but the CPU on which tensors lie, also those in tuples, lists and dicts."""
     if isinstance(args, Tensor):
-        return [] if place_of(args.array) is HERE else [device_of(args.array)]
+        return [] if beside(args.array) is HERE else [device_of(args.array)]
     inner = args.values() if isinstance(args, dict) else args if isinstance(args, (tuple, list)) else ()
     return list(dict.fromkeys([each for arg in inner for each in devices_of(arg)]))
