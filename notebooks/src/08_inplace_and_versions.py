@@ -92,7 +92,10 @@ print(w, w.is_leaf)
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `error_in(order)` says
+# whether there is an error if `y = x.exp()` is saved, changed and sent back in this order; `raises(op, what)` whether
+# backward raises after a change of the result or of the input; `noticed(way)` and `grad_after(way)` are about
+# prediction 3 and 4, with `w` written to in this way.
 
 # %% id=p1 tags=predict,answer
 # The derivative of exp(x) is exp(x): the result itself.
