@@ -9,6 +9,8 @@
 # About 40 minutes. Predict first, then run.
 
 # %% id=setup
+import warnings
+
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
@@ -295,6 +297,22 @@ def program(torch):
 y = w.exp()
 y.add_(1)
 y.sum().backward()
+
+# %% [markdown] id=anomaly-intro
+# Its hint is worth following. In **anomaly mode** each node notes the line that made it, and when one complains, a
+# warning tells that line. This is slow: switch it on to search, and off again.
+
+# %% id=anomaly
+with warnings.catch_warnings(record=True) as said, torch.autograd.set_detect_anomaly(True, check_nan=False):
+    warnings.simplefilter("always")
+    y = w.exp()
+    y.add_(1)
+    try:
+        y.sum().backward()
+    except RuntimeError:
+        told = str(said[-1].message).splitlines()
+print(told[0])
+print([line.strip() for line in told if "exp()" in line])
 
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
