@@ -101,8 +101,8 @@ for code, tensor in made.items():
 # ## Predict, then run
 #
 # Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, 1 counts the pairs
-# `(None, 0)` of the product; `detached` and `recorded` are `w * 2`, with `detach()` and without. `arrives(…)` is about a
-# `v` made in this way. `nested(…)` names the blocks from outside in, `filled(…)` gives grad mode for the loss and for
+# `(None, 0)` of the product; `detached` and `recorded` are `w * 2`, with `detach()` and without. `arrives(…)` is about
+# a `v` made in this way. `nested(…)` names the blocks from outside in, `filled(…)` gives grad mode for the loss and for
 # backward, `first_gets(…)` what is done to the second layer.
 
 # %% id=p1 tags=predict,answer
