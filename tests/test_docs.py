@@ -1,14 +1,20 @@
-"""Every link of the docs resolves; the page about the engine leaves nothing out."""
+"""Every link of the docs resolves; the page about the engine leaves nothing out; what the tour prints is what runs."""
 
 from __future__ import annotations
 
+import doctest
+import re
+import sysconfig
 from pathlib import Path
 
 import pytest
 
+from tests.groups import installed, require
 from tests.links import PAGES, ROOT, TO_A_LINE, DeadLink, corrected, definitions, links_of
 
 ENGINE = ROOT / "docs" / "engine.md"
+TOUR = ROOT / "docs" / "reading_the_source.md"
+MOST_STOPS = 15
 WALKED = ("graph.py", "engine.py", "function.py", "grad_mode.py")
 
 
@@ -36,6 +42,38 @@ def test_the_walk_passes_everything(name: str) -> None:
               if (ENGINE.parent / link["file"]).resolve() == path}
     wanted = {each for each in definitions(path) if "." not in each and not each.isupper() and not each.startswith("_")}
     assert wanted - linked == set()
+
+
+class TestTheTour:
+    """Reading the source, stop by stop."""
+
+    def stops(self) -> list[str]:
+        return re.split(r"^### ", TOUR.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+
+    def test_each_stop_names_a_function_a_file_of_pytorch_and_something_to_try(self) -> None:
+        stops = self.stops()
+        assert 10 <= len(stops) <= MOST_STOPS
+        for at, stop in enumerate(stops, 1):
+            title, _, text = stop.partition("\n")
+            assert title.startswith(f"{at}. ") and re.match(rf"\nHere: {TO_A_LINE.pattern}\.\n", text), title
+            assert re.search(r"^PyTorch: `(torch|tools)/[\w./]+`", text, re.MULTILINE), title
+            assert "*Try" in text and ">>> " in text, title
+
+    def test_what_it_prints(self) -> None:
+        text = TOUR.read_text(encoding="utf-8")
+        code = "\n".join(re.findall(r"^```pycon\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+        tried = doctest.DocTestParser().get_doctest(code, {}, TOUR.name, str(TOUR), 0)
+        told: list[str] = []
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(tried, out=told.append)
+        assert result.attempted > MOST_STOPS and result.failed == 0, "".join(told)
+
+    def test_the_files_of_pytorch_are_there(self) -> None:
+        require("torch", installed("torch"), "PyTorch is not installed")
+        packages = Path(sysconfig.get_path("purelib"))
+        named = re.findall(r"`(torch/[\w./]+)`", TOUR.read_text(encoding="utf-8"))
+        assert named
+        assert [file for file in named if not ((packages / file).exists()
+                                               or (packages / "torch" / "include" / file).exists())] == []
 
 
 class TestTheCheck:

@@ -126,10 +126,11 @@ class Observer:
         self.log.append(("set_grad", at, self.depth + 1, number, None if grad is None else self.seen.copy(grad.array)))
 
     def view(self, tensor: Any) -> None:
-        """A tensor was made a view of another one, after the op that gave it was told."""
+        """A tensor was made a view of another one, after the op that gave it was told; its base may require grad."""
         number = self.seen.known(tensor)
         if number is not None:
-            self.log.append(("shares", number, {"base": self.seen.tensor(tensor._base)}))
+            facts = {"base": self.seen.tensor(tensor._base), "requires_grad": tensor._requires_grad}
+            self.log.append(("shares", number, facts))
 
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; what the library does inside is not told, save what a user's `forward` runs in."""

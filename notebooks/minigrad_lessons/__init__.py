@@ -11,6 +11,9 @@ from minigrad_lessons.progress import progress
 from minigrad_lessons.recall import recall
 from minigrad_lessons.same_in_torch import same_in_torch
 from minigrad_lessons.summary import edge_table, state_table, table
+from minigrad_lessons.tracebacks import shorten
 
 __all__ = ["check", "edge_table", "hint", "predict", "progress", "recall", "reveal", "same_in_torch", "state_table",
            "table"]
+
+shorten()

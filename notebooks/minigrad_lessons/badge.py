@@ -20,10 +20,11 @@ class Badge:
     def png(self) -> bytes:
         """The picture, in the size of its text."""
         figure = optional("matplotlib.figure", "lessons").Figure(dpi=100)
-        figure.text(0.0, 0.0, f"PyTorch's side is  {self.line}", color=INK, fontsize=9,
+        figure.text(0.0, 0.0, f"PyTorch's side is {self.line}", color=INK, fontsize=9,
                     bbox={"boxstyle": "round,pad=0.5", "facecolor": PAPER, "edgecolor": LINE, "linewidth": 0.8})
         out = BytesIO()
-        figure.savefig(out, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
+        figure.savefig(out, format="png", bbox_inches="tight", pad_inches=0.15, facecolor="none",
+                       metadata={"Software": None})
         return out.getvalue()
 
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:

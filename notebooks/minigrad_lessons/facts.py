@@ -8,6 +8,8 @@ Everything is found by walking `next_functions` and by running; nothing is known
 from collections import Counter
 from typing import Any
 
+from minigrad_lessons.exercises.graph import nodes_of
+
 FACTS = {
     "root": "the name of the loss's own node",
     "nodes": "how many nodes the graph has, accumulators included",
@@ -30,7 +32,7 @@ def facts_of(loss: Any, model: Any, data: Any) -> dict[str, object]:
     """
     if loss.grad_fn is None:
         raise ValueError("this loss has no grad_fn: nothing was recorded")
-    order = _from_the_loss(loss.grad_fn)
+    order = nodes_of(loss.grad_fn)
     edges = [edge for node in order for edge in node.next_functions]
     arriving = Counter(below for below, _ in edges if below is not None)
     graph = {
@@ -55,22 +57,6 @@ def _by_running(loss: Any, parameters: list[Any], data: Any) -> dict[str, object
     for tensor in tensors:
         tensor.grad = None
     return {"without": without, "again": again, "data": reached}
-
-
-def _from_the_loss(root: Any) -> list[Any]:
-    """Every node, each before those that it points to; without recursion, since real models are deep."""
-    seen: set[Any] = set()
-    order: list[Any] = []
-    stack: list[tuple[Any, bool]] = [(root, False)]
-    while stack:
-        node, finished = stack.pop()
-        if finished:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((below, False) for below, _ in node.next_functions if below is not None)
-    return order[::-1]
 
 
 def _longest(order: list[Any]) -> int:

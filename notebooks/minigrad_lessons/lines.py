@@ -49,6 +49,7 @@ class Lines:
 
     def _style(self, axes: Any) -> None:
         axes.set_xlabel(self.across, fontsize=9, color=SOFT)
+        axes.xaxis.get_major_locator().set_params(integer=True)  # what is counted has no halves
         if self.log:
             axes.set_yscale("log")
         else:

@@ -283,6 +283,7 @@ loss.backward()
 
 # %% [markdown] id=summary-intro tags=section:summary
 # The same error, and in a long program it is harder to see: somewhere a `detach()` has cut the history off.
+# (Between your line and the one that raised, the lessons leave out the library's own. `%debug` has all of them.)
 #
 # ## Summary
 #

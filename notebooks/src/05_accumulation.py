@@ -82,7 +82,9 @@ Lines({"with zero_grad": train(clear=True), "without": train(clear=False)}, acro
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. How to read the evidence: in 1, `[2, 1]`
+# means that two gradients come and the accumulator runs once. `g_shows(…)` is `g` after these calls, `moves(…)` whether
+# the second step moves `w`, `too_large(parts, how)` the factor, and `moved(n)` how far `w` goes in `n` steps.
 
 # %% id=p1 tags=predict,answer
 # x is used twice, so two gradients come to its AccumulateGrad.

@@ -108,11 +108,16 @@ z.grad_fn.register_hook(lambda given, taken: print("node:   took", taken, "gave"
 z.backward()
 
 # %% [markdown] id=predict-intro tags=section:predict
-# A hook may **return** a new gradient. Then that one goes on. It must not write into the one that it was handed.
+# A hook may **return** a new gradient (a node's hook a tuple of them). Then that one goes on. It must not write into
+# the one that it was handed: somebody else may have been handed the same.
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `y_grad(…)` and
+# `x_grad(…)` are the gradients of `y = x * 3` and `x`, after what stands in the brackets was registered, in this order:
+# `retain` is `y.retain_grad()`, `tensor_10` and `pre_100` are the hooks of prediction 1, `nothing` returns None,
+# `times_2` the double, and `local_2` computes the double but returns nothing. `leaf(n)` is `x.grad` after `n` passes,
+# and `ran(hook, pass)` says whether that hook of `x` ran.
 
 # %% id=p1 tags=predict,answer
 # x = 2, y = x * 3. In this order:

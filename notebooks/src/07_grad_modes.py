@@ -100,7 +100,10 @@ for code, tensor in made.items():
 #
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, 1 counts the pairs
+# `(None, 0)` of the product; `detached` and `recorded` are `w * 2`, with `detach()` and without. `arrives(…)` is about
+# a `v` made in this way. `nested(…)` names the blocks from outside in, `filled(…)` gives grad mode for the loss and for
+# backward, `first_gets(…)` what is done to the second layer.
 
 # %% id=p1 tags=predict,answer
 # w is [3] and requires grad. y was made under no_grad, the product outside of it.
@@ -206,8 +209,9 @@ except TypeError as error:
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## See the mode
 #
-# Above the inspector's slider runs a ribbon: grad mode on, off, on again. Step through with the arrow keys. Which
-# operations leave a node behind? And where would a gradient have to jump to reach `w`?
+# Above the inspector's slider runs a ribbon: grad mode is off in the block, on after it, and off while backward runs
+# (a plain backward pass is not recorded). Step through with the arrow keys. Which operations leave a node behind? And
+# where would a gradient have to jump to reach `w`?
 
 # %% id=inspector tags=inspector
 w = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -9,6 +9,8 @@
 # About 40 minutes. Predict first, then run.
 
 # %% id=setup
+import warnings
+
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_lessons import check, predict, recall, reveal, same_in_torch, table
@@ -92,7 +94,10 @@ print(w, w.is_leaf)
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# Predict in the first cell, run the second, then give a reason with `why=`.
+# Predict in the first cell, run the second, then give a reason with `why=`. In the evidence, `error_in(order)` says
+# whether there is an error if `y = x.exp()` is saved, changed and sent back in this order; `raises(op, what)` whether
+# backward raises after a change of the result or of the input; `noticed(way)` and `grad_after(way)` are about
+# prediction 3 and 4, with `w` written to in this way.
 
 # %% id=p1 tags=predict,answer
 # The derivative of exp(x) is exp(x): the result itself.
@@ -292,6 +297,22 @@ def program(torch):
 y = w.exp()
 y.add_(1)
 y.sum().backward()
+
+# %% [markdown] id=anomaly-intro
+# Its hint is worth following. In **anomaly mode** each node notes the line that made it, and when one complains, a
+# warning tells that line. This is slow: switch it on to search, and off again.
+
+# %% id=anomaly
+with warnings.catch_warnings(record=True) as said, torch.autograd.set_detect_anomaly(True, check_nan=False):
+    warnings.simplefilter("always")
+    y = w.exp()
+    y.add_(1)
+    try:
+        y.sum().backward()
+    except RuntimeError:
+        told = str(said[-1].message).splitlines()
+print(told[0])
+print([line.strip() for line in told if "exp()" in line])
 
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary

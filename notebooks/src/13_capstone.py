@@ -219,4 +219,4 @@ table(["model", *names], [[name, *(str(facts_of(out(net), net, torch.ones(2, 4))
 
 # %% [markdown] id=next
 # That is all of autograd: nodes, edges, a queue, saved values, versions. From here the source is open to you:
-# `docs/engine.md` walks through it.
+# `docs/reading_the_source.md` follows one training step through it, `docs/engine.md` explains the engine.

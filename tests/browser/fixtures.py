@@ -2,7 +2,8 @@
 
     MINIGRAD_SHOTS=folder python -m pytest tests/browser
 
-keeps a picture of what each test saw last, `<test>.png`, in that folder.
+keeps a picture of what each test saw last, `<test>.png`, in that folder, and of each lesson all of it, a screen at a
+time, in both themes.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ def axe() -> Axe:
     return find
 
 
-def keep(page: Page, name: str) -> None:
-    """Keeps a picture of a page where `MINIGRAD_SHOTS` says so."""
+def keep(page: Page | Locator, name: str) -> None:
+    """Keeps a picture of a page, or of a part of it, where `MINIGRAD_SHOTS` says so."""
     if SHOTS:
         Path(SHOTS).mkdir(parents=True, exist_ok=True)
         file = re.sub(r"[^\w.-]+", "_", name).strip("_")

@@ -197,6 +197,19 @@ def run_all(page: Page, running: Lab, name: str) -> None:
     raise AssertionError(f"{name}: no cell was run")
 
 
+def switch(page: Page, theme: str, light: str) -> None:
+    """Chooses a theme by the menu."""
+    page.locator(".lm-MenuBar-itemLabel:text-is('Settings')").click()
+    page.locator(".lm-Menu-itemLabel:text-is('Theme')").hover()
+    page.locator(f".lm-Menu-itemLabel:text-is('{theme}')").click()
+    page.locator(f"body[data-jp-theme-light='{light}'][data-jp-theme-name='{theme}']").wait_for(state="attached")
+    page.wait_for_function("""light => {
+      const { backgroundColor } = getComputedStyle(document.querySelector('.mg-root'));
+      const [r, g, b] = backgroundColor.match(/[0-9]+/g).map(Number);
+      return (r + g + b > 384) === (light === 'true');
+    }""", arg=light)
+
+
 def first_inspector(page: Page, patience: float = PATIENCE) -> Locator:
     """The first inspector of a page, once it is there; what the cells printed, where it does not come."""
     root = page.locator(".mg-root").first

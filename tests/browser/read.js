@@ -153,11 +153,12 @@ window.read = (() => {
     });
   }
 
-  /** Texts with less than 4.5 of contrast to what is under them. */
-  function faint(root) {
+  /** Texts with less than 4.5 of contrast to what is under them, signs with less than 3; their middle is in a window. */
+  function faint(root, window = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity }) {
     return reachable(() =>
       texts(root).flatMap(({ element, words, left, top, right, bottom }) => {
         const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+        if (x < window.left || x > window.right || y < window.top || y > window.bottom) return [];
         const under = stack(x, y);
         if (!under.some((each) => each === element || each.contains(element))) return [];
         if (!under.includes(element) && paint(under[0]) !== null && !under[0].contains(element)) return [];
@@ -167,7 +168,7 @@ window.read = (() => {
         ink[3] *= opacity(element);
         const [a, b] = [luminance(over(ink, ground)), luminance(ground)].sort((p, q) => q - p);
         const ratio = (a + 0.05) / (b + 0.05);
-        return ratio < 4.5 ? [`“${words}” ${ratio.toFixed(2)}: ${ink} on ${ground.map(Math.round)}`] : [];
+        return ratio < (/[\p{L}\p{N}]/u.test(words) ? 4.5 : 3) ? [`“${words}” ${ratio.toFixed(2)}: ${ink} on ${ground.map(Math.round)}`] : [];
       }),
     );
   }

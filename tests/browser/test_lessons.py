@@ -19,11 +19,22 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 
 from playwright.sync_api import Locator, Page
 
-from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all
+from tests.browser.fixtures import keep
+from tests.browser.jupyter import PATIENCE, Lab, open_notebook, run_all, settings, switch
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
+THEMES = {"JupyterLab Light": "true", "JupyterLab Dark": "false"}
+# What is ours on a screen of a lesson: its texts and outputs. The colours of code and of tracebacks are IPython's.
+FAINT = """panel => {
+  const screen = panel.getBoundingClientRect();
+  return [...panel.querySelectorAll(".jp-RenderedMarkdown, .jp-OutputArea-output")].flatMap(part => {
+    const { top, bottom } = part.getBoundingClientRect();
+    const theirs = part.matches("[data-mime-type='application/vnd.jupyter.stderr']");
+    return theirs || bottom < screen.top || top > screen.bottom ? [] : read.faint(part, screen);
+  });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +47,7 @@ def lessons(server: Lab) -> Iterator[Lab]:
     setting.write_text(json.dumps({"windowingMode": "none"}))
     yield server
     setting.unlink()
+    settings(server.home, "JupyterLab Light")
 
 
 def saved(page: Page, running: Lab, name: str) -> Any:
@@ -72,6 +84,20 @@ def steps(root: Locator) -> bool:
     return root.get_attribute("data-step") != before
 
 
+def looked_at(page: Page, name: str) -> list[str]:
+    """Texts that are too faint, in both themes, all the way down a lesson; a picture of each screen is kept."""
+    panel, found = page.locator(".jp-NotebookPanel .jp-WindowedPanel-outer"), []
+    for theme, light in THEMES.items():
+        switch(page, theme, light)
+        screen, end = panel.evaluate("""panel => [panel.clientHeight, panel.scrollTop +
+          [...panel.querySelectorAll('.jp-Cell')].at(-1).getBoundingClientRect().bottom]""")
+        for at, top in enumerate(range(0, int(end), screen - 60)):
+            panel.evaluate("(panel, top) => { panel.scrollTop = top; }", top)
+            found += [f"{theme}, screen {at}: {faint}" for faint in panel.evaluate(FAINT)]
+            keep(panel, f"{Path(name).stem}-{theme.split()[1].lower()}-{at:02}")
+    return found
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson(tab: Page, lessons: Lab, name: str) -> None:
     open_notebook(tab, lessons, name)
@@ -87,6 +113,7 @@ def test_a_lesson(tab: Page, lessons: Lab, name: str) -> None:
     assert tab.locator(".mg-error").count() == 0
     for root in tab.locator(".mg-root[data-step]").all():
         assert steps(root)
+    assert looked_at(tab, name) == []
     assert (lessons.folder / name).stat().st_size < MOST_BYTES
     session = lessons.session(name, idle=False)
     assert session is not None

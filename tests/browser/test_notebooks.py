@@ -18,7 +18,7 @@ from minigrad.recorder import Trace
 from tests.browser import expected
 from tests.browser.book import INSPECTORS, Book, await_widgets
 from tests.browser.fixtures import Axe
-from tests.browser.jupyter import Lab, await_idle, run_all
+from tests.browser.jupyter import Lab, await_idle, run_all, switch
 
 SMALL = [
     "import minigrad as torch\nfrom minigrad.recorder import record\nfrom minigrad_widgets import Inspector",
@@ -68,19 +68,6 @@ def dark(book: Book) -> Iterator[Book]:
     switch(book.page, "JupyterLab Dark", "false")
     yield book
     switch(book.page, "JupyterLab Light", "true")
-
-
-def switch(page: Page, theme: str, light: str) -> None:
-    """Chooses a theme by the menu."""
-    page.locator(".lm-MenuBar-itemLabel:text-is('Settings')").click()
-    page.locator(".lm-Menu-itemLabel:text-is('Theme')").hover()
-    page.locator(f".lm-Menu-itemLabel:text-is('{theme}')").click()
-    page.locator(f"body[data-jp-theme-light='{light}'][data-jp-theme-name='{theme}']").wait_for(state="attached")
-    page.wait_for_function("""light => {
-      const { backgroundColor } = getComputedStyle(document.querySelector('.mg-root'));
-      const [r, g, b] = backgroundColor.match(/[0-9]+/g).map(Number);
-      return (r + g + b > 384) === (light === 'true');
-    }""", arg=light)
 
 
 def looks(book: Book, axe: Axe) -> dict[str, Any]:

@@ -42,14 +42,27 @@ A room without a network: with one, run `pip download --only-binary :all: --dest
 same system and Python; carry the folder `wheels` over, and there
 `pip install --no-index --find-links wheels "minigrad-kit[lessons]"`.
 
-**nbgrader.** In the course's folder, `nbgrader generate_assignment 03_next_functions` makes the students' version;
-`nbgrader autograde 03_next_functions` grades what came in. Below each exercise stands a locked cell that runs the
-exercise's check again on what the student wrote: it looks at what the program did, at gradients and traces, never at a
-widget or at what is printed. Predictions and recall are not graded, and should not be: who fears a wrong prediction
-does not learn from it. The grader's Python needs `minigrad-kit[lessons]` too.
+**nbgrader.** After `pip install nbgrader`, in the course's folder:
+
+| command | what it does |
+|---|---|
+| `nbgrader generate_assignment 03_next_functions` | the students' version, in `release/03_next_functions/` |
+| | what a student hands in goes to `submitted/STUDENT/03_next_functions/`, under the same name |
+| `nbgrader autograde 03_next_functions` | grades all that came in; a notebook takes some seconds |
+| `nbgrader generate_feedback 03_next_functions` | a page for each student, in `feedback/` |
+| `nbgrader export` | all points, in `grades.csv` |
+
+Below each exercise stands a locked cell that runs the exercise's check again on what the student wrote: it looks at
+what the program did, at gradients and traces, never at a widget or at what is printed. A faded example gives 1 point,
+an open exercise 2. Predictions and recall are not graded, and should not be: who fears a wrong prediction does not
+learn from it. The grader's Python needs `minigrad-kit[lessons]` too.
 
 **Progress.** `progress()` shows a student how far they are. It is kept in `.minigrad/progress.jsonl` beside their
-lessons, one line for each answer, and nowhere else.
+lessons, one line for each answer, and nowhere else. Where there is no folder `.minigrad`, as in what nbgrader hands
+out, it lasts until the kernel stops.
+
+**Errors.** Where a cell raises, a lesson shows the student's lines and the line that raised. The frames of the library
+in between are left out; `%debug` has them.
 
 **Hints.** Each exercise has three: `hint("walk")` in a new cell gives the next one. `progress()` counts them.
 
@@ -59,6 +72,11 @@ ORDER = """
 A lesson recalls the lessons one, two and four before it, so take them in order. In class: ten minutes for recall and
 the belief, fifteen for the predictions (collect them by show of hands before anybody runs the cell), five for the
 inspector, the rest for the exercises, which go on at home.
+"""
+
+# The capstone answers no question of its own.
+PROJECT = """Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an
+operation, with the tests that it must pass.
 """
 
 
@@ -81,7 +99,8 @@ def sizes() -> list[str]:
 
 
 def heading(title: str) -> str:
-    return title.splitlines()[0].removeprefix("# Lesson ").replace(": ", ". ", 1)
+    first = title.splitlines()[0].removeprefix("# ")
+    return first.removeprefix("Lesson ").replace(": ", ". ", 1) if first.startswith("Lesson ") else first
 
 
 def plain(*texts: str) -> str:
@@ -92,6 +111,8 @@ def plain(*texts: str) -> str:
 def goals(number: int) -> list[str]:
     """What a student can answer afterwards."""
     answered = [asked.text for asked in ASKED.values() if number in asked.lessons]
+    if not answered:
+        return [PROJECT]
     return ["Afterwards a student can answer, by running something:\n", *(f"- {text}" for text in answered), ""]
 
 

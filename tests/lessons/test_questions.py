@@ -57,3 +57,5 @@ def test_the_link_for_students_opens_a_lesson_and_the_values_are_yaml() -> None:
     assert asked["urlpath"][0].rpartition("/")[2] in shipped() and asked["repo"] and asked["branch"]
     values = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
     assert values["singleuser"]["memory"] == {"guarantee": "512M", "limit": "1G"}
+    assert values["hub"]["config"]["Authenticator"]["allow_all"] is True  # else JupyterHub 5 lets in nobody
+    compile(values["hub"]["extraConfig"]["pages"], "pages", "exec")

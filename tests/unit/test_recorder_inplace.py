@@ -38,6 +38,16 @@ def test_a_version_shows_what_the_tensor_holds_now() -> None:
     assert [e["op"] for e in trace.events if e["kind"] == "forward"] == ["add_", "t_", "select", "mul_"]
 
 
+def test_a_view_made_without_grad_mode_requires_grad_as_its_base_does() -> None:
+    wanted, data = minigrad.ones(2, requires_grad=True), minigrad.ones(2)
+    with record() as trace, minigrad.no_grad():
+        view, other, doubled = wanted.view(2), data.view(2), wanted * 2
+    told = {t["name"]: (t["requires_grad"], t["is_leaf"]) for t in trace.tensors}
+    assert {name: told[name] for name in ("view", "other", "doubled")} == {
+        "view": (True, True), "other": (False, True), "doubled": (False, True)}
+    assert [t.requires_grad for t in (view, other, doubled)] == [True, False, False]
+
+
 def test_who_shares_memory_and_who_a_version_counter() -> None:
     base = minigrad.arange(6.0, requires_grad=True)
     with record() as trace:

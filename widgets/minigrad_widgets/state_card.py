@@ -122,8 +122,7 @@ def state_card(**tensors: TensorLike) -> StateCard:
 LINE = "1px solid var(--jp-border-color2,#d9dce1)"
 TABLE = ("border-collapse:separate;border-spacing:0;margin:4px 0;overflow:hidden;font-size:13px;text-align:left;"
          f"border:{LINE};border-radius:10px;color:var(--jp-ui-font-color1,#1d2127)")
-HEAD = ("padding:7px 14px;text-align:left;font-weight:600;font-size:12px;background:var(--jp-layout-color2,#f3f4f6);"
-        "color:var(--jp-ui-font-color2,#5b626d)")
+HEAD = ("padding:7px 14px;text-align:left;font-weight:600;font-size:12px;background:var(--jp-layout-color2,#f3f4f6)")
 CELL = f"padding:7px 14px;text-align:left;background:var(--jp-layout-color1,#fff);border-top:{LINE}"
 CODE = "font-family:var(--jp-code-font-family,monospace)"
 PILL = "display:inline-block;padding:0 9px;border-radius:20px;font-weight:600;font-size:12px;line-height:19px"

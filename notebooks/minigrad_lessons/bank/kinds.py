@@ -124,6 +124,15 @@ class Prediction:
     look: str = field(default="Run the lines one by one in a new cell and print what they make.")
 
 
+def fails(run: Callable[[], object], error: type[Exception] = RuntimeError) -> bool:
+    """Whether this raises an error."""
+    try:
+        run()
+    except error:
+        return True
+    return False
+
+
 def recognise(answer: object, beliefs: tuple[Belief, ...], same: Callable[[object, object], bool]) -> str | None:
     """The text of the first belief that would give this answer; None if none would."""
     return next((b.text for b in beliefs if same(answer, b.answer())), None)

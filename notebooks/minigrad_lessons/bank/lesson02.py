@@ -1,22 +1,13 @@
 """Lesson 2: recall questions about it (asked later) and its predictions."""
 
-from collections.abc import Callable
 from typing import Any
 
 import minigrad as torch
-from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why
+from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why, fails
 
 
 def _w() -> torch.Tensor:
     return torch.tensor([1.0, 2.0], requires_grad=True)
-
-
-def _raises(run: Callable[[], object]) -> bool:
-    try:
-        run()
-    except RuntimeError:
-        return True
-    return False
 
 
 def _state(tensor: torch.Tensor) -> list[bool]:
@@ -55,12 +46,12 @@ def starts(flag: str) -> bool:
         x.requires_grad_()
     if flag == "on the loss itself":
         loss.requires_grad_()
-    return not _raises(loss.backward)
+    return not fails(loss.backward)
 
 
 def refused(line: str) -> bool:
     """Whether a line about w, which requires grad, and data, which does not, raises an error."""
-    return _raises(lambda: eval(line, {"w": _w(), "data": torch.tensor([5.0, 6.0])}))
+    return fails(lambda: eval(line, {"w": _w(), "data": torch.tensor([5.0, 6.0])}))
 
 
 def _states() -> list[list[bool]]:
@@ -87,14 +78,14 @@ def _five() -> tuple[Any, ...]:
 QUESTIONS = (
     Question(
         "q2.1", "Does torch.tensor([1, 2]).requires_grad_() raise an error? True or False",
-        lambda: _raises(lambda: torch.tensor([1, 2]).requires_grad_()),
+        lambda: fails(lambda: torch.tensor([1, 2]).requires_grad_()),
         (Belief("every tensor of numbers may require grad",
-                lambda: _raises(lambda: torch.tensor([1.0, 2.0]).requires_grad_())),),
+                lambda: fails(lambda: torch.tensor([1.0, 2.0]).requires_grad_())),),
         "run it, and print the dtype of torch.tensor([1, 2])"),
     Question(
         "q2.2", "w requires grad, y = w * 2. Does y.requires_grad_(False) raise an error? True or False",
-        lambda: _raises(lambda: (_w() * 2).requires_grad_(False)),
-        (Belief("on a result, requires_grad_() does nothing", lambda: _raises(lambda: (_w() * 2).requires_grad_())),),
+        lambda: fails(lambda: (_w() * 2).requires_grad_(False)),
+        (Belief("on a result, requires_grad_() does nothing", lambda: fails(lambda: (_w() * 2).requires_grad_())),),
         "run it; then try it with True"),
     Question(
         "q2.3", "w requires grad. How many of w * 2, w > 0, w.detach() and w.clone() require grad?",

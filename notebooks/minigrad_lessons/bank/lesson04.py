@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why
+from minigrad_lessons.bank.kinds import Belief, Case, Names, Prediction, Question, Reason, Why, fails
 from minigrad_lessons.exercises.graph import grad_of, nodes_of, paths_to
 
 
@@ -13,17 +13,9 @@ def _x(*values: float) -> torch.Tensor:
     return torch.tensor(list(values) if len(values) > 1 else values[0], requires_grad=True)
 
 
-def _raises(run: Callable[[], object]) -> bool:
-    try:
-        run()
-    except RuntimeError:
-        return True
-    return False
-
-
 def _second_backward(result: torch.Tensor) -> bool:
     result.backward()
-    return _raises(result.backward)
+    return fails(result.backward)
 
 
 def runs_of(result: torch.Tensor, of: torch.Tensor) -> int:
@@ -157,7 +149,7 @@ PREDICTIONS = (
         (Belief("backward() without an argument is for scalars, of shape [] only",
                 lambda: _square_matrix().shape == ()),),
         Why("Which results may begin without an argument?", _names,
-            ("two * 3", "two.sum()", "one * 3", "(two * 3)[:1]"), lambda value: not _raises(value.backward), {
+            ("two * 3", "two.sum()", "one * 3", "(two * 3)[:1]"), lambda value: not fails(value.backward), {
                 "a": Reason("those of shape []", lambda case: case.value.shape == ()),
                 "b": Reason("those that a sum or a mean has made", lambda case: "sum" in case.code),
                 "c": Reason("those that hold one number, in any shape",

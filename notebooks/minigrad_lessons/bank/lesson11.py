@@ -7,7 +7,7 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.nn.modules.container import ModuleList
 from minigrad.nn.modules.linear import Linear
-from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why
+from minigrad_lessons.bank.kinds import Belief, Names, Prediction, Question, Reason, Why, fails
 
 
 def _parts() -> dict[str, object]:
@@ -37,11 +37,7 @@ def refused(what: str) -> bool:
     w = torch.ones(2, requires_grad=True)
     made = {"w": w, "w * 1": w * 1, "w.double()": w.double(), "w.detach()": w.detach(), "Parameter(w)": nn.Parameter(w),
             "w.detach().double()": w.detach().double()}
-    try:
-        torch.optim.SGD([made[what]], lr=0.1)
-    except ValueError:
-        return True
-    return False
+    return fails(lambda: torch.optim.SGD([made[what]], lr=0.1), ValueError)
 
 
 def after(change: str) -> list[bool]:

@@ -7,7 +7,10 @@ import minigrad as torch
 
 
 def nodes_of(root: Any) -> list[Any]:
-    """Every node below `root`, it included, each one before those that it points to."""
+    """Every node below `root`, it included, each one before those that it points to; of minigrad or of PyTorch.
+
+    A node is known by its id, which stays its own as long as the walk holds it: it holds every one that it has seen.
+    """
     seen: set[int] = set()
     order: list[Any] = []
     stack: list[tuple[Any, bool]] = [(root, False)]

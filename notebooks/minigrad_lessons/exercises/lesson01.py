@@ -69,10 +69,7 @@ def _shares_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
 def non_leaf(build: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """Judge `build(w)`: does it make a non-leaf out of the leaf w without computing a number?"""
     name = "check.non_leaf"
-    if not report.is_function(name, "build", build):
-        return
-    if report.has_dots(build):
-        report.not_yet(name, "Write what build(w) returns.")
+    if not report.to_judge(name, "build", "Write what build(w) returns.", build):
         return
     w = _fresh_leaf()
     finished, result = report.run(name, build, "w", w)
@@ -109,10 +106,7 @@ def _why_leaf(result: torch.Tensor, w: torch.Tensor) -> str:
 def two_ways(first: Callable[[torch.Tensor], torch.Tensor], second: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """Judge two functions that each make a leaf with the numbers of the non-leaf y, in different ways."""
     name = "check.two_ways"
-    if not report.is_function(name, "first_way, second_way", first, second):
-        return
-    if report.has_dots(first) or report.has_dots(second):
-        report.not_yet(name, "Write both functions.")
+    if not report.to_judge(name, "first_way, second_way", "Write both functions.", first, second):
         return
     lines, did = [], []
     for way in (first, second):

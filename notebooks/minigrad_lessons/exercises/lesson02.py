@@ -32,10 +32,7 @@ def flag_of(mode: bool, flags: tuple[bool, ...]) -> bool:
 def result_flag(student: Callable[..., Any]) -> None:
     """Judge `result_requires_grad(mode, *flags)` against results of up to three inputs, recorded and not."""
     name = "check.result_flag"
-    if not report.is_function(name, "result_requires_grad", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the blank of result_requires_grad.")
+    if not report.to_judge(name, "result_requires_grad", "Fill in the blank of result_requires_grad.", student):
         return
     said = {}
     for mode, flags in CASES:

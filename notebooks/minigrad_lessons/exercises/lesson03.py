@@ -42,10 +42,7 @@ TREES = (("(x * y).sum()", _two_leaves), ("(x * 5).exp()", _chain), ("(data * x 
 def walk(student: Walk) -> None:
     """Judge `walk(node, grad)` on three trees, against what `.backward()` writes into `.grad`."""
     name = "check.walk"
-    if not report.is_function(name, "walk", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the two blanks of walk(node, grad).")
+    if not report.to_judge(name, "walk", "Fill in the two blanks of walk(node, grad).", student):
         return
     lines = []
     for code, tree in TREES:
@@ -121,10 +118,7 @@ def _numbers(values: Any) -> str:
 def integers(build: Callable[[torch.Tensor], object], wanted: list[int]) -> None:
     """Judge `build(m)`: do the pairs of its result's node hold these integers, all with one UnbindBackward0?"""
     name = "check.integers"
-    if not report.is_function(name, f"build, {wanted}", build):
-        return
-    if report.has_dots(build):
-        report.not_yet(name, "Write what build(m) returns.")
+    if not report.to_judge(name, f"build, {wanted}", "Write what build(m) returns.", build):
         return
     finished, result = report.run(
         name, build, "m", torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True))
@@ -180,10 +174,7 @@ def _why_other_integers(pairs: Any, wanted: list[int]) -> str:
 def diamond(build: Callable[[], object], most_nodes: int = 20, calls: int = 1000) -> None:
     """Judge `build()`: at most so many nodes, and more calls than that for a walk that recurses along every edge."""
     name = "check.diamond"
-    if not report.is_function(name, "build_diamonds", build):
-        return
-    if report.has_dots(build):
-        report.not_yet(name, "Write build_diamonds(): what is computed from a?")
+    if not report.to_judge(name, "build_diamonds", "Write build_diamonds(): what is computed from a?", build):
         return
     finished, result = report.run(name, build, "")
     if finished and (not isinstance(result, torch.Tensor) or result.grad_fn is None):

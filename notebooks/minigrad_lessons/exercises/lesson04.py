@@ -53,10 +53,7 @@ GRAPHS: tuple[tuple[str, Callable[[], Graph]], ...] = (
 def waiting_walk(student: Walk) -> None:
     """Judge `walk(node, grad, needs, waiting)`: the right gradients, and each node called once."""
     name = "check.waiting_walk"
-    if not report.is_function(name, "walk", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the two blanks of walk(node, grad, needs, waiting).")
+    if not report.to_judge(name, "walk", "Fill in the two blanks of walk(node, grad, needs, waiting).", student):
         return
     lines = []
     for told, build in GRAPHS:
@@ -111,10 +108,8 @@ def _three(x: torch.Tensor) -> torch.Tensor:
 def jacobian(student: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
     """Judge `jacobian(y, x)`: three rows, the gradient of each entry of y."""
     name = "check.jacobian"
-    if not report.is_function(name, "jacobian", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write jacobian(y, x): three calls of backward, one row from each.")
+    if not report.to_judge(
+            name, "jacobian", "Write jacobian(y, x): three calls of backward, one row from each.", student):
         return
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     wanted = [torch.autograd.grad(_three(x)[i], x)[0].tolist() for i in range(3)]

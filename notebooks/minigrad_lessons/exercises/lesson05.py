@@ -46,10 +46,7 @@ def _moved_by_whole_batch() -> float:
 def parts(student: Train) -> None:
     """Judge `train_in_parts(w, xs, ys, parts, optimiser)`: does it move w as far as the whole batch would?"""
     name = "check.parts"
-    if not report.is_function(name, "train_in_parts", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the two blanks of train_in_parts.")
+    if not report.to_judge(name, "train_in_parts", "Fill in the two blanks of train_in_parts.", student):
         return
     wanted, lines = _moved_by_whole_batch(), []
     for number in (1, 2, 4):
@@ -98,10 +95,7 @@ def _why_moved(moved: float, wanted: float, number: int, optimiser: Counted) -> 
 def arrivals(build: Callable[[torch.Tensor], Any], wanted: int, grad: float) -> None:
     """Judge `build(x)`: do so many gradients come to x's accumulator in one pass, and is x.grad this at x = 2?"""
     name = "check.arrivals"
-    if not report.is_function(name, f"build, {wanted}, {grad:g}", build):
-        return
-    if report.has_dots(build):
-        report.not_yet(name, "Write what build(x) returns.")
+    if not report.to_judge(name, f"build, {wanted}, {grad:g}", "Write what build(x) returns.", build):
         return
     x = torch.tensor(2.0, requires_grad=True)
     with record() as trace:

@@ -92,10 +92,7 @@ def event_order(answer: object) -> None:
 def clip(student: Callable[[float], Callable[[torch.Tensor], Any]]) -> None:
     """Judge `clip(most)`: a hook that shortens a gradient to this norm if it is longer, and leaves it if not."""
     name = "check.clip"
-    if not report.is_function(name, "clip", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the two blanks of the hook.")
+    if not report.to_judge(name, "clip", "Fill in the two blanks of the hook.", student):
         return
     lines = []
     for values, most in (([6.0, -8.0], 5.0), ([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0), ([0.0, 0.0], 1.0)):
@@ -193,10 +190,8 @@ def _norms(clear: bool) -> dict[str, list[float]]:
 def watch_layers(student: Watch) -> None:
     """Judge `watch(model)`: after two passes it holds, by name, the norm of each parameter's gradient in each pass."""
     name = "check.watch_layers"
-    if not report.is_function(name, "watch", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write watch(model): one hook for each parameter, and a list for what it sees.")
+    if not report.to_judge(
+            name, "watch", "Write watch(model): one hook for each parameter, and a list for what it sees.", student):
         return
     model = _model()
     finished, log = report.run(name, student, "model", model)

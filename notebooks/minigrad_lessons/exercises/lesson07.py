@@ -167,10 +167,7 @@ class _Probe:
 def decorator(student: Any) -> None:
     """Judge `without_grad(function)`: a decorator that runs the function with grad mode off, at each call."""
     name = "check.decorator"
-    if not report.is_function(name, "without_grad", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write what without_grad(function) returns.")
+    if not report.to_judge(name, "without_grad", "Write what without_grad(function) returns.", student):
         return
     with _put_back():
         try:
@@ -262,10 +259,7 @@ def _grads(forward: Forward) -> tuple[Any, list[Any], list[Any]]:
 def repaired(student: Forward) -> None:
     """Judge `repaired(encoder, head, x)`: the same numbers, and every parameter gets the gradient that was meant."""
     name = "check.repaired"
-    if not report.is_function(name, "repaired", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write the lines between the encoder and the head.")
+    if not report.to_judge(name, "repaired", "Write the lines between the encoder and the head.", student):
         return
     with _put_back():
         finished, found = report.run(name, _grads, "encoder, head, x", student)

@@ -13,10 +13,7 @@ MODIFIED = "modified by an inplace operation"
 def parameter(at_once: Callable[[], Any], afterwards: Callable[[], Any]) -> None:
     """Judge two functions that each make a leaf of three ones in float64 that requires grad."""
     name = "check.parameter"
-    if not report.is_function(name, "at_once, afterwards", at_once, afterwards):
-        return
-    if report.has_dots(at_once) or report.has_dots(afterwards):
-        report.not_yet(name, "Fill in the blank of each function.")
+    if not report.to_judge(name, "at_once, afterwards", "Fill in the blank of each function.", at_once, afterwards):
         return
     for function in (at_once, afterwards):
         finished, tensor = report.run(name, function, "")
@@ -81,10 +78,7 @@ def changed(answers: object) -> None:
 def spoil(loud: Callable[[torch.Tensor], Any], silent: Callable[[torch.Tensor], Any]) -> None:
     """Judge two functions that change w between forward and backward: one is noticed, one gives a wrong gradient."""
     name = "check.spoil"
-    if not report.is_function(name, "loud, silent", loud, silent):
-        return
-    if report.has_dots(loud) or report.has_dots(silent):
-        report.not_yet(name, "Write what loud and silent do with w.")
+    if not report.to_judge(name, "loud, silent", "Write what loud and silent do with w.", loud, silent):
         return
     for function, judge in ((loud, _why_not_loud), (silent, _why_not_silent)):
         w = torch.tensor([1.0, 2.0], requires_grad=True)

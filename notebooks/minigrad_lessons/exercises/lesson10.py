@@ -42,10 +42,7 @@ def _measure(run: Callable[[Block, torch.Tensor], Any]) -> tuple[Any, int, int, 
 def by_hooks(student: Any) -> None:
     """Judge `my_checkpoint(block, x)`: the same gradient, less kept, one second run."""
     name = "check.by_hooks"
-    if not report.is_function(name, "my_checkpoint", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the blanks of my_checkpoint(block, x).")
+    if not report.to_judge(name, "my_checkpoint", "Fill in the blanks of my_checkpoint(block, x).", student):
         return
     plain, plain_held, _, _ = _measure(lambda block, x: block(x))
     _, least, _, _ = _measure(lambda block, x: checkpoint(block, x, use_reentrant=False))
@@ -118,10 +115,7 @@ def most_held(layers: int, segments: int) -> int:
 def segments(student: Any) -> None:
     """Judge `segments(n)`: into how many segments n equal layers should be cut, so that the peak is lowest."""
     name = "check.segments"
-    if not report.is_function(name, "segments", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write what segments(n) returns.")
+    if not report.to_judge(name, "segments", "Write what segments(n) returns.", student):
         return
     found = {}
     for n in LAYERS:
@@ -161,10 +155,7 @@ def _judge_segments(name: str, found: dict[int, int]) -> None:
 def unstable(student: Any) -> None:
     """Judge `unstable(x, again)`: its second run saves tensors of another shape, so that checkpoint says so."""
     name = "check.unstable"
-    if not report.is_function(name, "unstable", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write the line that makes the second run differ.")
+    if not report.to_judge(name, "unstable", "Write the line that makes the second run differ.", student):
         return
     x, runs = torch.linspace(0.1, 1.0, 4).requires_grad_(), []
 

@@ -60,10 +60,7 @@ def _near(path: list[float], other: list[float]) -> bool:
 def momentum(student: Callable[..., Any]) -> None:
     """Judge `momentum_step(w, velocity, lr, momentum)` against torch.optim.SGD over some steps, to 1e-6."""
     name = "check.momentum"
-    if not report.is_function(name, "momentum_step", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the two blanks of momentum_step.")
+    if not report.to_judge(name, "momentum_step", "Fill in the two blanks of momentum_step.", student):
         return
     try:
         path = _path(lambda w, velocity: student(w, velocity, LR, MOMENTUM))
@@ -214,10 +211,7 @@ def _still(cause: str) -> tuple[_Net, torch.Tensor, set[str]]:
 def frozen(student: Callable[..., Any]) -> None:
     """Judge `frozen(net, x)` on four nets: what does a step of SGD leave as it is?"""
     name = "check.frozen"
-    if not report.is_function(name, "frozen", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write frozen(net, x).")
+    if not report.to_judge(name, "frozen", "Write frozen(net, x).", student):
         return
     for cause in CAUSES:
         net, x, still = _still(cause)

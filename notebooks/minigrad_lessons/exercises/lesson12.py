@@ -41,10 +41,7 @@ def _near(found: torch.Tensor, wanted: torch.Tensor) -> bool:
 def divergence(student: Callable[..., Any]) -> None:
     """Judge `divergence(distance, p)` against the trace of the Hessian, at points of the plane and of space."""
     name = "check.divergence"
-    if not report.is_function(name, "divergence", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Fill in the two blanks of divergence.")
+    if not report.to_judge(name, "divergence", "Fill in the two blanks of divergence.", student):
         return
     for what, (distance, p) in FUNCTIONS.items():
         found = _run(name, student, "distance, p", distance, p)
@@ -98,10 +95,7 @@ PROGRAMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 def hvp(student: Callable[..., Any]) -> None:
     """Judge `hvp(f, x, v)` against the Hessian times v."""
     name = "check.hvp"
-    if not report.is_function(name, "hvp", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write hvp(f, x, v).")
+    if not report.to_judge(name, "hvp", "Write hvp(f, x, v).", student):
         return
     v = torch.tensor([1.0, -2.0, 0.5])
     for code, f in PROGRAMS.items():
@@ -137,10 +131,7 @@ LENGTHS = (1.0, 3.0)
 def eikonal(student: Callable[..., Any]) -> None:
     """Judge `eikonal(distance, p)`: its value for slopes of known length, and whether it trains parameters."""
     name = "check.eikonal"
-    if not report.is_function(name, "eikonal", student):
-        return
-    if report.has_dots(student):
-        report.not_yet(name, "Write eikonal(distance, p).")
+    if not report.to_judge(name, "eikonal", "Write eikonal(distance, p).", student):
         return
     p, factors = _points(4, 2), torch.tensor([1.0, 2.0, 3.0, 0.0])
     cases: dict[str, tuple[Distance, float]] = {

@@ -70,6 +70,16 @@ def is_function(name: str, asked: str, *functions: object) -> bool:
     return False
 
 
+def to_judge(name: str, asked: str, missing: str, *functions: Callable[..., object]) -> bool:
+    """True if all can be called and no dots are left in them; else say what to hand over, or what is missing."""
+    if not is_function(name, asked, *functions):
+        return False
+    if any(has_dots(function) for function in functions):
+        not_yet(name, missing)
+        return False
+    return True
+
+
 def name_of(function: object) -> str:
     """What a student's function is called; a partial or an object has no name."""
     return getattr(function, "__name__", "your function")

@@ -161,7 +161,8 @@ export class DetailsPane {
     if (moment.version(id) > 0) pairs.push(["version", String(moment.version(id))]);
     const now = moment.nodeOf?.(id) ?? null;
     if (now !== null) pairs.push(["grad_fn", this.node(now)]);
-    return section(`${role} ${tensorName(this.trace, id)}`, rows(pairs));
+    const name = tensorName(this.trace, id);
+    return section(role === "tensor" && record.name === null ? name : `${role} ${name}`, rows(pairs));
   }
 }
 

@@ -1,0 +1,82 @@
+"""Errors in a lesson: the student's lines and the one that raised, without the engine's frames in between."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from traceback import walk_tb
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from minigrad_lessons.tracebacks import LIBRARY, RAISED, shorten, show
+
+TWICE = "loss = (w * w).sum()\nloss.backward()\nloss.backward()"
+IN_A_HOOK = "w.register_hook(lambda grad: grad.no_such_thing)\n(w * w).sum().backward()"
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    """A shell as a kernel has it, in which the lessons were imported."""
+    made = InteractiveShell.instance(history_length=0, colors="nocolor")
+    made.run_cell("import minigrad as torch\nimport minigrad_lessons.tracebacks\nw = torch.ones(2, requires_grad=True)")
+    made.run_cell("minigrad_lessons.tracebacks.shorten()")
+    yield made
+    made.set_custom_exc((), None)
+    InteractiveShell.clear_instance()
+
+
+def told(shell: InteractiveShell, code: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a cell shows."""
+    capsys.readouterr()
+    assert not shell.run_cell(code).success
+    return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+
+
+def library_frames(text: str) -> list[str]:
+    """The functions of the library that a traceback shows."""
+    return [line for line in text.splitlines() if line.startswith(f"File {LIBRARY}")]
+
+
+def test_the_engine_is_left_out(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(shell, TWICE, capsys)
+    assert "----> 3 loss.backward()" in text
+    assert re.search(r"skipping hidden \d+ frame", text)
+    assert len(library_frames(text)) == 1
+    assert "RuntimeError: Trying to backward through the graph a second time" in text
+    assert len(text.splitlines()) < 25
+
+
+def test_what_the_student_wrote_stays(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(shell, IN_A_HOOK, capsys)
+    assert "in <lambda>(grad)" in text
+    assert "----> 2 (w * w).sum().backward()" in text
+    assert "no_such_thing" in text.splitlines()[-1]
+
+
+def test_the_debugger_has_every_frame(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    told(shell, TWICE, capsys)
+    names = [frame.f_code.co_name for frame, _ in walk_tb(sys.last_traceback)]
+    assert {"backward", "execute", "run"} <= set(names)
+
+
+@pytest.mark.parametrize("code", ["1 +", "import nowhere_at_all", "int('x')"])
+def test_other_errors_are_shown_as_ever(shell: InteractiveShell, capsys: pytest.CaptureFixture[str],
+                                        code: str) -> None:
+    short = told(shell, code, capsys)
+    shell.set_custom_exc((), None)
+    assert re.sub(r"In\[\d+\]", "In", short) == re.sub(r"In\[\d+\]", "In", told(shell, code, capsys))
+
+
+def test_a_way_of_ones_own_is_kept(shell: InteractiveShell) -> None:
+    shell.set_custom_exc((KeyError,), show)
+    shell.run_cell("minigrad_lessons.tracebacks.shorten()")
+    assert shell.custom_exceptions == (KeyError,)
+    shell.set_custom_exc((), None)
+    shell.run_cell("minigrad_lessons.tracebacks.shorten()")
+    assert shell.custom_exceptions == RAISED
+
+
+def test_outside_of_a_notebook_nothing_happens() -> None:
+    shorten()
