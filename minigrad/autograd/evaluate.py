@@ -20,6 +20,7 @@ from minigrad.autograd.graph_task import GraphTask
 from minigrad.autograd.hooks import HookDict, NodeHooks, call_post_accumulate, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
 from minigrad.autograd.views import repeats
+from minigrad.backends.registry import OF_TYPE
 
 __all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
 
@@ -214,6 +215,15 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
 def laid(grad: Any, like: Any, own: bool) -> Any:
     """A gradient as its leaf keeps it: row by row, or with the strides of a leaf that is dense in another order; itself
     if it is the leaf's `own` and lies so, else a copy. PyTorch calls this the gradient layout contract."""
+    backend = OF_TYPE.get(type(grad))
+    if backend is None:
+        return dense(grad, like, own)
+    with backend.on(backend.index_of(grad)):
+        return dense(grad, like, own)
+
+
+def dense(grad: Any, like: Any, own: bool) -> Any:
+    """The same, on the device in use."""
     if like.flags.c_contiguous:
         return grad if own and grad.flags.c_contiguous else grad.copy()
     made = empty_like(like, grad.dtype)

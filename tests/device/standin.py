@@ -58,7 +58,8 @@ def wrapped(value: Any, seen: Strict | None = None) -> Any:
     A view of an array that was `seen` lies where that lies, all else on the current device.
     """
     if isinstance(value, (np.ndarray, np.generic)):
-        return Strict(value, seen.index if seen is not None and np.may_share_memory(value, seen.host) else None)
+        view = seen is not None and (np.may_share_memory(value, seen.host) or not value.size)
+        return Strict(value, seen.index if seen is not None and view else None)
     if isinstance(value, (list, tuple)):
         items = [wrapped(each) for each in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
