@@ -115,6 +115,15 @@ def check(data: Any) -> None:
         if ("file" in event) != ("line" in event):
             raise ValueError(f"this is not a whole trace: event {step} has a file and no line, or the reverse")
         check_fields(event, EVENTS.get(kind, ""), sizes, f"event {step}, {kind[:40]},")
+        for holder in chain(event.get("held", ()), event.get("dropped", ())):
+            check_holder(*holder[1:], sizes, f"event {step}")
+
+
+def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
+    """Who holds a storage is a tensor or a node of the trace; only a checkpoint and a `.grad` may have no number."""
+    unknown = what > 4 or (number is None and what not in (2, 3))
+    if unknown or (number is not None and not 0 <= number < sizes["nodes" if what in (2, 4) else "tensors"]):
+        raise ValueError(f"this is not a whole trace: {where} names {short([what, number])} as the holder of a storage")
 
 
 def check_whole(data: Any) -> None:
@@ -166,7 +175,8 @@ def check_value(value: Mapping[str, Any], what: str) -> None:
 
 def is_entry(x: Any, *also: Any) -> bool:
     """A number, or a text that stands for one."""
-    return type(x) in (int, bool, str) or type(x) is float and isfinite(x) or x in also
+    return (type(x) in (int, bool) or type(x) is str and x.isprintable() or type(x) is float and isfinite(x)
+            or x in also)
 
 
 def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import minigrad
@@ -118,6 +118,7 @@ STRANGE = st.one_of(
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(place=st.sampled_from(PLACES), strange=STRANGE)
+@example(place=("values", 10, "data", 0), strange="\ud800")  # text in the place of a number, and no file holds it
 def test_anything_anywhere_is_refused_or_shown(place: tuple[Any, ...], strange: Any) -> None:
     data = json.loads(PLAIN)
     inner = data
