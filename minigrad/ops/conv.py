@@ -29,7 +29,7 @@ __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
-CHUNK = 1 << 19  # bytes of columns that are worked on at a time: they stay in the cache
+CHUNK = 1 << 20  # bytes of columns that are worked on at a time: they stay in the cache
 
 
 class Sweep(NamedTuple):
@@ -118,7 +118,7 @@ class ConvolveInput(Node):
     def values(g: Any, w: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_w = wide(g, w)
         window, groups = sweep
-        if all(s == 1 for s in window.stride) and w.shape[0] // groups <= 2 * w.shape[1]:
+        if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
             turned = unstrided(window)
             if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
                 return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
