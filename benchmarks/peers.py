@@ -144,9 +144,22 @@ def transformer_loss(xp: Any, p: Sequence[Any], x: Any, factor: Any) -> Any:
     return xp.mean(x * factor)
 
 
+def hips_learner(loss: Callable[..., Any], x: Any, y: Any, p: list[Any], rate: float) -> Run:
+    """A step of SGD with HIPS autograd."""
+    both, anp = importlib.import_module("autograd").value_and_grad(loss, 1), importlib.import_module("autograd.numpy")
+
+    def run() -> Sequence[Any]:
+        value, grads = both(anp, p, x, y)
+        for w, g in zip(p, grads):
+            w -= np.float32(rate) * g
+        return [value, *grads]
+
+    return run
+
+
 def autograd() -> Table:
     """HIPS autograd: functions of arrays, traced at each call."""
-    anp, hips = importlib.import_module("autograd.numpy"), importlib.import_module("autograd")
+    anp = importlib.import_module("autograd.numpy")
     vjp = importlib.import_module("autograd.core").make_vjp
 
     def one_op(op: str, shape: Sequence[int], times: int) -> Run:
@@ -174,19 +187,8 @@ def autograd() -> Table:
 
         return run
 
-    def learner(loss: Callable[..., Any], x: Any, y: Any, p: list[Any], rate: float) -> Run:
-        both = hips.value_and_grad(loss, 1)
-
-        def run() -> Sequence[Any]:
-            value, grads = both(anp, p, x, y)
-            for w, g in zip(p, grads):
-                w -= np.float32(rate) * g
-            return [value, *grads]
-
-        return run
-
-    return {"one op": one_op, "chain": chain, "mlp": lambda batch: learner(mlp_loss, *drawn.mlp(batch), RATE),
-            "transformer": lambda batch, blocks: learner(transformer_loss, *drawn.transformer(batch, blocks), 0)}
+    return {"one op": one_op, "chain": chain, "mlp": lambda batch: hips_learner(mlp_loss, *drawn.mlp(batch), RATE),
+            "transformer": lambda batch, blocks: hips_learner(transformer_loss, *drawn.transformer(batch, blocks), 0)}
 
 
 def micrograd() -> Table:
@@ -203,10 +205,19 @@ def micrograd() -> Table:
     return {"one op": one_op}
 
 
+def jax_cnn_loss(xp: Any, p: Sequence[Any], x: Any, y: Any) -> Any:
+    """The CNN's loss, in JAX's words."""
+    lax = importlib.import_module("jax").lax
+    for w, b in ((p[0], p[1]), (p[2], p[3])):
+        x = xp.maximum(lax.conv(x, w, (1, 1), "SAME") + b[:, None, None], 0)
+        x = lax.reduce_window(x, -xp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    return mean_loss(xp, xp.dot(x.reshape(len(x), -1), p[4].T) + p[5], y)
+
+
 def jax(compiled: bool) -> Table:
     """JAX, eager or compiled."""
     library = importlib.import_module("jax")
-    jnp, lax = library.numpy, library.lax
+    jnp = library.numpy
     make = library.jit if compiled else lambda f: f
 
     def one_op(op: str, shape: Sequence[int], times: int) -> Run:
@@ -235,14 +246,8 @@ def jax(compiled: bool) -> Table:
 
         return run
 
-    def cnn_loss(xp: Any, p: Sequence[Any], x: Any, y: Any) -> Any:
-        for w, b in ((p[0], p[1]), (p[2], p[3])):
-            x = xp.maximum(lax.conv(x, w, (1, 1), "SAME") + b[:, None, None], 0)
-            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
-        return mean_loss(xp, xp.dot(x.reshape(len(x), -1), p[4].T) + p[5], y)
-
     table = {"mlp": lambda batch: learner(mlp_loss, *drawn.mlp(batch), RATE),
-             "cnn": lambda batch, side: learner(cnn_loss, *drawn.cnn(batch, side), RATE),
+             "cnn": lambda batch, side: learner(jax_cnn_loss, *drawn.cnn(batch, side), RATE),
              "transformer": lambda batch, blocks: learner(transformer_loss, *drawn.transformer(batch, blocks), 0.0)}
     return table if compiled else {"one op": one_op, **table}
 

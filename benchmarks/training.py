@@ -83,7 +83,7 @@ def block(library: Any, x: Any, p: Sequence[Any]) -> Any:
     batch, length, width = x.shape
     normal = F.layer_norm(x, (width,), p[0], p[1])
     split = F.linear(normal, p[2], p[3]).reshape(batch, length, 3, drawn.HEADS, -1).permute(2, 0, 3, 1, 4)
-    q, k, v = split[0], split[1], split[2]
+    q, k, v = split.unbind(0)
     share = (q @ k.transpose(-2, -1) / math.sqrt(width // drawn.HEADS)).softmax(-1)
     seen = (share @ v).transpose(1, 2).reshape(batch, length, width)
     x = x + F.linear(seen, p[4], p[5])
