@@ -88,9 +88,9 @@ class Taken(Node):
 def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
-    free, broken = np.ones(y.shape, bool), y != y
+    free, broken, places = np.ones(y.shape, bool), y != y, offsets(x.shape[-2:], y.shape[-2:], window)
     some_broken = broken.any()
-    for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
+    for _, elements, windows in places[:-1]:
         found = x[elements]
         taken = found == y[windows]
         if some_broken:
@@ -98,6 +98,8 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
         taken &= free[windows]
         free[windows] ^= taken
         yield elements, windows, taken
+    for _, elements, windows in places[-1:]:  # what is still free there can only be taken there
+        yield elements, windows, free[windows]
 
 
 def lowest(dtype: Any) -> Any:
