@@ -54,7 +54,7 @@ def measured(row: Row, workers: Sequence[Worker]) -> Figures:
     for worker in workers:
         with_limit = worker.name in ("minigrad", "torch") or (worker.name == "numpy" and row.workload != "chain")
         if row.workload in worker.about["workloads"] and (row.peers or with_limit):
-            found = worker.order(workload=row.workload, arguments=row.arguments)
+            found = worker.order(workload=row.workload, arguments=row.arguments, times=row.times)
             if found is not None:
                 partakers[worker.name], results[worker.name] = worker, found
     for name, found in results.items():

@@ -19,6 +19,7 @@ CHAINS = ((1_000, 31, 0.48), (10_000, 11, 0.48), (100_000, 5, 0.5), (1_000_000, 
 class Row:
     """A piece of work; times are given for each of its `units`.
 
+    A turn runs it `times` over: short work would else find the caches as the others left them.
     `limit`: what is allowed of PyTorch's time; `by_hand`: of hand-written NumPy's. `peers`: whether all contenders that
     can do it take part, or minigrad and PyTorch alone.
     """
@@ -34,6 +35,7 @@ class Row:
     unit: str = "ms"
     peers: bool = True
     threads: int = 1
+    times: int = 1
 
     @property
     def tolerance(self) -> float:
@@ -56,8 +58,8 @@ def graphs(quick: bool) -> Iterator[Row]:
     for length, repeats, limit in CHAINS:
         length, repeats = (length // 1_000 + 30, 1) if quick else (length, repeats)
         yield Row(group, f"chain of {length:,}", "chain", {"length": length}, repeats, limit, None, length, "µs per op",
-                  length <= 10_000)
-    width, count, repeats = (10, 5, 1) if quick else (1_000, 500, 15)
+                  length <= 10_000, times=1 if quick else max(1, 10_000 // length))
+    width, count, repeats = (10, 5, 1) if quick else (1_000, 500, 21)
     for shape in ([], [64, 64]):
         yield Row(group, f"fan-out of {width:,}, shape {shape}", "fan-out", {"width": width, "shape": shape}, repeats,
                   0.65, None, 2 * width + 2, "µs per op")
@@ -67,14 +69,15 @@ def graphs(quick: bool) -> Iterator[Row]:
 
 def training(quick: bool) -> Iterator[Row]:
     """Models that learn: the rows with limits, and those that must hold with two threads too."""
-    group, many = "a step of training", 1 if quick else 41
-    for batch, limit in ((32, 0.88), (128, 0.9), (1024, 0.95)):
-        yield Row(group, f"MLP 784-256-128-10, batch {batch}", "mlp", {"batch": batch}, 1 if quick else 61, limit, 1.15)
-    for side, limit in ((8, 0.7), (28, 1.0)):
+    group, many = "a step of training", 1 if quick else 25
+    for batch, limit, times in ((32, 0.88, 20), (128, 0.9, 10), (1024, 0.95, 2)):
+        yield Row(group, f"MLP 784-256-128-10, batch {batch}", "mlp", {"batch": batch}, many, limit, 1.15,
+                  times=1 if quick else times)
+    for side, limit, times in ((8, 0.7, 8), (28, 1.0, 1)):
         yield Row(group, f"CNN, {side} × {side}, batch 64", "cnn", {"batch": 2 if quick else 64, "side": side}, many,
-                  limit, 1.25)
+                  limit, 1.25, times=1 if quick else times)
     yield Row(group, "two transformer blocks, d = 64, T = 64, batch 16, forward and backward", "transformer",
-              {"batch": 1 if quick else 16, "blocks": 2}, 1 if quick else 25, 1.0, 1.25)
+              {"batch": 1 if quick else 16, "blocks": 2}, many, 1.0, 1.25)
 
 
 def others(quick: bool) -> Iterator[Row]:
@@ -86,18 +89,19 @@ def others(quick: bool) -> Iterator[Row]:
               many)
     yield Row(group, "embedding and softmax over 10,000 classes, batch 256", "embedding",
               {"batch": 4 if quick else 256, "words": 50 if quick else 10_000}, many)
-    yield Row(group, "layer_norm of (16, 64, 64), forward and backward", "layer_norm", {"batch": batch}, 3 * many)
+    yield Row(group, "layer_norm of (16, 64, 64), forward and backward", "layer_norm", {"batch": batch}, many,
+              times=1 if quick else 30)
     for rule in ("SGD", "Adam"):
         yield Row(group, f"{rule} over 100 tensors of 64 × 64", "optimizer",
-                  {"rule": rule, "count": 3 if quick else 100}, 2 * many)
+                  {"rule": rule, "count": 3 if quick else 100}, many, times=1 if quick else 10)
     yield Row(group, "DataLoader, 2,048 images of 8 × 8 in batches of 64", "loading",
-              {"count": 130 if quick else 2_048}, many)
+              {"count": 130 if quick else 2_048}, many, times=1 if quick else 5)
 
 
 def rows(quick: bool = False) -> list[Row]:
     """All rows; `quick`: tiny, and without limits."""
     trained = list(training(quick))
-    found = [*single_ops(*((50, 2) if quick else (1_000, 41))), *graphs(quick), *trained, *others(quick)]
+    found = [*single_ops(*((50, 2) if quick else (5_000, 21))), *graphs(quick), *trained, *others(quick)]
     for row in trained:
         found.append(replace(row, group="with two threads each", limit=1.1, by_hand=None, threads=2, peers=False))
     return [replace(row, limit=None, by_hand=None) for row in found] if quick else found

@@ -16,7 +16,7 @@ __all__ = ["TRAINING"]
 Run = Callable[[], Sequence[Any]]
 
 
-def parameters(library: Any, arrays: Sequence[Any]) -> list[Any]:
+def leaves(library: Any, arrays: Sequence[Any]) -> list[Any]:
     """Leaves that require grad."""
     return [library.tensor(array).requires_grad_() for array in arrays]
 
@@ -33,14 +33,14 @@ def learner(library: Any, model: Any, x: Any, y: Any) -> Run:
     """A step of training: zero_grad, forward, cross-entropy, backward, SGD."""
     x, y = library.tensor(x), library.tensor(y)
     optimizer = library.optim.SGD(model.parameters(), lr=0.01)
-    cross_entropy = library.nn.functional.cross_entropy
+    cross_entropy, parameters = library.nn.functional.cross_entropy, list(model.parameters())
 
     def run() -> Sequence[Any]:
         optimizer.zero_grad()
         loss = cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
-        return [loss, *[p.grad for p in model.parameters()]]
+        return [loss, *[p.grad for p in parameters]]
 
     return run
 
@@ -65,7 +65,7 @@ def cnn(library: Any, batch: int, side: int) -> Run:
 def wide_conv(library: Any, batch: int) -> Run:
     """One convolution, forward and backward."""
     x, arrays = drawn.wide_conv(batch)
-    x, w, b = parameters(library, [x, *arrays])
+    x, w, b = leaves(library, [x, *arrays])
     conv2d = library.nn.functional.conv2d
 
     def run() -> Sequence[Any]:
@@ -94,7 +94,7 @@ def block(library: Any, x: Any, p: Sequence[Any]) -> Any:
 def transformer(library: Any, batch: int, blocks: int) -> Run:
     """Transformer blocks, one above the other, forward and backward."""
     x, factor, arrays = drawn.transformer(batch, blocks)
-    x, factor, p = library.tensor(x), library.tensor(factor), parameters(library, arrays)
+    x, factor, p = library.tensor(x), library.tensor(factor), leaves(library, arrays)
 
     def run() -> Sequence[Any]:
         for each in p:
@@ -133,7 +133,7 @@ def embedding(library: Any, batch: int, words: int) -> Run:
 
 def optimizer(library: Any, rule: str, count: int) -> Run:
     """Steps of an optimiser over `count` parameters of 64 × 64 with given gradients."""
-    p = parameters(library, [drawn.rows(64, 64, seed=i) for i in range(count)])
+    p = leaves(library, [drawn.rows(64, 64, seed=i) for i in range(count)])
     for i, each in enumerate(p):
         each.grad = library.tensor(drawn.rows(64, 64, seed=i + count))
     options = {"SGD": {"lr": 1e-3, "momentum": 0.9}, "Adam": {"lr": 1e-3}}[rule]
@@ -163,7 +163,7 @@ def loading(library: Any, count: int) -> Run:
 
 def layer_norm(library: Any, batch: int) -> Run:
     """One normalisation, forward and backward, of (batch, 64, 64)."""
-    x, w, b = parameters(library, [drawn.rows(batch, 64, 64), drawn.rows(64, seed=5), drawn.rows(64, seed=6)])
+    x, w, b = leaves(library, [drawn.rows(batch, 64, 64), drawn.rows(64, seed=5), drawn.rows(64, seed=6)])
     factor, F = library.tensor(drawn.rows(batch, 64, 64, seed=7)), library.nn.functional
 
     def run() -> Sequence[Any]:

@@ -67,7 +67,8 @@ def prepare(table: Table, order: dict[str, Any]) -> tuple[Callable[[], Sequence[
 
 
 def serve(name: str, threads: int) -> None:
-    """Answer orders until there are no more: one with a workload by its results, an empty one by seconds.
+    """Answer orders until there are no more: one with a workload by its results, an empty one by seconds, the mean of
+    as many runs as the workload's order asked for.
 
     The first line says what the contender is, or why it is not there.
     """
@@ -78,17 +79,19 @@ def serve(name: str, threads: int) -> None:
         return
     print(json.dumps({**about, "workloads": sorted(table)}), flush=True)
 
-    run = nothing
+    run, times = nothing, 1
     for line in sys.stdin:
         order = json.loads(line)
         answer: Any
         if order:
+            times = order.get("times", 1)
             run, answer = prepare(table, order)
         else:
             wall, cpu = time.perf_counter(), time.process_time()
-            results = run()
-            part = getattr(run, "part", 1)  # of the work, where not all of it is run
-            answer = [(time.perf_counter() - wall) * part, (time.process_time() - cpu) * part]
+            for _ in range(times):
+                results = run()
+            share = getattr(run, "part", 1) / times  # `part`: of the work, where not all of it is run
+            answer = [(time.perf_counter() - wall) * share, (time.process_time() - cpu) * share]
             del results
         print(json.dumps(answer), flush=True)
 
