@@ -47,7 +47,10 @@ def table_of(name: str, threads: int) -> tuple[Table, dict[str, str]]:
     about = {"version": str(library.__version__)}
     if name == "torch":
         library.set_num_threads(threads)
-        about |= {"threads": str(library.get_num_threads()), "kernels": str(library.backends.cpu.get_cpu_capability())}
+        blas = ("MKL" if library.backends.mkl.is_available() else "not MKL") + (
+            ", oneDNN" if library.backends.mkldnn.is_available() else "")
+        about |= {"threads": str(library.get_num_threads()), "kernels": str(library.backends.cpu.get_cpu_capability()),
+                  "blas": blas}
     every = {**WORKLOADS, **TRAINING}
     return {key: functools.partial(make, library) for key, make in every.items()}, about
 

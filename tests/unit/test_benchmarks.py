@@ -53,6 +53,15 @@ def test_limits():
     assert benchmarks.broken({"ratio": 1.1, "limit": 1.0}) and not benchmarks.broken({"ratio": 1.1, "limit": None})
 
 
+def test_rows_measured_anew_take_the_places_of_the_old():
+    def row(name, ratio):
+        return {"name": name, "threads": 1, "ratio": ratio}
+
+    old = {"machine": {"cpu": "x"}, "rows": [row("a", 1), row("b", 2)]}
+    where, rows = benchmarks.merged(old, [row("b", 3), row("c", 4)])
+    assert where == {"cpu": "x"} and rows == [row("a", 1), row("b", 3), row("c", 4)]
+
+
 def test_a_wrong_option_is_refused():
     done = run("--slow")
     assert done.returncode == 2 and "unrecognized arguments" in done.stderr
