@@ -4,7 +4,8 @@ Measures the rows of `benchmarks.rows`, what recording costs and what importing 
 in a process of its own, and their results are compared before anything is timed. A ratio is the median of the ratios
 in each turn. Writes all figures to a JSON file, adds the ratios to history.json beside it and, with no `--out`, makes
 docs/performance.md anew. Exits with 1 if a limit is broken. Peers that are not installed are left out:
-`pip install autograd jax micrograd mygrad tinygrad` (tinygrad wants clang).
+`pip install autograd jax micrograd mygrad tinygrad` (tinygrad wants clang), best in an environment of its own: JAX
+brings opt_einsum, by which PyTorch's einsum makes other graphs, and parity tests fail.
 
 `--only` measures the rows whose name or group contains a text, and writes nothing unless told where: there they take
 the places of their old selves. `--quick` measures

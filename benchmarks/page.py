@@ -30,7 +30,8 @@ HEAD = """# Performance
 
 How long minigrad takes, beside PyTorch eager, NumPy with derivatives written by hand, and other libraries.
 
-This page is made by the benchmark. To run it again, which takes six minutes of a processor:
+This page is made by the benchmark. To run it again, which takes six minutes of a processor (in an environment of
+its own: JAX brings opt_einsum, by which PyTorch's `einsum` makes other graphs):
 
 ```
 pip install -e ".[test,torch]" autograd jax micrograd mygrad
