@@ -8,8 +8,7 @@ docs/performance.md anew. Exits with 1 if a limit is broken. Peers that are not 
 brings opt_einsum, by which PyTorch's einsum makes other graphs, and parity tests fail.
 
 `--only` measures the rows whose name or group contains a text, and writes nothing unless told where: there they take
-the places of their old selves. `--quick` measures
-next to nothing and knows no limits: it is for testing this file.
+the places of their old selves. `--quick` measures next to nothing and knows no limits: it is for testing this file.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def all_figures(wanted: Sequence[Row], given: argparse.Namespace, where: dict[st
             workers = [stack.enter_context(Worker(name, threads)) for name in CONTENDERS
                        if name in given.contenders.split(",") and (threads == 1 or name in ALWAYS)]
             present = [worker for worker in workers if "missing" not in worker.about]
-            if threads == 1:
+            if "torch" not in where:
                 where.update(machine({worker.name: worker for worker in present}))
                 where["missing"] = {w.name: w.about["missing"] for w in workers if "missing" in w.about}
             for row in todo:
@@ -141,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="measure next to nothing, without limits")
     given = parser.parse_args(arguments)
     wanted = [row for row in rows(given.quick) if given.only in f"{row.group}: {row.name}"]
-    where: dict[str, Any] = {"date": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}"}
+    where: dict[str, Any] = {"date": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", **machine({})}
     found = []
     for each in all_figures(wanted, given, where):
         found.append(each)
@@ -151,7 +150,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(told(each))
     if given.quick:
         found = [{**each, "limit": None} for each in found]
-    print("\n".join(f"{key}: {value}" for key, value in where.items()))
     out = given.out or (None if given.quick or given.only else page.RESULTS)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -162,6 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
         remember(out.with_name("history.json"), where, found)
         if out == page.RESULTS:
             page.write()
+    print("\n".join(f"{key}: {value}" for key, value in where.items()))
     return int(any(broken(each) for each in found))
 
 

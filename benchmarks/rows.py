@@ -104,5 +104,5 @@ def rows(quick: bool = False) -> list[Row]:
     found = [*single_ops(*((50, 2) if quick else (5_000, 21))), *graphs(quick), *trained, *others(quick)]
     for row in trained:
         found.append(replace(row, group="with two threads each", limit=1.1, by_hand=None, threads=2, peers=False,
-                             times=1))  # a short turn may keep both cores
-    return [replace(row, limit=None, by_hand=None) for row in found] if quick else found
+                             times=1, repeats=4 * row.repeats))  # a short turn may keep both cores
+    return [replace(row, limit=None, by_hand=None, repeats=1) for row in found] if quick else found
