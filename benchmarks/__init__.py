@@ -1,4 +1,4 @@
-"""How fast minigrad is beside PyTorch. `python -m benchmarks.smoke` takes a minute and prints ratios.
+"""How fast minigrad is beside PyTorch and others. `python -m benchmarks` measures it all and writes the page.
 
 One thread each: the libraries read these variables when they are first imported, which is after this.
 """

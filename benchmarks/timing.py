@@ -25,16 +25,21 @@ CORE_NAMES = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "ope
 
 
 class Worker:
-    """A library in a process of its own (`benchmarks.worker`), as a context.
+    """A contender in a process of its own (`benchmarks.worker`), as a context.
 
-    All of them run on one core, where the system lets us choose: they take turns, and two cores of one machine may
-    differ by half, for minutes, when somebody else uses what they share.
+    With one thread all of them run on one core, where the system lets us choose: they take turns, and two cores of one
+    machine may differ by half, for minutes, when somebody else uses what they share.
     """
 
-    def __init__(self, library: str) -> None:
-        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.worker", library], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        if hasattr(os, "sched_setaffinity"):
+    def __init__(self, name: str, threads: int = 1) -> None:
+        counts = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")}
+        if threads == 1:
+            counts["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+        self.name, self.threads = name, threads
+        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.worker", name, str(threads)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **counts})
+        if threads == 1 and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
         self.about: dict[str, str] = self.answer()
 
@@ -57,6 +62,14 @@ class Worker:
         self.process.stdin.flush()
         return self.answer()
 
+    def seconds(self) -> float:
+        """Run once more what was ordered: the seconds of its one thread, or of the clock where there are several.
+
+        A thread's own time leaves out the turns that other programs have on its core.
+        """
+        wall, cpu = self.order()
+        return float(cpu if self.threads == 1 else wall)
+
     def __enter__(self) -> Worker:
         return self
 
@@ -65,25 +78,27 @@ class Worker:
 
 
 def timed(run: Callable[[], Any]) -> float:
-    """The seconds that a call takes. What it returns is dropped outside of that time."""
-    start = time.perf_counter()
+    """The seconds of the processor that a call takes. What it returns is dropped outside of that time."""
+    start = time.process_time()
     result = run()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     del result
     return seconds
 
 
-def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int,
-                warm: bool = False) -> tuple[dict[str, float], dict[str, float]]:
+def interleaved(contenders: Mapping[str, Callable[[], float]], repeats: int, warm: bool = False,
+                least: bool = False) -> tuple[dict[str, float], dict[str, float]]:
     """The median of the seconds that each contender says, and of its ratio to the last one in the same turn.
 
     They take turns, so that what disturbs the machine hits them alike. Where they are not `warm`, having run before,
-    the first turn does not count.
+    the first turn does not count. `least`: the least seconds of each, and the ratios of these, for threads that the
+    machine may not run at the same time.
     """
     turns = [[seconds() for seconds in contenders.values()] for _ in range(repeats + (not warm))][not warm:]
-    medians = [statistics.median(found) for found in zip(*turns, strict=True)]
-    ratios = [statistics.median(found) for found in zip(*[[s / turn[-1] for s in turn] for turn in turns], strict=True)]
-    return dict(zip(contenders, medians, strict=True)), dict(zip(contenders, ratios, strict=True))
+    found = [min(each) if least else statistics.median(each) for each in zip(*turns, strict=True)]
+    ratios = [s / found[-1] for s in found] if least else [
+        statistics.median(each) for each in zip(*[[s / turn[-1] for s in turn] for turn in turns], strict=True)]
+    return dict(zip(contenders, found, strict=True)), dict(zip(contenders, ratios, strict=True))
 
 
 def import_times(modules: tuple[str, ...], repeats: int) -> tuple[dict[str, float], dict[str, float]]:
@@ -91,8 +106,8 @@ def import_times(modules: tuple[str, ...], repeats: int) -> tuple[dict[str, floa
 
     They are compiled before, as one is that somebody has installed. NumPy is timed alone, the others on top of it.
     """
-    program = ("import sys, time; sys.argv[1] != 'numpy' and __import__('numpy'); start = time.time(); "
-               "__import__(sys.argv[1]); print(time.time() - start)")
+    program = ("import sys, time; sys.argv[1] != 'numpy' and __import__('numpy'); start = time.process_time(); "
+               "__import__(sys.argv[1]); print(time.process_time() - start)")
     with tempfile.TemporaryDirectory() as folder:  # for what is compiled in the first turn
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
 
@@ -110,7 +125,8 @@ def machine(workers: Mapping[str, Worker]) -> dict[str, str]:
              "numpy kernels": numpy_kernels(), "numpy threads": str(os.environ.get("OPENBLAS_NUM_THREADS"))}
     for name, worker in workers.items():
         found[name] = worker.about["version"]
-        found.update({f"{name} {key}": value for key, value in worker.about.items() if key != "version"})
+        told = {key: value for key, value in worker.about.items() if key not in ("version", "workloads")}
+        found.update({f"{name} {key}": value for key, value in told.items()})
     return found
 
 

@@ -11,7 +11,7 @@ import importlib
 from math import e, inf, nan, pi
 from typing import Any
 
-from minigrad import autograd
+from minigrad import _importing, autograd
 from minigrad import backends as backends  # its `cudnn` and `mps` are asked for
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
@@ -148,6 +148,7 @@ __all__ = [
 globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for arguments that it does not take
 __version__ = "0.1.0"
 newaxis = None
+_importing.done()
 LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "serialization", "special", "utils")
 
 

@@ -7,7 +7,6 @@ lessons compare printed tensors with PyTorch's.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,15 +37,12 @@ class Printable(Protocol):
     def requires_grad(self) -> bool: ...
 
 
-@dataclasses.dataclass
 class Options:
     """The settings of `set_printoptions`."""
 
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
+    def __init__(self, precision: int = 4, threshold: float = 1000, edgeitems: int = 3) -> None:
+        self.precision, self.threshold, self.edgeitems, self.linewidth = precision, threshold, edgeitems, 80
+        self.sci_mode: bool | None = None
 
 
 PROFILES = {
@@ -66,7 +62,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     "short" or "full". `sci_mode`: exponent form always (True), never (False), or where it helps (None).
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    wanted = dataclasses.asdict(PROFILES[profile]) if profile in PROFILES else {}
+    wanted = dict(vars(PROFILES[profile])) if profile in PROFILES else {}
     wanted |= {name: value for name, value in given.items() if value is not None}
     wanted["sci_mode"] = sci_mode
     for name, value in wanted.items():
@@ -75,7 +71,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
 
 def get_printoptions() -> dict[str, Any]:
     """The settings now, as keyword arguments for `set_printoptions`."""
-    return dataclasses.asdict(OPTIONS)
+    return dict(vars(OPTIONS))
 
 
 @contextmanager

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from minigrad._trace.build import LIBRARIES, Builder, Large
 from minigrad._trace.data import Event, NodeRecord, TensorRecord, Trace, Value
 from minigrad._trace.frame import Frame
 from minigrad._trace.held import Held
+from minigrad._trace.listen import OBSERVERS, ObserverLike, register_observer
 from minigrad._trace.pack import written
 from minigrad._trace.tell import SAME, Teller
 from minigrad._trace.traverse import Traversal
@@ -29,28 +30,6 @@ __all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Event", "Frame", "Held", "Lar
            "register_observer", "written"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
-
-
-class ObserverLike(Protocol):
-    """What `record` needs of an observer."""
-
-    def start(self) -> Trace:
-        """Begin to listen to the core, in this thread; gives the trace, which grows from now on.
-
-        Raises:
-            RuntimeError: if one listens already.
-        """
-
-    def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
-        """Stop listening; name the tensors that these variables hold; note an error that ended the block."""
-
-
-OBSERVERS: list[Callable[[], ObserverLike]] = []
-
-
-def register_observer(factory: Callable[[], ObserverLike]) -> None:
-    """Have `record` make its observers by `factory`; the last one registered is used."""
-    OBSERVERS.append(factory)
 
 
 def register_library(folder: str) -> None:
@@ -83,7 +62,7 @@ class record:
     def __enter__(self) -> Trace:
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
-        observer = OBSERVERS[-1]()
+        observer = OBSERVERS[-1](Trace)
         trace = observer.start()
         self._observer, self._frame = observer, sys._getframe(1)
         return trace

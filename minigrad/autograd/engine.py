@@ -245,7 +245,9 @@ def flush(task: GraphTask) -> None:
     due = task.due[:]
     task.due.clear()
     for leaf, total, own in due:
-        if task.straight and leaf._rare is None:
+        rare = leaf._rare
+        if task.straight and (rare is None or not (rare.hooks or rare.accumulator or rare.kept_hooks
+                                                   or rare.post_accumulate)):
             accumulate(leaf, total, own, task.first_order)
         elif ANOMALY.enabled:
             watched(accumulator_of(leaf), evaluate_leaf, task, leaf, total, own)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
+from minigrad._trace.build import Builder
+from minigrad._trace.listen import register_observer
 from minigrad._trace.tell import SAME, Teller
 from minigrad._trace.watch import NOWHERE, RARER
 from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
@@ -21,7 +23,9 @@ from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.autograd.saved import is_tensor
 from minigrad.autograd.views import grad_fn_now
 from minigrad.backends.registry import is_array
-from minigrad.recorder import Builder, Trace, register_observer
+
+if TYPE_CHECKING:
+    from minigrad.recorder import Trace
 
 __all__ = ["CONSTANTS", "WATCHING", "Observer"]
 
@@ -33,11 +37,11 @@ WATCHING: list[Observer] = []  # the observers that listen, of all threads: a mo
 class Observer:
     """Takes down what the core tells it."""
 
-    def __init__(self) -> None:
+    def __init__(self, trace: type[Trace]) -> None:
         self.log: list[tuple[Any, ...]] = []
         self.builder = Builder()
         self.seen = Seen(self.log)
-        self.trace = Trace(library(), Teller(self.builder, self.log))
+        self.trace = trace(library(), Teller(self.builder, self.log))
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
         self.depth = -1  # of the innermost pass
         self.told: BaseException | None = None

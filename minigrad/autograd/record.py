@@ -121,10 +121,14 @@ def edges_of(inputs: Sequence[Tensor]) -> tuple[Any, ...]:
 
 def annotate(node: Node, inputs: Sequence[Tensor], fit: tuple[Any, ...] | None) -> None:
     """Note what is to be said of a node that most have not: see `Node`."""
-    if [x for x in inputs if x._rare is not None and x._rare.output_nr]:
-        node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
-    if [s for s in node.saved or () if isinstance(s, Tensor) and s._rare is not None]:
-        node.versions = versions_of(node.saved or ())
+    for x in inputs:
+        if x._rare is not None and x._rare.output_nr:
+            node.output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
+            break
+    for s in node.saved or ():
+        if isinstance(s, Tensor) and s._rare is not None:
+            node.versions = versions_of(node.saved or ())
+            break
     if fit is not None:
         node.fit = fit
         if type(fit) is Apart:

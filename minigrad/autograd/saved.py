@@ -135,7 +135,7 @@ class Packed:
 
 def is_tensor(value: Any) -> bool:
     """Whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
-    return hasattr(value, "_version_counter")
+    return hasattr(value, "_requires_grad")  # a slot: half the time of a property
 
 
 def is_array(value: Any) -> bool:

@@ -9,8 +9,8 @@ no node. `overloads.txt` has the names; an op that PyTorch has not is called `mi
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +19,7 @@ from minigrad.autograd.graph import Node
 
 __all__ = ["TABLE", "OpOverload", "OpOverloadPacket", "aten", "entries", "of_class"]
 
-TABLE = Path(__file__).with_name("overloads.txt")
+TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
 
 
 class OpOverload:
@@ -76,7 +76,8 @@ class OpOverloadPacket:
 @functools.cache
 def packets() -> dict[str, OpOverloadPacket]:
     """The table, by the word in an op's nodes."""
-    rows = [row.split() for row in TABLE.read_text(encoding="utf-8").splitlines()]
+    with open(TABLE, encoding="utf-8") as file:
+        rows = [row.split() for row in file.read().splitlines()]
     return {word: OpOverloadPacket(word, name, overloads) for word, name, *overloads in rows}
 
 

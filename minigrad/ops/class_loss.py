@@ -61,14 +61,19 @@ class NllLoss(Node):
         x, t = a.array, target.array
         check_kind(x, "bui", cls.kernel)
         same_device(x, t, *([] if weight is None else [weight.array]))
-        keep = t != ignored
-        all_count = backend_of(t) is None and keep.all()  # to ask a device would wait for it
-        classes = t if all_count else np.where(keep, t, 0)
-        check_classes(classes, x.shape[min(1, x.ndim - 1)])
-        share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
+        count, here = x.shape[min(1, x.ndim - 1)], backend_of(t) is None  # to ask a device would wait for it
+        keep: Any = None  # which targets count; None: all of them, as two looks may tell
+        if here and weight is None and t.size and t.min() >= 0 and t.max() < count and not 0 <= ignored < count:
+            classes, all_count = t, True
+        else:
+            keep = t != ignored
+            all_count = here and keep.all()
+            classes = t if all_count else np.where(keep, t, 0)
+            check_classes(classes, count)
+        share = shares_of(keep, classes, weight, x.dtype)
         index = place_of(classes, x.ndim)
-        picked = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
-        loss = -picked * share
+        picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
+        loss = -picked if keep is None else -picked * share
         if reduction != "none":
             loss = total(loss, None)
         if reduction == "mean":
@@ -85,6 +90,13 @@ class NllLoss2D(NllLoss, name="NllLoss2D"):
 
     __slots__ = ()
     kernel = "nll_loss2d_forward_out_frame"
+
+
+def shares_of(keep: Any, classes: Any, weight: Tensor | None, dtype: Any) -> Any:
+    """How much each target counts: 1, or the weight of its class, and 0 where it is not kept (`keep` None: all are)."""
+    if keep is None:
+        return np.ones(classes.shape, dtype)
+    return keep.astype(dtype) if weight is None else np.where(keep, weight.array[classes], dtype.type(0))
 
 
 def place_of(classes: Any, ndim: int) -> Any:

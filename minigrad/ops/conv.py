@@ -44,7 +44,7 @@ def wide(*arrays: Any) -> tuple[Any, ...]:
     return tuple([x.astype(FLOAT32) if x.dtype is FLOAT16 else x for x in arrays])
 
 
-def chunks(x: Any, sweep: Sweep) -> Iterator[tuple[slice, Any]]:
+def chunks(x: Any, sweep: Sweep, parts: int = 1) -> Iterator[tuple[slice, Any]]:
     """A few inputs of the batch at a time: their columns, of shape (groups, rows, windows * inputs).
 
     The batch comes last, so that memory is copied in long runs and one product serves all of them.
@@ -52,7 +52,7 @@ def chunks(x: Any, sweep: Sweep) -> Iterator[tuple[slice, Any]]:
     window, groups = sweep
     out = window.out(x.shape[2:])
     shape = (x.shape[1], *window.kernel, *out)
-    count = at_a_time(x, math.prod(shape) * x.itemsize)
+    count = at_a_time(x, math.prod(shape) * x.itemsize, parts)
     x, inside = padded(x, window.padding), window._replace(padding=(0,) * len(out), places=out)
     view = columns(x, inside) if count == 1 else None
     memory = np.empty(math.prod(shape) * count, x.dtype, like=x)
@@ -118,7 +118,7 @@ class ConvolveInput(Node):
     def values(g: Any, w: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_w = wide(g, w)
         window, groups = sweep
-        if all(s == 1 for s in window.stride) and w.shape[0] // groups <= 2 * w.shape[1]:
+        if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
             turned = unstrided(window)
             if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
                 return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
@@ -166,7 +166,7 @@ class ConvolveWeight(Node):
     def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_x = wide(g, x)
         out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype, like=g)
-        for part, cols in chunks(wide_x, sweep):
+        for part, cols in chunks(wide_x, sweep, 2):  # more sums of fewer: closer to PyTorch's
             out += np.matmul(rows_of(wide_g[part], sweep.groups), cols.swapaxes(1, 2))
         return out.reshape(size).astype(g.dtype, copy=False)
 

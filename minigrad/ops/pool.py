@@ -90,8 +90,9 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
     free, broken = np.ones(y.shape, bool, like=beside(y)), y != y
+    places = offsets(x.shape[-2:], y.shape[-2:], window)
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
-    for _, elements, windows in offsets(x.shape[-2:], y.shape[-2:], window):
+    for _, elements, windows in places[:-1]:
         found = x[elements]
         taken = found == y[windows]
         if some_broken:
@@ -99,6 +100,8 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
         taken &= free[windows]
         free[windows] ^= taken
         yield elements, windows, taken
+    for _, elements, windows in places[-1:]:  # what is still free there can only be taken there
+        yield elements, windows, free[windows]
 
 
 def lowest(dtype: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 
@@ -54,4 +55,4 @@ def written() -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(written(), encoding="utf-8")
+    Path(TABLE).write_text(written(), encoding="utf-8")

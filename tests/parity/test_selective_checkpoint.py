@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from pathlib import Path
 
 import pytest
 
@@ -233,7 +234,7 @@ def words_of_numpy_under_a_mode(m):
 
 def test_table(torch):
     """The names of ops are PyTorch's."""
-    assert TABLE.read_text(encoding="utf-8") == written()
+    assert Path(TABLE).read_text(encoding="utf-8") == written()
 
 
 @pytest.mark.parametrize("name", programs)

@@ -1,0 +1,54 @@
+"""The hot path calls no more functions, and holds no more memory, than it did, on a busy machine too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import counts
+from benchmarks.counts import BUILDS, COUNTS, calls, held
+
+AGAIN = "if it must be so: python -m benchmarks.counts --write"
+PYTHON = ".".join(map(str, sys.version_info[:2]))
+
+
+@pytest.fixture(scope="module")
+def found():
+    """The counts of a fresh process: here, other tests may have left something on."""
+    program = "import json\nfrom benchmarks.counts import counted\nprint(json.dumps(counted()))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                          cwd=COUNTS.parents[2])
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def written():
+    return json.loads(COUNTS.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_no_more_calls(found, written, name):
+    assert found[name]["calls"] <= written["counts"][name]["calls"], AGAIN
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_no_more_blocks(found, written, name):
+    if written["python"] != PYTHON:
+        pytest.skip(f"each Python has blocks of its own; these are {written['python']}'s")
+    assert found[name]["blocks"] <= written["counts"][name]["blocks"], AGAIN
+
+
+def test_they_can_grow():
+    """The counts see a function more, and an array that is kept."""
+    build, ops = counts.chain(30)
+
+    def more():
+        made = build()
+        return made, [object() for _ in range(2 * ops)]
+
+    build().backward()
+    assert calls(lambda: build().backward()) > calls(build) > 0
+    assert held(more) >= held(build) + 2 * ops
