@@ -116,7 +116,7 @@ def check(data: Any) -> None:
             raise ValueError(f"this is not a whole trace: event {step} has a file and no line, or the reverse")
         check_fields(event, EVENTS.get(kind, ""), sizes, f"event {step}, {kind[:40]},")
         for holder in chain(event.get("held", ()), event.get("dropped", ())):
-            check_holder(*holder[1:], sizes, f"event {step}")
+            check_holder(holder[1], holder[2], sizes, f"event {step}")
 
 
 def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
