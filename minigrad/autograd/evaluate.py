@@ -189,14 +189,15 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
         raise RuntimeError("leaf variable has been moved into the graph interior")
     if grad is None or not leaf._requires_grad:
         return
+    lay = laid_there if type(leaf.array) in OF_TYPE else laid
     with ACCUMULATING:
         old = leaf._grad
         if not first_order:
             leaf._grad = REGISTRY.words.copy(grad) if old is None else old + grad
             if old is None:
-                leaf._grad.array = laid(leaf._grad.array, leaf.array, True)
+                leaf._grad.array = lay(leaf._grad.array, leaf.array, True)
         elif old is None:
-            leaf._grad = REGISTRY.tensor(grad if isinstance(grad, generic) else laid(grad, leaf.array, own))
+            leaf._grad = REGISTRY.tensor(grad if isinstance(grad, generic) else lay(grad, leaf.array, own))
         else:
             if old._rare is not None:
                 saved.refuse_outside(old)
@@ -215,15 +216,6 @@ def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
 def laid(grad: Any, like: Any, own: bool) -> Any:
     """A gradient as its leaf keeps it: row by row, or with the strides of a leaf that is dense in another order; itself
     if it is the leaf's `own` and lies so, else a copy. PyTorch calls this the gradient layout contract."""
-    backend = OF_TYPE.get(type(grad))
-    if backend is None:
-        return dense(grad, like, own)
-    with backend.on(backend.index_of(grad)):
-        return dense(grad, like, own)
-
-
-def dense(grad: Any, like: Any, own: bool) -> Any:
-    """The same, on the device in use."""
     if like.flags.c_contiguous:
         return grad if own and grad.flags.c_contiguous else grad.copy()
     made = empty_like(like, grad.dtype)
@@ -233,6 +225,13 @@ def dense(grad: Any, like: Any, own: bool) -> Any:
         return grad
     made[...] = grad
     return made
+
+
+def laid_there(grad: Any, like: Any, own: bool) -> Any:
+    """The same on the device of the gradient, which need not be the one in use."""
+    backend = OF_TYPE[type(grad)]
+    with backend.on(backend.index_of(grad)):
+        return laid(grad, like, own)
 
 
 def retain(tensor: Any, grad: Any, first_order: bool) -> None:

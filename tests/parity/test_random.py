@@ -274,7 +274,8 @@ def test_program(torch, name):
 
 def test_the_page_says_what_is_compared_here():
     """Each function of the tables above stands in a row of docs/random.md that says as much, and none else does."""
-    rows = re.findall(r"^\| (`[^|]+) \| ([^|]+) \|$", PAGE.read_text(encoding="utf-8").partition("## On a GPU")[0], re.M)
+    of_cpu = PAGE.read_text(encoding="utf-8").partition("## On a GPU")[0]
+    rows = re.findall(r"^\| (`[^|]+) \| ([^|]+) \|$", of_cpu, re.M)
     said = {verdict: {name for names, text in rows for name in re.findall("`([a-z_]+)`", names)
                       if text.startswith(verdict)} for verdict in ("in every bit", "rounded")}
     exact, rounded = ({name.split()[0] for name in names} for names in (
