@@ -11,7 +11,7 @@ import pytest
 import minigrad
 from minigrad.autograd.graph import save_on_cpu
 from tests.device.alike import same
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 LOOKS = {
     "select": lambda x: x[1],
