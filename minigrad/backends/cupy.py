@@ -56,16 +56,18 @@ class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
 
 
 def allocate(size: int) -> Any:
-    """Memory of CuPy's pool.
+    """Memory of CuPy's pool, as an object that knows the bytes that were asked for: the pool's own are more, since it
+    rounds them up.
 
     Raises:
         OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
     """
     try:
-        return cupy.get_default_memory_pool().malloc(size)
+        pointer = cupy.get_default_memory_pool().malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         told = BACKEND.memory_stats(None)
         raise out_of_memory(size, BACKEND.current_device(), told) from None
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, pointer, pointer.device_id), 0)
 
 
 class Cuda:
@@ -134,6 +136,11 @@ class Cuda:
         """The addresses of the first byte and of that after the last."""
         low, high = cupy.byte_bounds(array)
         return int(low), int(high)
+
+    def storage(self, array: Any) -> tuple[int, int]:
+        """All views of an allocation hold one memory object; the `.base` of what `as_strided` makes is None."""
+        memory = array.data.mem
+        return memory.ptr, memory.size
 
     def bytes_of(self, array: Any, low: int, size: int) -> Any:
         """Bytes of the memory that an array lies in."""

@@ -69,14 +69,18 @@ class StandIn:
     def bounds(self, array: Strict) -> tuple[int, int]:
         return byte_bounds(array.host)
 
+    def storage(self, array: Strict) -> tuple[int, int]:
+        low, high = byte_bounds(memory_of(array))
+        return low, high - low
+
     def bytes_of(self, array: Strict, low: int, size: int) -> Strict:
-        memory = array.host
-        while isinstance(memory.base, np.ndarray):
-            memory = memory.base
-        return Strict(memory.reshape(-1, order="A").view(np.uint8), array.index)
+        owner = memory_of(array)
+        memory = as_strided(owner, (owner.size,), (owner.itemsize,)).view(np.uint8)
+        begin = low - self.storage(array)[0]
+        return Strict(memory[begin:begin + size], array.index)
 
     def as_strided(self, array: Strict, shape: Any, strides: Any) -> Strict:
-        return Strict(as_strided(array.host, shape, strides), array.index)
+        return Strict(as_strided(array.host, shape, strides), array.index, True)
 
     def add_at(self, out: Strict, index: Any, x: Any) -> None:
         np.add.at(out.host, unwrapped(index), unwrapped(x))
@@ -133,6 +137,14 @@ class Moment:
 
     def synchronize(self) -> None:
         COUNTS.to_host += 0
+
+
+def memory_of(array: Strict) -> Any:
+    """The array of NumPy's that owns the memory."""
+    memory = array.host
+    while memory.base is not None:  # between them may stand what `as_strided` puts there
+        memory = memory.base
+    return memory
 
 
 def maker(name: str) -> Any:

@@ -55,7 +55,9 @@ def wrapped(value: Any, seen: Strict | None = None) -> Any:
     """
     if isinstance(value, (np.ndarray, np.generic)):
         view = seen is not None and (np.may_share_memory(value, seen.host) or not value.size)
-        return Strict(value, seen.index if seen is not None and view else None)
+        if seen is None or not view:
+            return Strict(value)
+        return Strict(value, seen.index, seen if seen.cut is True else seen.cut)
     if isinstance(value, (list, tuple)):
         items = [wrapped(each) for each in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -92,12 +94,12 @@ def method_signature(name: str) -> inspect.Signature | None:
 class Strict:
     """An array on the stand-in device."""
 
-    __slots__ = ("__weakref__", "host", "index")
+    __slots__ = ("__weakref__", "cut", "host", "index")
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]  # as arrays
 
-    def __init__(self, host: Any, index: int | None = None) -> None:
-        self.host = np.asarray(host)
+    def __init__(self, host: Any, index: int | None = None, cut: Strict | bool = False) -> None:
+        self.host, self.cut = np.asarray(host), cut  # True: made by `as_strided`; or the array so made that it views
         self.index = COUNTS.current if index is None else index
 
     # NumPy's dispatch
@@ -144,7 +146,10 @@ class Strict:
 
     @property
     def base(self) -> Any:
-        """The array that owns the memory: one and the same strict array for all views of it."""
+        """The array that owns the memory: one and the same strict array for all views of it; but the chain begins anew
+        with what CuPy's `as_strided` makes."""
+        if self.cut is not False:
+            return None if self.cut is True else self.cut
         owner = self.host
         while owner.base is not None:  # between them may stand what `as_strided` puts there
             owner = owner.base
