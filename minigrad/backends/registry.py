@@ -26,6 +26,7 @@ HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
 BACKENDS: dict[str, Backend] = {}
 OF_TYPE: dict[type, Backend] = {}
+BROKEN: dict[str, str] = {}  # by type of device: why its backend did not load
 MODULES = {"cuda": ("minigrad.backends.cupy", "cuda12x")}
 
 
@@ -44,12 +45,17 @@ def remove(backend: Backend) -> None:
 
 
 def found(kind: str) -> Backend | None:
-    """The backend of a type of device, loaded when it is first asked for; None where it is not installed."""
-    if kind not in BACKENDS and kind in MODULES:
+    """The backend of a type of device, loaded when it is first asked for; None where it is not installed, or does not
+    load, which is not tried again."""
+    if kind not in BACKENDS and kind in MODULES and kind not in BROKEN:
         try:
             install(optional(*MODULES[kind]).BACKEND)
         except MissingExtra:
             return None
+        except ModuleNotFoundError:  # of our own: a mistake of ours
+            raise
+        except ImportError as error:  # CuPy is there, and its libraries are not, or are of another version
+            BROKEN[kind] = str(error)
     return BACKENDS.get(kind)
 
 
@@ -66,7 +72,7 @@ def backend_for(kind: str) -> Backend:
     """The backend of a type of device that can be used.
 
     Raises:
-        AssertionError: PyTorch's sentence for a build without CUDA, where CuPy is not installed.
+        AssertionError: PyTorch's sentence for a build without CUDA, where CuPy is not installed or does not load.
         RuntimeError: PyTorch's for a machine without a GPU.
         NotImplementedError: PyTorch's for a type that it knows and was not built for.
     """
@@ -77,7 +83,8 @@ def backend_for(kind: str) -> Backend:
         raise RuntimeError("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
                            f"installed a driver from http://www.nvidia.com/Download/index.aspx{NO_GPU}")
     if kind == "cuda":
-        raise AssertionError(f"Torch not compiled with CUDA enabled{NO_CUPY}")
+        why = f"\n\nCuPy is installed, and does not load: {BROKEN[kind]}" if kind in BROKEN else NO_CUPY
+        raise AssertionError(f"Torch not compiled with CUDA enabled{why}")
     raise NotImplementedError("Could not run 'aten::empty.memory_format' with arguments from the "
                               f"'{kind.upper()}' backend.{NO_GPU}")
 

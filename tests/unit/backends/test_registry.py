@@ -1,0 +1,48 @@
+"""Which backend serves a device, where CuPy is there and does not load."""
+
+from __future__ import annotations
+
+import pytest
+
+import minigrad
+from minigrad.backends import registry
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """CuPy is installed and its libraries are not; how often somebody tried to import it."""
+    tries = []
+
+    def optional(name, extra):
+        """What a broken CuPy does."""
+        tries.append((name, extra))
+        raise ImportError("Failed to import CuPy.\n\nlibcublas.so.13: cannot open shared object file")
+
+    monkeypatch.setattr(registry, "BACKENDS", {})
+    monkeypatch.setattr(registry, "MODULES", {"cuda": ("minigrad.backends.cupy", "cuda12x")})
+    monkeypatch.setattr(registry, "BROKEN", {})
+    monkeypatch.setattr(registry, "optional", optional)
+    return tries
+
+
+def test_a_cupy_that_does_not_load_is_no_gpu(tried):
+    for _ in range(3):
+        assert not minigrad.cuda.is_available()
+        assert minigrad.cuda.device_count() == 0
+    assert tried == [("minigrad.backends.cupy", "cuda12x")]
+    with pytest.raises(AssertionError) as error:
+        minigrad.zeros(2, device="cuda")
+    assert str(error.value).startswith("Torch not compiled with CUDA enabled\n\nCuPy is installed, and does not load: "
+                                       "Failed to import CuPy.")
+    assert str(error.value).endswith("libcublas.so.13: cannot open shared object file")
+    assert len(tried) == 1
+
+
+def test_a_module_of_our_own_that_is_missing_is_told(tried, monkeypatch):
+    def missing(name, extra):
+        """A mistake of ours."""
+        raise ModuleNotFoundError("No module named 'minigrad.backends.kernel'")
+
+    monkeypatch.setattr(registry, "optional", missing)
+    with pytest.raises(ModuleNotFoundError, match="kernel"):
+        minigrad.cuda.is_available()
