@@ -116,7 +116,7 @@ class Cuda:
 
     def index_of(self, array: Any) -> int:
         """The number of the GPU on which an array lies."""
-        index: int = array.device.id
+        index: int = array.data.device_id  # a number that is there; `array.device` makes an object
         return index
 
     def from_host(self, array: Any, index: int | None) -> Any:

@@ -164,8 +164,11 @@ class Home:
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kwargs.pop("device", None)  # NumPy's own `ones`, `full` and `eye` hand on what CuPy's do not take
+        make = getattr(self.backend.module, func.__name__)
+        if self.index == self.backend.current_device():
+            return make(*args, **kwargs)
         with self.backend.on(self.index):
-            return getattr(self.backend.module, func.__name__)(*args, **kwargs)
+            return make(*args, **kwargs)
 
 
 def home(given: str | device | int | None) -> Any:

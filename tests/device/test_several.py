@@ -46,6 +46,16 @@ def test_tensors_of_two_devices_do_not_meet(cuda):
             call()
 
 
+def test_where_the_device_is_in_use_it_is_not_put_there_again(cuda, monkeypatch):
+    entered, enter = [], cuda.on
+    monkeypatch.setattr(cuda, "on", lambda index: entered.append(index) or enter(index))
+    x = minigrad.zeros(3, device="cuda")
+    assert minigrad.zeros_like(x).device == minigrad.ones(2, device="cuda:0").device == x.device
+    assert not entered
+    assert minigrad.ones(3, device="cuda:1").device == minigrad.device("cuda", 1)
+    assert set(entered) == {1}
+
+
 def test_one_device_leaves_ops_on_their_straight_path(cuda):
     before = UNUSUAL.count
     x = minigrad.ones(3, device="cuda")
