@@ -20,7 +20,7 @@ def above_zero(x: Any) -> Any:
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     if type(x) is not np.ndarray or not x.flags.c_contiguous:
-        return np.maximum(x.dtype.type(0), x)  # lies in memory as `x` does
+        return np.maximum(x.dtype.type(0), x)  # lies in memory as `x` does; on a GPU, row by row
     out = np.zeros(x.shape, x.dtype)
     return np.maximum(out, x, out=out)
 

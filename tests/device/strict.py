@@ -116,8 +116,8 @@ class Strict:
         if ufunc in COMPARISONS_OF:  # to them NumPy gives its scalars as arrays, and CuPy takes these as numbers
             inputs = tuple([v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in inputs])
         out = kwargs.get("out")
-        with np.errstate(all="ignore"):  # a GPU never warns
-            found = getattr(ufunc, method)(*map(unwrapped, inputs), **unwrapped(kwargs))
+        with np.errstate(all="ignore"):  # a GPU never warns, and its results lie row by row
+            found = getattr(ufunc, method)(*map(unwrapped, inputs), **unwrapped(kwargs), order="C")
         return out[0] if out is not None and len(out) == 1 else wrapped(found)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -128,6 +128,8 @@ class Strict:
         COUNTS.to_host += func in ASKING
         with np.errstate(all="ignore"):
             found = func(*unwrapped(args), **unwrapped(kwargs))
+        if func in ELEMENTWISE and out is None:
+            found = in_rows(found)
         if func is np.diagonal:
             found.flags.writeable = True  # CuPy's can be written to
         return out if isinstance(out, Strict) else wrapped(found)
@@ -231,6 +233,11 @@ class Strict:
         self.host.fill(unwrapped(value))
 
 
+def in_rows(found: Any) -> Any:
+    """What CuPy's elementwise functions make lies row by row, whatever their operands do."""
+    return found.copy("C") if isinstance(found, np.ndarray) and not found.flags.c_contiguous else found
+
+
 def waits(index: Any) -> None:
     """CuPy asks a mask how many elements it names."""
     COUNTS.to_host += any(isinstance(part, Strict) and part.dtype.kind == "b"
@@ -246,6 +253,7 @@ class Flags:
 
 OWNERS: dict[int, Strict] = {}
 ASKING = (np.argwhere, np.bincount, np.flatnonzero, np.nonzero, np.unique)  # they wait to know how large a result is
+ELEMENTWISE = (np.clip, np.isclose, np.nan_to_num, np.round, np.where)
 METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
            "copy", "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "nonzero", "partition",
            "prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take",
@@ -264,6 +272,8 @@ def method(name: str) -> Any:
         if name == "dot" and not isinstance(args[0], Strict):
             raise TypeError(f"Argument 'b' has incorrect type (expected cupy.ndarray, got {type(args[0])})")
         found = getattr(self.host, name)(*unwrapped(args), **unwrapped(kwargs))
+        if name in ("clip", "round") and "out" not in kwargs:
+            found = in_rows(found)
         return kwargs["out"] if isinstance(kwargs.get("out"), Strict) else wrapped(found, self)
     return call
 
@@ -280,6 +290,7 @@ def operator(name: str, in_place: bool = False) -> Any:
                 return NotImplemented
         with np.errstate(all="ignore"):
             found = getattr(self.host, name)(*map(unwrapped, others))
+            found = found if in_place else in_rows(found)
         if found is NotImplemented:
             return NotImplemented
         return self if in_place else wrapped(found)

@@ -47,7 +47,7 @@ def test_op(cuda, name):
         if hasattr(b, "grad_fn"):
             assert b.device.type == "cuda"
             if name not in DRAWN:
-                assert graph_of(a, our_leaves) == graph_of(b, their_leaves)
+                assert in_rows(graph_of(a, our_leaves), name) == in_rows(graph_of(b, their_leaves), name)
                 close(a, b)
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
@@ -57,6 +57,13 @@ def test_op(cuda, name):
                 assert b.device.type == "cuda"
                 if name not in DRAWN:
                     close(a, b)
+
+
+def in_rows(graph, name):
+    """A graph, without what depends on strides that CuPy does not keep: attention scales its keys after it has turned
+    them, and what a product of elements makes lies row by row on a GPU, so that to reshape it is a view."""
+    turned = name.startswith("attention")
+    return [line.replace("ReshapeAliasBackward0", "ViewBackward0") if turned else line for line in graph]
 
 
 def close(a, b):

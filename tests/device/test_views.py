@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 
 import numpy as np
@@ -223,6 +224,13 @@ def test_a_copy_for_another_device_keeps_the_order(cuda, name):
         assert copied.tolist() == x.tolist()
 
 
+def test_what_elementwise_ops_make_lies_row_by_row(cuda):
+    x = minigrad.ones(2, 3, device="cuda", requires_grad=True)
+    for y in (x.t() * 2, x.t().exp(), minigrad.where(x.t() > 0, x.t(), 0.0), x.t().relu(), x.t().clamp(0, 1)):
+        assert (y.stride(), y.is_contiguous(), y.tolist() != []) == ((2, 1), True, True)
+    assert (x.cpu().t() * 2).stride() == (1, 3)
+
+
 LOST = {
     "expand": lambda x: x[1:2].expand(4, 4),
     "unfold": lambda x: x[1:].unfold(1, 2, 1),
@@ -244,6 +252,7 @@ def test_a_view_without_a_base_knows_its_storage(cuda, name):
         assert (a.storage_offset(), b.storage_offset()) == (0, view.storage_offset())
     back = pickle.loads(pickle.dumps(view))
     assert (back.tolist(), back.stride()) == (view.tolist(), view.stride())
+    gc.collect()  # what other tests left behind
     before = minigrad.memory.held("cuda").total
     again = LOST[name](x)
     assert minigrad.memory.held("cuda").total == before and again.is_set_to(view)
