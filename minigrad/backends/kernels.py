@@ -2,8 +2,10 @@
 time, beside the array code that says the same.
 
 Each has its inputs, its outputs and a body in C, from which a backend makes a function on arrays that broadcast
-(`Backend.fused`). Where a backend has no kernels, the array code runs. tests/device/test_kernels.py compiles each with
-NVIDIA's compiler, which needs no GPU, and holds the body, compiled for the host, against the array code.
+(`Backend.fused`). `T` is the dtype of the arrays, float32 or float64; a number becomes one of it. Outputs that are
+given hold what was there before: so an update changes in place, and writes each once. Where a backend has no kernels,
+the array code runs. tests/device/test_kernels.py compiles each with NVIDIA's compiler, which needs no GPU; its body,
+compiled for the host, is held against the array code.
 """
 
 from __future__ import annotations
@@ -36,4 +38,38 @@ for (int turn = 0; turn < 10; ++turn) {
 }
 x = a; y = b; z = c; w = d;
 """)
-KERNELS = {"philox": PHILOX}
+# The rules of `minigrad.optim.SGD`: `sign` is -1 to go up, `decay` the factor of p in the slope.
+SGD = Kernel("T g, T sign, T decay, T lr", "T p", """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+p = held - lr * slope;
+""")
+# The same with momentum; `take` is 1 - dampening.
+SGD_MOMENTUM = Kernel("T g, T sign, T decay, T lr, T momentum, T take", "T p, T b", """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+T next = momentum * b + take * slope;
+b = next;
+p = held - lr * next;
+""")
+SGD_NESTEROV = Kernel(SGD_MOMENTUM.inputs, SGD_MOMENTUM.outputs, """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+T next = momentum * b + take * slope;
+b = next;
+p = held - lr * (slope + momentum * next);
+""")
+# The rule of `minigrad.optim.Adam`: what stays of p before the step (AdamW's decay), of m and of v, and what comes to
+# them; as in `lerp` the mean is counted from the nearer end.
+ADAM = Kernel("T g, T sign, T decay, T stay, T keep1, T take1, T keep2, T take2, T pace, T eps", "T p, T m, T v", """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+T way = slope - m;
+T mean = take1 < 0.5 ? m + take1 * way : slope - keep1 * way;
+T square = v * keep2 + take2 * slope * slope;
+T root = sqrt(square);
+m = mean;
+v = square;
+p = held * stay - pace * mean / (root + eps);
+""")
+KERNELS = {"philox": PHILOX, "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM}
