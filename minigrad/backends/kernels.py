@@ -65,11 +65,32 @@ ADAM = Kernel("T g, T sign, T decay, T stay, T keep1, T take1, T keep2, T take2,
 T held = p, slope = sign * g;
 if (decay != 0) slope += decay * held;
 T way = slope - m;
-T mean = take1 < 0.5 ? m + take1 * way : slope - keep1 * way;
+T mean = take1 < (T)0.5 ? m + take1 * way : slope - keep1 * way;
 T square = v * keep2 + take2 * slope * slope;
 T root = sqrt(square);
 m = mean;
 v = square;
 p = held * stay - pace * mean / (root + eps);
 """)
-KERNELS = {"philox": PHILOX, "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM}
+# `minigrad.ops.smooth.Gelu` and `GeluTanh`. The literals are 1 / sqrt(2), 1 / sqrt(2 pi) and sqrt(2 / pi); a literal
+# without `(T)` would make the whole a computation in doubles.
+GELU = Kernel("T x", "T y", """
+y = x * ((T)0.5 * erfc(x * (T)-0.70710678118654752));
+""")
+GELU_BACKWARD = Kernel("T g, T x", "T y", """
+T cdf = (T)0.5 * erfc(x * (T)-0.70710678118654752);
+y = g * (cdf + x * exp(x * x * (T)-0.5) * (T)0.39894228040143268);
+""")
+GELU_TANH = Kernel("T x", "T y", """
+y = (T)0.5 * x * ((T)1 + tanh((T)0.79788456080286536 * (x + (T)0.044715 * (x * x * x))));
+""")
+GELU_TANH_BACKWARD = Kernel("T g, T x", "T y", """
+T square = x * x, twice = (T)1.5957691216057307;
+T half = (T)1 / ((T)1 + exp(-(x * ((T)1 + (T)0.044715 * square) * twice)));
+y = g * (half + x * (half * ((T)1 - half)) * ((T)1 + (T)0.134145 * square) * twice);
+""")
+KERNELS = {
+    "philox": PHILOX,
+    "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM,
+    "gelu": GELU, "gelu_backward": GELU_BACKWARD, "gelu_tanh": GELU_TANH, "gelu_tanh_backward": GELU_TANH_BACKWARD,
+}

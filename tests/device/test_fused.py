@@ -96,3 +96,48 @@ def test_a_gradient_of_another_device_is_left_to_the_rule(fused):
         p._grad = minigrad.ones(3, device="cuda")
     optim.SGD([p], lr=RATE).step()  # CuPy reads over the bus, or refuses
     assert fused.ran == []
+
+
+def outcome(script, device, dtype, values):
+    """What a function makes of a leaf, with the gradient of something that has no equal elements, and the second."""
+    x = minigrad.tensor(values, dtype=dtype, device=device, requires_grad=True)
+    y = script(x)
+    (g,) = minigrad.autograd.grad((y * y).sum(), x, retain_graph=True)
+    (again,) = minigrad.autograd.grad((y * y).sum(), x, create_graph=True)
+    found = [y, g, again]
+    return found + list(minigrad.autograd.grad((again * again).sum(), x))
+
+
+def same_on_both(fused, script, names, dtype, values, rtol):
+    """A function gives the same on both devices, and asks for these kernels in a first-order pass."""
+    here, there = (outcome(script, device, dtype, values) for device in ("cpu", "cuda"))
+    assert fused.ran == names
+    assert COUNTS.to_host == 0
+    for ours, theirs in zip(there, here, strict=True):
+        scale = np.abs(theirs.detach().numpy()).max(initial=1)
+        np.testing.assert_allclose(ours.detach().cpu().numpy(), theirs.detach().numpy(), rtol=rtol, atol=rtol * scale)
+        assert ours.dtype is theirs.dtype and ours.stride() == theirs.stride() and ours.shape == theirs.shape
+
+
+SHAPES = {"()": (), "(0, 3)": (0, 3), "(9, 40)": (9, 40)}
+ACTIVATIONS = {
+    "gelu": lambda x: minigrad.nn.functional.gelu(x),
+    "gelu_tanh": lambda x: minigrad.nn.functional.gelu(x, approximate="tanh"),
+    "gelu, turned": lambda x: minigrad.nn.functional.gelu(x.mT if x.dim() else x),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [minigrad.float32, minigrad.float64])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activation(fused, name, dtype, shape):
+    values = np.random.default_rng(0).standard_normal(SHAPES[shape]) * 3
+    kernel, rtol = name.split(",")[0], 1e-6 if dtype is minigrad.float32 else 1e-14
+    same_on_both(fused, ACTIVATIONS[name], [kernel, *[f"{kernel}_backward"] * 2], dtype, values, rtol)
+
+
+def test_an_activation_of_float16_is_array_code_between_kernels(fused):
+    x = minigrad.ones(3, device="cuda", dtype=minigrad.float16, requires_grad=True)
+    y = minigrad.nn.functional.gelu(x)
+    y.sum().backward()
+    assert fused.ran == ["gelu"] and y.dtype is minigrad.float16  # in float32, rounded once
