@@ -89,8 +89,19 @@ T square = x * x, twice = (T)1.5957691216057307;
 T half = (T)1 / ((T)1 + exp(-(x * ((T)1 + (T)0.044715 * square) * twice)));
 y = g * (half + x * (half * ((T)1 - half)) * ((T)1 + (T)0.134145 * square) * twice);
 """)
+# What stands between the means of a normalisation (`minigrad.ops.norm`): mean, scale and what follows from them are one
+# for each group, w and b one for each element of a group or for all.
+SQUARED_DISTANCE = Kernel("T x, T mean", "T y", """
+T way = x - mean;
+y = way * way;
+""")
+ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
+STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
+STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
 KERNELS = {
     "philox": PHILOX,
     "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM,
     "gelu": GELU, "gelu_backward": GELU_BACKWARD, "gelu_tanh": GELU_TANH, "gelu_tanh_backward": GELU_TANH_BACKWARD,
+    "squared_distance": SQUARED_DISTANCE, "one_over_root": ONE_OVER_ROOT,
+    "standardize": STANDARDIZE, "standardize_backward": STANDARDIZE_BACKWARD,
 }

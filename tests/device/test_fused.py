@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,47 @@ def test_an_activation_of_float16_is_array_code_between_kernels(fused):
     y = minigrad.nn.functional.gelu(x)
     y.sum().backward()
     assert fused.ran == ["gelu"] and y.dtype is minigrad.float16  # in float32, rounded once
+
+
+def weights(x, *shape):
+    """A weight and a bias for a normalisation, that depend on the leaf too."""
+    few = [minigrad.arange(math.prod(shape), dtype=x.dtype, device=x.device).reshape(shape) * k for k in (0.5, -0.25)]
+    return [v + x.sum() / 10 for v in few]
+
+
+FORWARD = ["squared_distance", "one_over_root", "standardize"]
+BACKWARD = ["standardize", "standardize_backward"]
+F = minigrad.nn.functional
+NORMS = {
+    "layer": lambda x: F.layer_norm(x, (6,), *weights(x, 6), eps=0.01),
+    "layer, plain": lambda x: F.layer_norm(x, (6,)),
+    "layer, no bias": lambda x: F.layer_norm(x, (6,), weights(x, 6)[0]),
+    "layer, many": lambda x: F.layer_norm(x, (3, 4, 6), *weights(x, 3, 4, 6)),
+    "layer, turned": lambda x: F.layer_norm(x.transpose(0, 3), (5,), *weights(x, 5)),
+    "group": lambda x: F.group_norm(x.transpose(1, 2), 2, *weights(x, 4)),
+    "batch": lambda x: F.batch_norm(x, None, None, *weights(x, 3), training=True),
+}
+
+
+@pytest.mark.parametrize("dtype", [minigrad.float32, minigrad.float64])
+@pytest.mark.parametrize("name", NORMS)
+def test_normalisation(fused, name, dtype):
+    values = np.random.default_rng(0).standard_normal((5, 3, 4, 6))
+    rtol = 2e-5 if dtype is minigrad.float32 else 1e-13
+    same_on_both(fused, NORMS[name], [*FORWARD, *BACKWARD, *BACKWARD], dtype, values, rtol)
+
+
+@pytest.mark.parametrize("shape", [(0, 6), (2, 0)])
+def test_normalisation_of_nothing(fused, shape):
+    for device in ("cpu", "cuda"):
+        x = minigrad.ones(shape, device=device, requires_grad=True)
+        y = F.layer_norm(x, shape[1:])
+        y.sum().backward()
+        assert y.shape == shape == x.grad.shape
+    assert fused.ran == [*FORWARD, *BACKWARD]
+
+
+def test_normalisation_of_float16(fused):
+    x = minigrad.arange(12, dtype=minigrad.float16, device="cuda").reshape(2, 6).requires_grad_()
+    y = F.layer_norm(x, (6,), minigrad.ones(6, device="cuda"))
+    assert y.dtype is minigrad.float16 and fused.ran == []
