@@ -98,10 +98,17 @@ y = way * way;
 ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
 STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
 STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
+# What stands between the greatest element and the sum (`added`) of a softmax or its logarithm (`minigrad.ops.softmax`).
+EXP_OF_DIFFERENCE = Kernel("T x, T top", "T y", "y = exp(x - top);")
+LOG_SOFTMAX = Kernel("T x, T top, T added", "T y", "y = (x - top) - log(added);")
+SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g * x - x * added;")
+LOG_SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g - exp(x) * added;")
 KERNELS = {
     "philox": PHILOX,
     "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM,
     "gelu": GELU, "gelu_backward": GELU_BACKWARD, "gelu_tanh": GELU_TANH, "gelu_tanh_backward": GELU_TANH_BACKWARD,
     "squared_distance": SQUARED_DISTANCE, "one_over_root": ONE_OVER_ROOT,
     "standardize": STANDARDIZE, "standardize_backward": STANDARDIZE_BACKWARD,
+    "exp_of_difference": EXP_OF_DIFFERENCE, "log_softmax": LOG_SOFTMAX,
+    "softmax_backward": SOFTMAX_BACKWARD, "log_softmax_backward": LOG_SOFTMAX_BACKWARD,
 }

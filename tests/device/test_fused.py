@@ -187,3 +187,45 @@ def test_normalisation_of_float16(fused):
     x = minigrad.arange(12, dtype=minigrad.float16, device="cuda").reshape(2, 6).requires_grad_()
     y = F.layer_norm(x, (6,), minigrad.ones(6, device="cuda"))
     assert y.dtype is minigrad.float16 and fused.ran == []
+
+
+SOFTMAX = ["exp_of_difference", "softmax_backward", "softmax_backward"]
+LOGARITHM = ["exp_of_difference", "log_softmax", "log_softmax_backward", "log_softmax_backward"]
+SOFTMAXES = {
+    "softmax": (lambda x: x.softmax(-1), SOFTMAX),
+    "softmax, first": (lambda x: x.softmax(0), SOFTMAX),
+    "softmax, turned": (lambda x: x.mT.softmax(1), SOFTMAX),
+    "log_softmax": (lambda x: x.log_softmax(1), LOGARITHM),
+    "log_softmax, first": (lambda x: x.log_softmax(0), LOGARITHM),
+    "cross_entropy": (lambda x: F.cross_entropy(x, minigrad.arange(7, device=x.device) % 3), LOGARITHM),
+    "cross_entropy, smoothed": (lambda x: F.cross_entropy(x, minigrad.arange(7, device=x.device) % 3,
+                                                          label_smoothing=0.1, reduction="sum"), LOGARITHM),
+}
+
+
+@pytest.mark.parametrize("dtype", [minigrad.float32, minigrad.float64])
+@pytest.mark.parametrize("name", SOFTMAXES)
+def test_softmax(fused, name, dtype):
+    values = np.random.default_rng(0).standard_normal((7, 5)) * 10
+    script, kernels = SOFTMAXES[name]
+    same_on_both(fused, script, kernels, dtype, values, 1e-5 if dtype is minigrad.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("values", [np.full((2, 3), -np.inf), [[np.inf, 1, 2], [-np.inf, 0, 90]], [[1e30, -1e30, 0]]])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_extremes(fused, name, values):
+    here, there = (getattr(minigrad.tensor(values, device=device), name)(1) for device in ("cpu", "cuda"))
+    assert fused.ran[0] == "exp_of_difference"
+    np.testing.assert_allclose(there.cpu().numpy(), here.numpy())
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (3, 0)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_little(fused, name, shape):
+    found = []
+    for device in ("cpu", "cuda"):
+        x = minigrad.ones(shape, device=device, requires_grad=True)
+        y = getattr(x, name)(0)
+        y.sum().backward()
+        found.append((y.tolist(), x.grad.tolist()))
+    assert found[0] == found[1] and "exp_of_difference" not in fused.ran
