@@ -92,12 +92,14 @@ def test_elements_without_a_place_of_their_own_are_refused(fused):
     assert fused.ran == []
 
 
-def test_a_gradient_of_another_device_is_left_to_the_rule(fused):
+def test_a_gradient_of_another_device_is_refused(fused):
     p = minigrad.ones(3, device="cuda:0", requires_grad=True)
     with minigrad.cuda.device(1):
         p._grad = minigrad.ones(3, device="cuda")
-    optim.SGD([p], lr=RATE).step()  # CuPy reads over the bus, or refuses
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        optim.SGD([p], lr=RATE).step()
     assert fused.ran == []
+    assert p.tolist() == [1.0, 1.0, 1.0]
 
 
 def outcome(script, device, dtype, values):
