@@ -74,11 +74,13 @@ def flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def owner(array: Any) -> Any:
-    """The array that owns the memory; None for memory that is no array's."""
+def storage(array: Any) -> tuple[Any, int] | None:
+    """What names the memory of an array, and its bytes; None for memory that is no array's."""
+    if registry.backend_of(array) is not None:
+        return registry.storage(array)
     while getattr(array, "base", None) is not None:
         array = array.base
-    return array if is_array(array) and not isinstance(array, np.generic) else None
+    return (id(array), array.nbytes) if is_array(array) and not isinstance(array, np.generic) else None
 
 
 class Most:
@@ -104,10 +106,10 @@ def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], s
     ledger, seen = Ledger(), dict[int, tuple[set[tuple[int, ...]], set[str]]]()
     with Most():
         for array, kind, what in holders():
-            own = owner(array)
-            if own is not None and registry.device_of(own) == place:
-                ledger.hold(id(own), own.nbytes, kind)
-                shapes, nodes = seen.setdefault(id(own), (set(), set()))
+            own = storage(array) if registry.device_of(array) == place else None
+            if own is not None:
+                ledger.hold(*own, kind)
+                shapes, nodes = seen.setdefault(own[0], (set(), set()))
                 if isinstance(what, str):
                     nodes.add(what)
                 else:

@@ -17,7 +17,7 @@ from minigrad._trace.watch import NOWHERE, Watch, Watched
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import Packed, is_tensor
 from minigrad.autograd.views import address, grad_fn_now
-from minigrad.backends.registry import is_array
+from minigrad.backends.registry import OF_TYPE, is_array, storage
 
 __all__ = ["CONSTANTS", "Seen"]
 
@@ -72,10 +72,11 @@ class Seen(Watched):
         self.tensors_made = number + 1
         watch.key, watch.number, watch.array_id, watch.fresh = key, number, id(array), True
         size = array.nbytes
-        hold = (watch.array_id, size) if array.base is None else memory(array)
+        there = type(array) in OF_TYPE
+        hold = (watch.array_id, size) if array.base is None and not there else memory(array)
         self.log.append(("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
                          type(t).__name__ == "Parameter", *hold, size, self.copy(array)))
-        if t._rare is not None or array.base is not None:
+        if t._rare is not None or array.base is not None or there:
             self.shares(t, number)
         if t._grad is not None:
             self.meet_grad(t._grad, number)
@@ -212,19 +213,25 @@ class Seen(Watched):
 
 def window(array: Any) -> dict[str, Any]:
     """Where an array looks in its storage, in elements, unless it is there from the beginning row by row."""
-    if isinstance(array, generic) or array.base is None and array.flags.c_contiguous:
+    if type(array) in OF_TYPE:
+        begin = storage(array)[0]
+    elif isinstance(array, generic) or array.base is None and array.flags.c_contiguous:
         return {}
-    owner = array
-    while is_array(owner.base):
-        owner = owner.base
-    offset = (address(array) - address(owner)) // array.itemsize
+    else:
+        owner = array
+        while is_array(owner.base):
+            owner = owner.base
+        begin = address(owner)
+    offset = (address(array) - begin) // array.itemsize
     if not offset and array.flags.c_contiguous:
         return {}
     return {"offset": offset, "strides": [step // array.itemsize for step in array.strides]}
 
 
 def memory(array: Any) -> tuple[int, int]:
-    """The storage of an array: the `id()` of the owner of its memory, and its bytes."""
+    """The storage of an array: the `id()` of the owner of its memory (on a device: its address), and its bytes."""
+    if type(array) in OF_TYPE:
+        return storage(array)
     base = array.base
     while base is not None:
         array, base = base, getattr(base, "base", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import cupy
@@ -29,6 +30,14 @@ class Peak:
         self.held = self.most = 0
 
 
+class Peaks(dict[int, Peak]):
+    """By the number of a device; one is made when it is first asked for, not on every question."""
+
+    def __missing__(self, index: int) -> Peak:
+        found = self[index] = Peak()
+        return found
+
+
 class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
     """Counts what the pool hands out and takes back, by device; in the thread that first used a GPU, since CuPy's hooks
     are a thread's own."""
@@ -36,36 +45,34 @@ class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
     name = "minigrad"
 
     def __init__(self) -> None:
-        self.peaks: dict[int, Peak] = {}
-
-    def of(self, index: int) -> Peak:
-        """The count of one device."""
-        return self.peaks.setdefault(index, Peak())
+        self.peaks = Peaks()
 
     def malloc_postprocess(self, **told: Any) -> None:
         """More is held; nothing, where there was no memory left."""
         if not told["mem_ptr"]:
             return
-        peak = self.of(told["device_id"])
+        peak = self.peaks[told["device_id"]]
         peak.held += told["mem_size"]
         peak.most = max(peak.most, peak.held)
 
     def free_postprocess(self, **told: Any) -> None:
         """Less is held."""
-        self.of(told["device_id"]).held -= told["mem_size"]
+        self.peaks[told["device_id"]].held -= told["mem_size"]
 
 
-def allocate(size: int) -> Any:
-    """Memory of CuPy's pool.
+def allocate(size: int, pool: Any = None) -> Any:
+    """Memory of a pool, CuPy's if none is given, as an object that knows the bytes that were asked for: the pool's own
+    are more, since it rounds them up.
 
     Raises:
         OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
     """
     try:
-        return cupy.get_default_memory_pool().malloc(size)
+        pointer = (cupy.get_default_memory_pool() if pool is None else pool).malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         told = BACKEND.memory_stats(None)
         raise out_of_memory(size, BACKEND.current_device(), told) from None
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, pointer, pointer.device_id), 0)
 
 
 class Cuda:
@@ -135,6 +142,11 @@ class Cuda:
         low, high = cupy.byte_bounds(array)
         return int(low), int(high)
 
+    def storage(self, array: Any) -> tuple[int, int]:
+        """All views of an allocation hold one memory object; the `.base` of what `as_strided` makes is None."""
+        memory = array.data.mem
+        return memory.ptr, memory.size
+
     def bytes_of(self, array: Any, low: int, size: int) -> Any:
         """Bytes of the memory that an array lies in."""
         pointer = array.data
@@ -171,15 +183,15 @@ class Cuda:
         with self.on(at):
             free, total = cupy.cuda.runtime.memGetInfo()
             pool = cupy.get_default_memory_pool()
-            peak = self.watch.of(at) if self.watch is not None else Peak()
-            return {"allocated": pool.used_bytes(), "peak": peak.most, "reserved": pool.total_bytes(), "free": free,
-                    "total": total}
+            used, most = pool.used_bytes(), self.watch.peaks[at].most if self.watch is not None else 0
+            return {"allocated": used, "peak": max(most, used), "reserved": pool.total_bytes(), "free": free,
+                    "total": total}  # other threads' arrays are in `used` alone
 
     def reset_peak(self, index: int | None) -> None:
         """Begin to look for the most again."""
         if self.watch is not None:
             at = self.current_device() if index is None else index
-            peak = self.watch.of(at)
+            peak = self.watch.peaks[at]
             with self.on(at):
                 peak.held = peak.most = cupy.get_default_memory_pool().used_bytes()
 
@@ -217,14 +229,15 @@ class Cuda:
     @contextmanager
     def capture(self) -> Iterator[Callable[[], None]]:
         """A stream that notes, and a pool of memory for nobody else."""
-        noted: dict[str, Any] = {"pool": cupy.cuda.MemoryPool()}
+        noted: dict[str, Any] = {}
         stream = cupy.cuda.Stream(non_blocking=True)
-        with cupy.cuda.using_allocator(noted["pool"].malloc), stream:
+        own = partial(allocate, pool=cupy.cuda.MemoryPool())
+        with cupy.cuda.using_allocator(own), stream:
             stream.begin_capture()
             try:
                 yield lambda: noted["graph"].launch()
             finally:  # also after an error: the stream must not stay in this state
-                noted["graph"] = stream.end_capture()
+                noted["graph"], noted["memory"] = stream.end_capture(), own  # it lives as long as the graph
 
     def capturing(self) -> bool:
         """Whether the stream in use records a graph."""

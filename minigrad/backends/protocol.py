@@ -109,6 +109,10 @@ class Backend(Protocol):
     def bounds(self, array: Any) -> tuple[int, int]:
         """The addresses of the first byte and of that after the last."""
 
+    def storage(self, array: Any) -> tuple[int, int]:
+        """The memory that was allocated for an array, or for the one that it is a view of: where it begins, and how
+        many bytes it has. All views of it answer the same; the chain of `.base` may be broken."""
+
     def bytes_of(self, array: Any, low: int, size: int) -> Any:
         """`size` bytes from an address on, in the memory that an array lies in, as an array of uint8."""
 

@@ -20,7 +20,7 @@ from minigrad.backends.protocol import Backend
 
 __all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
            "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array", "located", "moved",
-           "placed"]
+           "placed", "storage"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -247,6 +247,11 @@ def bounds(array: Any) -> tuple[int, int]:
     """The addresses of the first byte of an array and of that after its last."""
     backend = OF_TYPE.get(type(array))
     return byte_bounds(array) if backend is None else backend.bounds(array)
+
+
+def storage(array: Any) -> tuple[int, int]:
+    """The memory of an array of a device that all its views share: where it begins, and its bytes."""
+    return OF_TYPE[type(array)].storage(array)
 
 
 def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:

@@ -1,8 +1,9 @@
 """The memory of a tensor: mirrors `torch/storage.py` and PyTorch's `tensor_numpy.cpp`.
 
 A tensor looks at a storage, from an offset and in steps of its strides; views look at one storage together. Here the
-storage is the memory of the NumPy array at the end of the chain of `.base`. A reader can ask two tensors whether they
-share it (`untyped_storage().data_ptr()`), and hand memory to NumPy and back without a copy.
+storage is the memory of the NumPy array at the end of the chain of `.base`, or what a device has allocated. A reader
+can ask two tensors whether they share it (`untyped_storage().data_ptr()`), and hand memory to NumPy and back without a
+copy.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def on_device(memory: Any, device: str) -> UntypedStorage:
 
 
 def root_of(array: Any) -> Any:
-    """The array that all views of one memory come from."""
+    """The array of NumPy's that all views of one memory come from."""
     above = array.base
     while above is not None:
         if not is_array(above):  # `as_strided` puts something of its own between two arrays
@@ -84,13 +85,14 @@ def root_of(array: Any) -> Any:
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views."""
-    root = root_of(owned(self))
-    if not root.size:
-        return UntypedStorage(np.empty(0, np.uint8, like=root))
-    low, high = bounds(root)
-    backend = backend_of(root)
+    array = owned(self)
+    backend = backend_of(array)
     if backend is not None:
-        return UntypedStorage(backend.bytes_of(root, low, high - low))
+        return UntypedStorage(backend.bytes_of(array, *backend.storage(array)))
+    root = root_of(array)
+    if not root.size:
+        return UntypedStorage(np.empty(0, np.uint8))
+    low, high = bounds(root)
     seen = Window(root, data=(low, not root.flags.writeable), shape=(high - low,), typestr="|u1", strides=None, descr=[
         ("", "|u1")])
     return UntypedStorage(np.asarray(seen))
@@ -101,7 +103,9 @@ def storage_offset(self: Tensor) -> int:
     array = owned(self)
     if not array.size:
         return 0
-    return (address(array) - bounds(root_of(array))[0]) // int(array.itemsize)
+    backend = backend_of(array)
+    begin = bounds(root_of(array))[0] if backend is None else backend.storage(array)[0]
+    return (address(array) - begin) // int(array.itemsize)
 
 
 def data_ptr(self: Tensor) -> int:

@@ -10,7 +10,8 @@ import pytest
 from minigrad.autograd.grad_mode import UNUSUAL
 from minigrad.backends import registry
 from tests.device.host_kernels import Fusing, HostKernels
-from tests.device.standin import COUNTS, OWNERS, StandIn
+from tests.device.standin import StandIn
+from tests.device.strict import COUNTS, OWNERS
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import minigrad
 from minigrad import nn
 from minigrad.recorder import record
 from minigrad.utils.checkpoint import checkpoint, checkpoint_sequential
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 
 def model():

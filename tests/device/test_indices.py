@@ -9,7 +9,7 @@ import minigrad
 import minigrad.nn.functional as F
 from minigrad.nn.utils import rnn
 from tests.device.alike import same
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 
 def t(*values):

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.nn import functional as F
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 from tests.parity.compare import arrays_of, leaves_of
 from tests.parity.tables import all_cases
 

@@ -12,7 +12,7 @@ from minigrad import nn
 from minigrad.nn import functional as F
 from minigrad.nn import utils
 from minigrad.utils.data import DataLoader, TensorDataset
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 
 def model():

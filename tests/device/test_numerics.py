@@ -7,7 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.nn import functional as F
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 POSITIVE = [[4.0, 2.0, 0.6], [2.0, 5.0, 1.5], [0.6, 1.5, 3.0]]
 

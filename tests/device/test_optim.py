@@ -10,7 +10,7 @@ import pytest
 
 import minigrad
 from minigrad import optim
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 OPTIMIZERS = {
     "SGD": lambda p: optim.SGD(p, lr=0.1, weight_decay=0.01),

@@ -8,7 +8,7 @@ import pytest
 import minigrad
 from minigrad import nn, optim
 from minigrad.nn import functional as F
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 
 class Recurrent(nn.Module):

@@ -11,7 +11,7 @@ import pytest
 import minigrad
 from minigrad.autograd.graph import save_on_cpu
 from tests.device.alike import same
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 LOOKS = {
     "select": lambda x: x[1],
@@ -195,6 +195,39 @@ def test_a_storage_is_shared(cuda):
     row.zero_()
     assert bits[1].tolist() == [0, 0, 0, 0]
     assert bits._version == x._version == 1
+
+
+LOST = {
+    "expand": lambda x: x[1:2].expand(4, 4),
+    "unfold": lambda x: x[1:].unfold(1, 2, 1),
+    "a view of an expanded one": lambda x: x[1:2].expand(4, 4)[:, 1:].t(),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_view_without_a_base_knows_its_storage(cuda, name):
+    x = minigrad.arange(12.0, device="cuda").view(3, 4)
+    view = LOST[name](x)
+    storage = view.untyped_storage()
+    assert (storage.data_ptr(), storage.nbytes()) == (x.data_ptr(), 48)
+    assert view.storage_offset() == LOST[name](x.cpu()).storage_offset() > 0
+    for a, b in (copy.deepcopy((x, view)), copy.deepcopy((view, x))[::-1]):
+        assert b.tolist() == view.tolist()
+        a.add_(100)
+        assert b.tolist() == (view + 100).tolist()
+        assert (a.storage_offset(), b.storage_offset()) == (0, view.storage_offset())
+    back = pickle.loads(pickle.dumps(view))
+    assert (back.tolist(), back.stride()) == (view.tolist(), view.stride())
+    before = minigrad.memory.held("cuda").total
+    again = LOST[name](x)
+    assert minigrad.memory.held("cuda").total == before and again.is_set_to(view)
+
+
+def test_the_base_of_a_view_is_not_there_where_cupy_has_none(cuda):
+    x = minigrad.arange(12.0, device="cuda").view(3, 4).array
+    strided = cuda.as_strided(x, (2, 2), (4, 4))
+    assert x.base is not None and strided.base is None and strided[1].base is strided[1][:1].base is strided
+    assert cuda.storage(strided) == cuda.storage(strided[1].transpose()) == cuda.storage(x)
 
 
 def test_detach_looks_at_the_same_memory(cuda):

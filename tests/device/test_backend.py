@@ -1,0 +1,104 @@
+"""CuPy's backend where there is no GPU: what it asks of memory, on arrays whose addresses nobody reads."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import cupy
+import pytest
+
+import minigrad
+from minigrad.backends.cupy import BACKEND, Watch, allocate
+
+
+class Pool:
+    """A pool that hands out one address, and rounds up as CuPy's does."""
+
+    begin, used, full = 1 << 20, 0, False
+
+    def used_bytes(self):
+        """Of all threads."""
+        return self.used
+
+    total_bytes = used_bytes
+
+    def malloc(self, size):
+        """A pointer to memory that is none."""
+        if self.full:
+            raise cupy.cuda.memory.OutOfMemoryError(size, 0)
+        return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(self.begin, -(-size // 512) * 512, self, 0), 0)
+
+
+@pytest.fixture
+def pool(monkeypatch):
+    """CuPy's pool is `Pool`."""
+    made = Pool()
+    monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: made)
+    monkeypatch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (1 << 20, 2 << 20))
+    monkeypatch.setattr(BACKEND, "current_device", lambda: 0)
+    monkeypatch.setattr(BACKEND, "on", nullcontext)
+    return made
+
+
+def test_all_views_know_the_bytes_that_were_asked_for(pool):
+    x = cupy.ndarray((5, 5), "f4", allocate(100))
+    strided = BACKEND.as_strided(x[1:], (3, 3), (4, 4))
+    assert strided.base is None
+    for view in (x, x[2:, 1:].T, strided, strided[1], BACKEND.bytes_of(x[1], pool.begin, 100)):
+        assert BACKEND.storage(view) == (pool.begin, 100)
+        assert BACKEND.index_of(view) == 0
+
+
+def test_the_peak_is_no_less_than_what_is_held(pool, monkeypatch):
+    watch = Watch()
+    monkeypatch.setattr(BACKEND, "watch", watch)
+    for size in (512, 1024):
+        watch.malloc_postprocess(device_id=0, mem_size=size, mem_ptr=pool.begin)
+    watch.free_postprocess(device_id=0, mem_size=1024)
+    assert BACKEND.memory_stats(None)["peak"] == 1536
+    pool.used = 4096  # another thread's arrays
+    assert BACKEND.memory_stats(None)["peak"] == 4096
+    BACKEND.reset_peak(0)
+    assert watch.peaks[0].most == 4096 and list(watch.peaks) == [0]
+
+
+def test_a_pool_without_memory_left(pool):
+    full = Pool()
+    full.full = True
+    with pytest.raises(minigrad.OutOfMemoryError, match="Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 2"):
+        allocate(3 << 30, full)
+    assert allocate(100).ptr == pool.begin
+
+
+class Stream:
+    """A stream that notes nothing."""
+
+    def __init__(self, non_blocking):
+        self.begun = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def begin_capture(self):
+        """It begins."""
+        self.begun = True
+
+    def end_capture(self):
+        """A graph that is none."""
+        assert self.begun
+
+
+def test_a_capture_has_its_own_pool_and_the_same_error(pool, monkeypatch):
+    own, used = Pool(), []
+    monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: own)
+    monkeypatch.setattr(cupy.cuda, "Stream", Stream)
+    monkeypatch.setattr(cupy.cuda, "using_allocator", lambda given: nullcontext(used.append(given)))
+    own.begin, own.full = 1 << 30, False
+    with BACKEND.capture():
+        assert used[0](100).ptr == 1 << 30
+        own.full = True
+        with pytest.raises(minigrad.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 100 bytes"):
+            used[0](100)
