@@ -9,6 +9,7 @@ from minigrad.autograd import Function, grad
 
 MISPLACED = "invalid gradient at index 0 - expected device cuda:0 but got cpu"
 TYPE = r"has changed the type of value \(was torch.cuda.FloatTensor got torch.FloatTensor\)"
+TO_CUDA = "with device type 'cpu' to a tensor with device type 'cuda'"
 pytestmark = pytest.mark.usefixtures("cuda")
 
 
@@ -108,3 +109,23 @@ def test_that_of_a_hook_is_refused(shape):
     x.register_hook(lambda g: g * 3)
     (x * 2).backward(minigrad.ones_like(x))
     assert x.grad.sum().item() == 6 * x.numel()
+
+
+def test_that_of_a_tensor_is_refused():
+    p, q = leaf(3), leaf(3, device="cpu")
+    for tensor, made, what in ((p, minigrad.ones(3), TO_CUDA),
+                               (p, minigrad.ones(4), TO_CUDA),
+                               (leaf(), minigrad.ones(()), TO_CUDA),
+                               (q, minigrad.ones(3, device="cuda"),
+                                "with device type 'cuda' to a tensor with device type 'cpu'"),
+                               (p, minigrad.ones(3, device="cuda:1"), "located on device with index '1' to a tensor "
+                                "located on device with index '0'")):
+        with pytest.raises(RuntimeError) as error:
+            tensor.grad = made
+        assert str(error.value) == (f"attempting to assign a gradient {what}. Please ensure that the gradient and the "
+                                    "tensor are on the same device")
+        assert tensor.grad is None
+    with pytest.raises(RuntimeError, match="with dtype 'double'"):
+        p.grad = minigrad.ones(3, dtype=minigrad.float64)
+    p.grad = minigrad.ones(3, device="cuda")
+    assert p.grad.device == p.device
