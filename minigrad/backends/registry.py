@@ -19,8 +19,8 @@ from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
 __all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
-           "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array", "located", "moved",
-           "placed", "storage"]
+           "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array", "lies_in",
+           "located", "moved", "name_of", "placed", "storage"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -236,6 +236,19 @@ def beside(array: Any) -> Any:
     """
     backend = OF_TYPE.get(type(array))
     return Home(backend, backend.index_of(array)) if backend is not None else array if type(array) is Home else HERE
+
+
+def lies_in(array: Any, place: Any) -> bool:
+    """Whether an array lies in a place (what `beside` gives)."""
+    backend = OF_TYPE.get(type(array))
+    if backend is None or place is HERE:
+        return backend is None and place is HERE
+    return bool(place == Home(backend, backend.index_of(array)))
+
+
+def name_of(place: Any) -> device:
+    """The device that a place (what `beside` gives) is."""
+    return CPU if place is HERE else device(place.backend.type, place.index)
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad
 from minigrad import optim
-from tests.device.standin import COUNTS
+from tests.device.strict import COUNTS
 
 RATE = 0.05
 RULES = {
