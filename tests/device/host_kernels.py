@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.kernels import KERNELS
-from tests.device.standin import StandIn, unwrapped, wrapped
+from tests.device.standin import StandIn
+from tests.device.strict import unwrapped, wrapped
 
 __all__ = ["Fusing", "HostKernels", "parameters", "reals", "source"]
 
