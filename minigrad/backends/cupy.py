@@ -17,6 +17,7 @@ import numpy as np
 
 from minigrad._device import out_of_memory
 from minigrad.backends.kernels import KERNELS
+from minigrad.backends.layout import kept
 
 __all__ = ["BACKEND", "Cuda"]
 
@@ -121,16 +122,21 @@ class Cuda:
     def from_host(self, array: Any, index: int | None) -> Any:
         """A copy of a NumPy array on a GPU, in the same order."""
         with self.on(index):
-            return cupy.array(array, order="K")
+            return kept(array, partial(cupy.array, order="C"))
 
     def to_host(self, array: Any) -> Any:
-        """A copy of an array as NumPy's; waits for the GPU."""
-        return array.get(order="A")
+        """A copy of an array as NumPy's, in the same order; waits for the GPU."""
+        return kept(array, lambda turned: turned.get())
 
     def move(self, array: Any, index: int | None) -> Any:
-        """A copy on another GPU."""
-        with self.on(index):
-            return cupy.array(array, order="K")
+        """A copy on another GPU, in the same order."""
+        def sent(turned: Any) -> Any:
+            with self.on(self.index_of(array)):  # between GPUs CuPy copies what lies row by row
+                dense = turned if turned.flags.c_contiguous else turned.copy()
+            with self.on(index):
+                return dense.copy()
+
+        return kept(array, sent)
 
     def address(self, array: Any) -> int:
         """Of the first element, in bytes."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
+from minigrad.backends.layout import kept
 from tests.device.strict import COUNTS, Strict, signature_of, unwrapped
 
 __all__ = ["StandIn"]
@@ -55,13 +56,17 @@ class StandIn:
     def from_host(self, array: Any, index: int | None) -> Strict:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"from the host comes {type(array)}")
-        return Strict(array.copy("K"), index)
+        return kept(array, lambda turned: Strict(turned.copy("F" if turned.flags.fnc else "C"), index))
 
     def to_host(self, array: Strict) -> Any:
-        return array.get("A")
+        return kept(array, lambda turned: turned.get("A"))
 
     def move(self, array: Strict, index: int | None) -> Strict:
-        return Strict(array.host.copy("K"), index)
+        def sent(turned: Strict) -> Strict:
+            dense = turned if turned.flags.c_contiguous else Strict(turned.host.copy(), turned.index)
+            return Strict(send(dense, COUNTS.current if index is None else index), index)
+
+        return kept(array, sent)
 
     def address(self, array: Strict) -> int:
         return int(array.host.ctypes.data)
@@ -145,6 +150,13 @@ def memory_of(array: Strict) -> Any:
     while memory.base is not None:  # between them may stand what `as_strided` puts there
         memory = memory.base
     return memory
+
+
+def send(array: Strict, index: int) -> Any:
+    """A copy for another device; CuPy's error for what does not lie row by row."""
+    if array.index != index and not array.flags.c_contiguous:
+        raise ValueError("Array device must be same as the current device")
+    return array.host.copy()
 
 
 def maker(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 import cupy
+import numpy as np
 import pytest
 
 import minigrad
@@ -102,3 +103,18 @@ def test_a_capture_has_its_own_pool_and_the_same_error(pool, monkeypatch):
         own.full = True
         with pytest.raises(minigrad.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 100 bytes"):
             used[0](100)
+
+
+def test_what_comes_from_the_host_is_sent_row_by_row_and_turned_back(pool, monkeypatch):
+    sent = []
+
+    def array(x, order):
+        """An upload: CuPy's copies of NumPy's arrays know the orders of C and of Fortran alone."""
+        sent.append((x.shape, x.flags.c_contiguous, order))
+        return x.copy(order)
+
+    monkeypatch.setattr(cupy, "array", array)
+    x = np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2)
+    found = BACKEND.from_host(x, None)
+    assert sent == [((2, 3, 4), True, "C")]
+    assert (found.tolist(), found.strides) == (x.tolist(), x.strides)

@@ -197,6 +197,32 @@ def test_a_storage_is_shared(cuda):
     assert bits._version == x._version == 1
 
 
+ORDERS = {
+    "rows": lambda x: x,
+    "columns": lambda x: x.permute(2, 1, 0),
+    "permuted": lambda x: x.permute(1, 0, 2),
+    "permuted again": lambda x: x.permute(2, 0, 1),
+    "with gaps": lambda x: x.permute(1, 2, 0)[:, ::2],
+    "expanded": lambda x: x[:, :1].expand(2, 3, 4).permute(2, 1, 0),
+    "a row of it": lambda x: x.permute(1, 0, 2)[1],
+    "a number": lambda x: x[1, 0, 2],
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_copy_for_another_device_keeps_the_order(cuda, name):
+    x = ORDERS[name](minigrad.arange(24.0).view(2, 3, 4))
+    wanted = tuple(s // 4 for s in x.array.copy("K").strides)
+    there = x.to("cuda")
+    for copied in (there, there.to("cuda:1"), there.cpu(), x.to("cuda:1").to("cuda:0").cpu()):
+        assert copied.stride() == wanted, copied.device
+        assert copied.tolist() == x.tolist()
+    turned = ORDERS[name](minigrad.arange(24.0, device="cuda").view(2, 3, 4))  # a view on the device
+    for copied in (turned.to("cuda:1"), turned.cpu()):
+        assert copied.stride() == wanted
+        assert copied.tolist() == x.tolist()
+
+
 LOST = {
     "expand": lambda x: x[1:2].expand(4, 4),
     "unfold": lambda x: x[1:].unfold(1, 2, 1),
