@@ -97,3 +97,28 @@ def test_what_is_not_there(cuda):
     with pytest.raises(NotImplementedError, match=r"ctc_loss on the CPU alone: give it log_probs\.cpu\(\)"):
         F.ctc_loss(logs, texts, (4,), (2,))
     assert F.ctc_loss(logs.log_softmax(2).cpu(), texts.cpu(), (4,), (2,)).isfinite()
+
+
+@pytest.mark.parametrize("where", ["cuda", "cuda:1", "default"])
+def test_numbers_in_a_row_are_made_on_the_device(cuda, where, monkeypatch):
+    def refuse(array, index):
+        raise AssertionError("a copy")
+
+    calls = (lambda **at: minigrad.arange(5, **at), lambda **at: minigrad.arange(1, 0, -0.1, **at),
+             lambda **at: minigrad.linspace(-1, 2, 7, **at), lambda **at: minigrad.linspace(0, 9, 1, **at),
+             lambda **at: minigrad.linspace(0, 9, 4, dtype=minigrad.int32, **at),
+             lambda **at: minigrad.logspace(0, 2, 5, 2.0, dtype=minigrad.float64, **at))
+    expected = [call() for call in calls]
+    monkeypatch.setattr(cuda, "from_host", refuse)
+    before = minigrad.get_default_device()
+    if where == "default":
+        minigrad.set_default_device("cuda")
+    try:
+        found = [call(**({} if where == "default" else {"device": where})) for call in calls]
+        here = minigrad.arange(3, device="cpu"), minigrad.eye(2, device="cpu")
+    finally:
+        minigrad.set_default_device(before)
+    for a, b in zip(found, expected, strict=True):
+        assert str(a.device) == ("cuda:1" if where == "cuda:1" else "cuda:0") and a.dtype is b.dtype
+        np.testing.assert_array_equal(a.cpu().numpy(), b.numpy())
+    assert {v.device.type for v in here} == {"cpu"}
