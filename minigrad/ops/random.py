@@ -20,7 +20,7 @@ from minigrad.autograd.record import record1, record2
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, home
 from minigrad.ops._meet import broadcast_shape
-from minigrad.ops.data import made, numpy_dtype
+from minigrad.ops.data import THERE, made, numpy_dtype
 from minigrad.ops.fill import array_of, in_memory_order
 from minigrad.ops.generator import Generator, stream_of
 
@@ -118,7 +118,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
     x, place = like(input, dtype, "rand_like", device)
     stream = stream_of(generator, place)
     return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like",
-                device)
+                THERE if device is None else device)
 
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
@@ -127,7 +127,8 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
     x, place = like(input, dtype, "randn_like", device)
     stream = stream_of(generator, place)
     return made(in_memory_order(x, lambda shape: draws.normal(
-        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like", device)
+        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like",
+                THERE if device is None else device)
 
 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
@@ -141,7 +142,7 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
                         f"({kinds((input, *bounds), named)})")
     low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
     return made(in_memory_order(x, lambda shape: draws.randint(stream, low, high, shape, x.dtype)), requires_grad,
-                "randint_like", device)
+                "randint_like", THERE if device is None else device)
 
 
 class NormalMean(Node, name="Normal", number=1):

@@ -57,7 +57,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
         low, by = int(low), int(by)
     place = home(device)
     found = (row if place is HERE else there(row))(place, count, low, by, kind)
-    return made(found, requires_grad, "arange", device)
+    return made(found, requires_grad, "arange")
 
 
 def row(place: Any, count: int, low: Any, by: Any, kind: Any) -> Any:
@@ -115,7 +115,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
     kind = numpy_dtype(dtype, what="linspace")
     place, found = home(device), steps_of(start, end, steps, kind, "linspace")
     made_there = (line if place is HERE else there(line))(place, *found, kind)
-    return made(made_there, requires_grad, "linspace", device)
+    return made(made_there, requires_grad, "linspace")
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
@@ -124,7 +124,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dty
     kind = numpy_dtype(dtype, what="logspace")
     place, found = home(device), steps_of(start, end, steps, kind, "logspace")
     made_there = (line if place is HERE else there(line))(place, *found, kind, float(base))
-    return made(made_there, requires_grad, "logspace", device)
+    return made(made_there, requires_grad, "logspace")
 
 
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
@@ -133,4 +133,4 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye", device)
+    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")
