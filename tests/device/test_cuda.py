@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 import minigrad
@@ -171,3 +173,22 @@ def test_after_an_error_nothing_is_noted():
     with minigrad.cuda.graph(graph):
         pass
     graph.replay()
+
+
+def test_after_an_error_of_the_end_nothing_is_noted(cuda, monkeypatch):
+    def fails():
+        with capture() as again:
+            yield again
+        raise OSError("invalidated")
+
+    graph, capture = minigrad.cuda.CUDAGraph(), cuda.capture
+    monkeypatch.setattr(cuda, "capture", contextmanager(fails))
+    with pytest.raises(OSError, match="invalidated"), minigrad.cuda.graph(graph):
+        pass
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        graph.replay()
+    monkeypatch.undo()
+    with minigrad.cuda.graph(graph):
+        pass
+    graph.replay()
+    assert cuda.replays == 1
