@@ -127,6 +127,17 @@ def test_events():
         start.elapsed_time(minigrad.cuda.Event())
     with pytest.raises(NotImplementedError, match="Leave out `interprocess`"):
         minigrad.cuda.Event(interprocess=True)
+    new = minigrad.cuda.Event(enable_timing=True)
+    for first, second in ((start, new), (new, start)):
+        with pytest.raises(ValueError, match="^Both events must be recorded before calculating elapsed time.$"):
+            first.elapsed_time(second)
+    with pytest.raises(NotImplementedError, match="Leave out `stream`"):
+        new.record(object())
+    assert not new.recorded
+    end.event.done = False
+    for first, second in ((start, end), (end, start)):
+        with pytest.raises(ValueError, match="Both events must be completed before calculating elapsed time.\n\nCall"):
+            first.elapsed_time(second)
 
 
 def test_graphs(cuda):
