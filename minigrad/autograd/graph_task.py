@@ -76,7 +76,7 @@ class GraphTask:
         if not self.first_order or grad is None:
             return grad
         if type(grad) is ndarray and grad.size == 1 and not grad.flags.writeable:
-            grad = grad.copy()  # what NumPy's `broadcast_to` gives cannot be written to; a hook may write to one element
+            grad = grad.copy()  # of what NumPy's `broadcast_to` gives none can be written to, but a hook may to one
         return REGISTRY.tensor(grad)
 
     def unwrapped(self, grad: Any) -> Any:
