@@ -19,7 +19,6 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.timing import Process
 
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("minigrad", "torch")
@@ -196,34 +197,13 @@ def serve(library: str) -> None:
             print(json.dumps(answer(lib, json.loads(line), kept)), flush=True)
 
 
-class Worker:
+class Worker(Process):
     """A library in a process of its own, as a context."""
 
     def __init__(self, library: str) -> None:
         environment = {name: value for name, value in os.environ.items() if name != "CUPY_TF32"}
-        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.gpu", "--serve", library], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-        self.about = self.heard()
-
-    def heard(self) -> Any:
-        """The next answer."""
-        line = self.process.stdout.readline() if self.process.stdout else ""
-        if not line:
-            raise RuntimeError(f"{self.process.args!r} has ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def order(self, **what: Any) -> Any:
-        """Send an order and wait for the answer."""
-        assert self.process.stdin is not None  # it is a pipe
-        self.process.stdin.write(json.dumps(what) + "\n")
-        self.process.stdin.flush()
-        return self.heard()
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.process.communicate()
+        super().__init__("benchmarks.gpu", "--serve", library, env=environment)
+        self.about = self.answer()
 
 
 def compared(workers: dict[str, Worker], name: str, given: argparse.Namespace) -> dict[str, Any]:

@@ -15,33 +15,21 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Worker", "import_times", "interleaved", "machine", "timed"]
+__all__ = ["Process", "Worker", "import_times", "interleaved", "machine", "timed"]
 
 CORE_NAMES = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
 
 
-class Worker:
-    """A contender in a process of its own (`benchmarks.worker`), as a context.
+class Process:
+    """A program of this folder that answers orders: a line of JSON each, in and out. It says first what it is."""
 
-    With one thread all of them run on one core, where the system lets us choose: they take turns, and two cores of one
-    machine may differ by half, for minutes, when somebody else uses what they share.
-    """
-
-    def __init__(self, name: str, threads: int = 1) -> None:
-        counts = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")}
-        if threads == 1:
-            counts["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
-        self.name, self.threads = name, threads
-        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.worker", name, str(threads)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **counts})
-        if threads == 1 and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
-        self.about: dict[str, str] = self.answer()
+    def __init__(self, *arguments: str, env: Mapping[str, str]) -> None:
+        self.process = subprocess.Popen([sys.executable, "-m", *arguments], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, env=env)
 
     def answer(self) -> Any:
         """The next line that the process writes.
@@ -62,6 +50,30 @@ class Worker:
         self.process.stdin.flush()
         return self.answer()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.communicate()
+
+
+class Worker(Process):
+    """A contender in a process of its own (`benchmarks.worker`), as a context.
+
+    With one thread all of them run on one core, where the system lets us choose: they take turns, and two cores of one
+    machine may differ by half, for minutes, when somebody else uses what they share.
+    """
+
+    def __init__(self, name: str, threads: int = 1) -> None:
+        counts = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")}
+        if threads == 1:
+            counts["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+        self.name, self.threads = name, threads
+        super().__init__("benchmarks.worker", name, str(threads), env={**os.environ, **counts})
+        if threads == 1 and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
+        self.about: dict[str, str] = self.answer()
+
     def seconds(self) -> float:
         """Run once more what was ordered: the seconds of its one thread, or of the clock where there are several.
 
@@ -69,12 +81,6 @@ class Worker:
         """
         wall, cpu = self.order()
         return float(cpu if self.threads == 1 else wall)
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.process.communicate()
 
 
 def timed(run: Callable[[], Any]) -> float:

@@ -149,7 +149,8 @@ globals().update(_ops.FUNCTIONS)  # each in its frame: PyTorch's errors for argu
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "serialization", "special", "utils")
+LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "recorder", "serialization", "special",
+         "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -47,8 +47,8 @@ class CUDAGraph:
         """
         if self.again is not None or self.backend.capturing():
             raise RuntimeError(OWNED if self.again is not None else "a CUDA graph is being captured already")
-        self.block = self.backend.capture()
-        self.again = self.block.__enter__()
+        block = self.backend.capture()
+        self.again, self.block = block.__enter__(), block
 
     def capture_end(self) -> None:
         """Stop to note.
@@ -59,13 +59,14 @@ class CUDAGraph:
         self.ended(None, None, None)
 
     def ended(self, *error: Any) -> None:
-        """Stop to note; after an error nothing is kept."""
+        """Stop to note; after an error, that of the end too, nothing is kept."""
         block, self.block = self.block, None
         if block is None:
             raise RuntimeError("capture_end was called without capture_begin")
-        if error[0] is not None:
-            self.again = None
+        again, self.again = self.again, None
         block.__exit__(*error)
+        if error[0] is None:
+            self.again = again
 
     def replay(self) -> None:
         """Give the GPU all of it.

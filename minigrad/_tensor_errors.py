@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._type_name import type_name
+from minigrad.backends.registry import OF_TYPE
 
 __all__ = ["DETACH_IT", "DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad",
            "check_tensor"]
@@ -57,7 +58,7 @@ def check_data(tensor: Any, new: Any) -> None:
 
 
 def check_grad(tensor: Any, new: Any) -> None:
-    """Whether `new` can become `tensor.grad`: another tensor of the same dtype and shape.
+    """Whether `new` can become `tensor.grad`: another tensor of the same dtype, device and shape.
 
     Raises:
         RuntimeError: PyTorch's sentence for what does not fit.
@@ -71,6 +72,12 @@ def check_grad(tensor: Any, new: Any) -> None:
             "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
             "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
             "systems that assume they match.")
+    if (type(new.array) in OF_TYPE or type(tensor.array) in OF_TYPE) and new.device != tensor.device:
+        got, wanted = new.device, tensor.device
+        what = (("with device type", got.type, wanted.type) if got.type != wanted.type else
+                ("located on device with index", got.index, wanted.index))
+        raise RuntimeError(f"attempting to assign a gradient {what[0]} '{what[1]}' to a tensor {what[0]} '{what[2]}'. "
+                           "Please ensure that the gradient and the tensor are on the same device")
     if new.array.shape != tensor.array.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size '{list(tensor.shape)}'. "

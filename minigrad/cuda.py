@@ -131,12 +131,20 @@ class Event:
         if interprocess or external:
             raise NotImplementedError("events are of one process and of its own graphs\n\nLeave out `interprocess` and "
                                       "`external`.")
-        self.timed, self.backend = enable_timing, backend()
+        self.timed, self.recorded, self.backend = enable_timing, False, backend()
         self.event = self.backend.event(enable_timing, blocking)
 
     def record(self, stream: None = None) -> None:
-        """The moment is after the work given so far."""
+        """The moment is after the work given so far.
+
+        Raises:
+            NotImplementedError: for a stream: there is only the one in use.
+        """
+        if stream is not None:
+            raise NotImplementedError("events are recorded on the stream in use, which is the only one\n\nLeave out "
+                                      "`stream`.")
         self.event.record()
+        self.recorded = True
 
     def synchronize(self) -> None:
         """Wait for the moment."""
@@ -150,10 +158,15 @@ class Event:
         """The milliseconds from this moment to a later one.
 
         Raises:
-            ValueError: if one of them was not made to measure with.
+            ValueError: if one of them was not made to measure with, was not recorded, or has not come yet.
         """
         if not (self.timed and end_event.timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if not (self.recorded and end_event.recorded):
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self.query() and end_event.query()):
+            raise ValueError("Both events must be completed before calculating elapsed time.\n\nCall synchronize() of "
+                             "the later one first.")
         return self.backend.elapsed(self.event, end_event.event)
 
 

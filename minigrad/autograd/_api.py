@@ -13,11 +13,12 @@ from minigrad._dtype import Size
 from minigrad._type_name import type_name
 from minigrad._warnings import warn_once
 from minigrad.autograd.engine import execute
+from minigrad.autograd.evaluate import check_place
 from minigrad.autograd.graph import GradientEdge, metadata_of
 from minigrad.autograd.graph_task import destination
 from minigrad.autograd.saved import REGISTRY, is_tensor
 from minigrad.autograd.views import edge_of
-from minigrad.backends.registry import info_of
+from minigrad.backends.registry import HERE, OF_TYPE, info_of, lies_in
 
 __all__ = ["backward", "grad", "run_backward"]
 
@@ -162,12 +163,21 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
             _check_shape(i, root, shape, given, batched)
             if given.array.dtype != dtype:
                 given = REGISTRY.words.cast(given, dtype)
+            if place is not HERE or type(given.array) in OF_TYPE:
+                given = _placed(i, given, place, batched)
         elif isinstance(root, GradientEdge) or root._requires_grad:
             if any(n != 1 for n in shape):
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             given = REGISTRY.tensor(np.ones(shape, dtype, like=place)[()])
         made.append(given)
     return made
+
+
+def _placed(i: int, given: Any, place: Any, batched: bool) -> Any:
+    """A gradient where its root lies; numbers go there, in a batch too."""
+    if batched and given.array.ndim == 1 and not lies_in(given.array, place):
+        return REGISTRY.words.moved(given, place)
+    return check_place(given, place, i, REGISTRY.words)
 
 
 def _check_shape(i: int, root: Any, shape: tuple[int, ...], given: Any, batched: bool) -> None:

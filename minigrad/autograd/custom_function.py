@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._type_name import type_name
-from minigrad.autograd.evaluate import check_gradient, sum_to
+from minigrad.autograd.evaluate import check_gradient, check_place, sum_to
 from minigrad.autograd.extras import NodeExtras
 from minigrad.autograd.grad_mode import LOCAL, no_grad, switch
 from minigrad.autograd.graph import Node
@@ -22,7 +22,7 @@ from minigrad.autograd.saved import counter_of, refuse_outside, tensors, version
 from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.autograd.views import FUNCTION, MANY, edge_of, grad_fn_now, set_history, share
 from minigrad.backends.numpy import WORDS
-from minigrad.backends.registry import info_of
+from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
 
 __all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
 
@@ -58,8 +58,9 @@ class FunctionBase(Node, number=None):
 
     `_recorded`: this call is: grad mode is on, and an input requires grad.
     `to_save`, `saved_for_forward`, `dirty_tensors`, `non_differentiable`: what forward marked (None: nothing), until
-    its outputs are wrapped. `_input_info`: shape and dtype of each argument; `_output_info`: shape, place
-    and dtype of each output; None for what is no tensor. There is one edge per argument that is a tensor.
+    its outputs are wrapped. `_input_info`: shape and dtype of each argument, and its place where that is not the CPU;
+    `_output_info`: shape, place and dtype of each output; None for what is no tensor. There is one edge per argument
+    that is a tensor.
     """
 
     __slots__ = ("__dict__", "_cleared", "_input_info", "_materialize_non_diff_grads", "_output_info",
@@ -78,7 +79,7 @@ class FunctionBase(Node, number=None):
     non_differentiable: Any
     materialize_grads: bool
     _materialize_non_diff_grads: bool
-    _input_info: list[tuple[tuple[int, ...], Any] | None]
+    _input_info: list[tuple[Any, ...] | None]
     _output_info: list[tuple[tuple[int, ...], Any, Any] | None]
     _saved_nrs: tuple[int, ...]
 
@@ -91,6 +92,9 @@ class FunctionBase(Node, number=None):
         self.begin(tuple([edge_of(t) if t._requires_grad else None for t in inputs]),
                    tuple([t._output_nr if t._requires_grad else 0 for t in inputs]))
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
+        if OF_TYPE:
+            self._input_info = [(*info, beside(a.array)) if info is not None and type(a.array) in OF_TYPE else info
+                                for a, info in zip(args, self._input_info, strict=True)]
         self.outputs, self._output_info, self._saved_nrs = 1, [], ()
 
     __repr__ = object.__repr__  # with the module, as PyTorch prints it
@@ -183,10 +187,14 @@ class FunctionBase(Node, number=None):
         return results
 
 
-def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[tuple[int, ...], Any], task: Any) -> Any:
-    """A gradient in its input's shape and dtype, if it can be summed to it; PyTorch's error else."""
+def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], task: Any) -> Any:
+    """A gradient in its input's shape, dtype and place, if it can be summed to it; PyTorch's error else."""
     check_gradient(node, index, grad, info[0])
-    return sum_to(grad.array, info, WORDS) if task.first_order else sum_to(grad, info, task.xp)
+    first_order, place = task.first_order, info[2] if len(info) == 3 else HERE
+    made = sum_to(grad.array, info[:2], WORDS) if first_order else sum_to(grad, info[:2], task.xp)
+    if place is HERE and type(grad.array) not in OF_TYPE:
+        return made
+    return check_place(made, place, index, WORDS if first_order else task.xp, f"Function {node.name()} returned an ")
 
 
 def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:

@@ -20,9 +20,9 @@ from minigrad.autograd.graph_task import GraphTask
 from minigrad.autograd.hooks import HookDict, NodeHooks, call_post_accumulate, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
 from minigrad.autograd.views import repeats
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import OF_TYPE, device_of, lies_in, name_of
 
-__all__ = ["accumulate", "call", "differentiate", "evaluate", "evaluate_leaf"]
+__all__ = ["accumulate", "call", "check_place", "differentiate", "evaluate", "evaluate_leaf"]
 
 ACCUMULATING = RLock()  # two threads may add to one `.grad`, and NumPy lets go of the interpreter's lock in an addition
 
@@ -66,6 +66,18 @@ def check_gradient(node: Node, index: int, grad: Any, shape: tuple[int, ...]) ->
     if got != shape and (lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape))):
         raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got "
                            f"{list(got)} but expected shape compatible with {list(shape)}")
+
+
+def check_place(grad: Any, place: Any, index: int, xp: Any, who: str = "") -> Any:
+    """A gradient, an array or a Tensor, where its input or its root lies: a number goes there, and PyTorch's error is
+    for all else."""
+    array = grad.array if saved.is_tensor(grad) else grad
+    if lies_in(array, place):
+        return grad
+    if array.ndim:
+        raise RuntimeError(f"{who}invalid gradient at index {index} - expected device {name_of(place)} but got "
+                           f"{device_of(array)}")
+    return xp.moved(grad, place)
 
 
 def fitted(node: Node, grads: Any, xp: Any) -> Any:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
+from numpy import ndarray
+
 from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import AccumulateGrad, GradientEdge, Node
@@ -71,7 +73,11 @@ class GraphTask:
 
     def wrapped(self, grad: Any) -> Any:
         """A gradient as a tensor, for user code and for `.grad`."""
-        return REGISTRY.tensor(grad) if self.first_order and grad is not None else grad
+        if not self.first_order or grad is None:
+            return grad
+        if type(grad) is ndarray and grad.size == 1 and not grad.flags.writeable:
+            grad = grad.copy()  # of what NumPy's `broadcast_to` gives none can be written to, but a hook may to one
+        return REGISTRY.tensor(grad)
 
     def unwrapped(self, grad: Any) -> Any:
         """A gradient as this pass handles it."""

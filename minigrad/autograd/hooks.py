@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad._type_name import type_name
 from minigrad.autograd.saved import is_tensor
+from minigrad.backends.registry import OF_TYPE
 
 __all__ = ["HookDict", "NodeHooks", "RemovableHandle", "call_post_accumulate", "checked", "checked_tuple"]
 
@@ -98,7 +99,8 @@ def checked(given: Any, grad: Any, hook: Hook) -> Any:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not is_tensor(given):
         raise TypeError(f"expected Variable, but hook returned '{type_name(given)}'")
-    if given.array.dtype != grad.array.dtype:
+    new, old = type(given.array), type(grad.array)
+    if given.array.dtype != grad.array.dtype or (new is not old and OF_TYPE.get(new) is not OF_TYPE.get(old)):
         raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {grad.type()} got "
                            f"{given.type()})")
     if given.array.shape != grad.array.shape:

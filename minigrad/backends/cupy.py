@@ -7,7 +7,7 @@ protocol.py). This file is imported when somebody first asks for CUDA; CuPy itse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -242,8 +242,11 @@ class Cuda:
             stream.begin_capture()
             try:
                 yield lambda: noted["graph"].launch()
-            finally:  # also after an error: the stream must not stay in this state
-                noted["graph"], noted["memory"] = stream.end_capture(), own  # it lives as long as the graph
+            except BaseException:
+                with suppress(cupy.cuda.runtime.CUDARuntimeError):  # what the error in the block did to the capture
+                    stream.end_capture()  # the stream must not stay in this state
+                raise
+            noted["graph"], noted["memory"] = stream.end_capture(), own  # it lives as long as the graph
 
     def capturing(self) -> bool:
         """Whether the stream in use records a graph."""

@@ -2,8 +2,10 @@
 time, beside the array code that says the same.
 
 Each has its inputs, its outputs and a body in C, from which a backend makes a function on arrays that broadcast
-(`Backend.fused`). Where a backend has no kernels, the array code runs. tests/device/test_kernels.py compiles each with
-NVIDIA's compiler, which needs no GPU, and holds the body, compiled for the host, against the array code.
+(`Backend.fused`). `T` is the dtype of the arrays, float32 or float64; a number becomes one of it. Outputs that are
+given hold what was there before: so an update changes in place, and writes each once. Where a backend has no kernels,
+the array code runs. tests/device/test_kernels.py compiles each with NVIDIA's compiler, which needs no GPU; its body,
+compiled for the host, is held against the array code.
 """
 
 from __future__ import annotations
@@ -36,4 +38,77 @@ for (int turn = 0; turn < 10; ++turn) {
 }
 x = a; y = b; z = c; w = d;
 """)
-KERNELS = {"philox": PHILOX}
+# The rules of `minigrad.optim.SGD`: `sign` is -1 to go up, `decay` the factor of p in the slope.
+SGD = Kernel("T g, T sign, T decay, T lr", "T p", """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+p = held - lr * slope;
+""")
+# The same with momentum; `take` is 1 - dampening.
+SGD_MOMENTUM = Kernel("T g, T sign, T decay, T lr, T momentum, T take", "T p, T b", """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+T next = momentum * b + take * slope;
+b = next;
+p = held - lr * next;
+""")
+SGD_NESTEROV = Kernel(SGD_MOMENTUM.inputs, SGD_MOMENTUM.outputs, """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+T next = momentum * b + take * slope;
+b = next;
+p = held - lr * (slope + momentum * next);
+""")
+# The rule of `minigrad.optim.Adam`: what stays of p before the step (AdamW's decay), of m and of v, and what comes to
+# them; as in `lerp` the mean is counted from the nearer end.
+ADAM = Kernel("T g, T sign, T decay, T stay, T keep1, T take1, T keep2, T take2, T pace, T eps", "T p, T m, T v", """
+T held = p, slope = sign * g;
+if (decay != 0) slope += decay * held;
+T way = slope - m;
+T mean = take1 < (T)0.5 ? m + take1 * way : slope - keep1 * way;
+T square = v * keep2 + take2 * slope * slope;
+T root = sqrt(square);
+m = mean;
+v = square;
+p = held * stay - pace * mean / (root + eps);
+""")
+# `minigrad.ops.smooth.Gelu` and `GeluTanh`. The literals are 1 / sqrt(2), 1 / sqrt(2 pi) and sqrt(2 / pi); a literal
+# without `(T)` would make the whole a computation in doubles.
+GELU = Kernel("T x", "T y", """
+y = x * ((T)0.5 * erfc(x * (T)-0.70710678118654752));
+""")
+GELU_BACKWARD = Kernel("T g, T x", "T y", """
+T cdf = (T)0.5 * erfc(x * (T)-0.70710678118654752);
+y = g * (cdf + x * exp(x * x * (T)-0.5) * (T)0.39894228040143268);
+""")
+GELU_TANH = Kernel("T x", "T y", """
+y = (T)0.5 * x * ((T)1 + tanh((T)0.79788456080286536 * (x + (T)0.044715 * (x * x * x))));
+""")
+GELU_TANH_BACKWARD = Kernel("T g, T x", "T y", """
+T square = x * x, twice = (T)1.5957691216057307;
+T half = (T)1 / ((T)1 + exp(-(x * ((T)1 + (T)0.044715 * square) * twice)));
+y = g * (half + x * (half * ((T)1 - half)) * ((T)1 + (T)0.134145 * square) * twice);
+""")
+# What stands between the means of a normalisation (`minigrad.ops.norm`): mean, scale and what follows from them are one
+# for each group, w and b one for each element of a group or for all.
+SQUARED_DISTANCE = Kernel("T x, T mean", "T y", """
+T way = x - mean;
+y = way * way;
+""")
+ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
+STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
+STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
+# What stands between the greatest element and the sum (`added`) of a softmax or its logarithm (`minigrad.ops.softmax`).
+EXP_OF_DIFFERENCE = Kernel("T x, T top", "T y", "y = exp(x - top);")
+LOG_SOFTMAX = Kernel("T x, T top, T added", "T y", "y = (x - top) - log(added);")
+SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g * x - x * added;")
+LOG_SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g - exp(x) * added;")
+KERNELS = {
+    "philox": PHILOX,
+    "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM,
+    "gelu": GELU, "gelu_backward": GELU_BACKWARD, "gelu_tanh": GELU_TANH, "gelu_tanh_backward": GELU_TANH_BACKWARD,
+    "squared_distance": SQUARED_DISTANCE, "one_over_root": ONE_OVER_ROOT,
+    "standardize": STANDARDIZE, "standardize_backward": STANDARDIZE_BACKWARD,
+    "exp_of_difference": EXP_OF_DIFFERENCE, "log_softmax": LOG_SOFTMAX,
+    "softmax_backward": SOFTMAX_BACKWARD, "log_softmax_backward": LOG_SOFTMAX_BACKWARD,
+}

@@ -141,8 +141,8 @@ class Backend(Protocol):
         `max_threads_per_multi_processor`."""
 
     def fused(self, name: str) -> Callable[..., Any] | None:
-        """A kernel of `minigrad.backends.kernels`, as a function on arrays and scalars that broadcast; None: there is
-        none, and array code has to do."""
+        """A kernel of `minigrad.backends.kernels`, as a function on arrays and scalars that broadcast; arrays for its
+        results may follow, which it then changes. None: there is none, and array code has to do."""
 
     def event(self, timing: bool, blocking: bool) -> Any:
         """A moment in the device's work: `record()`, `synchronize()`, `done`; `blocking`: waiting is sleeping."""

@@ -244,7 +244,7 @@ def check_geometric(dtype: Any, p: float, kernel: str) -> np.dtype[Any]:
 def bernoulli(stream: Stream, p: Any, shape: Shape, dtype: Any = np.float32) -> Array:
     """1 with probability `p` (a number, or an array that broadcasts to `shape`), else 0.
 
-    For a number PyTorch uses another stream on Intel processors; there the draws differ, the distribution does not.
+    For a number PyTorch may use another stream on Intel processors (docs/random.md): the distribution is the same.
 
     Raises:
         RuntimeError: if `p` is not in [0, 1].

@@ -18,12 +18,13 @@ from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "check_in_use",
-           "count", "device_of", "home", "host", "info_of", "install", "is_array", "located", "moved", "placed",
-           "storage"]
+__all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
+           "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array", "lies_in",
+           "located", "moved", "name_of", "placed", "storage"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
+FUSED = (np.dtype("float32"), np.dtype("float64"))
 BACKENDS: dict[str, Backend] = {}
 OF_TYPE: dict[type, Backend] = {}
 BROKEN: dict[str, str] = {}  # by type of device: why its backend did not load
@@ -206,6 +207,22 @@ def backend_of(array: Any) -> Backend | None:
     return OF_TYPE.get(type(array))
 
 
+def by_kernel(name: str, x: Any, *others: Any) -> Any:
+    """What a kernel of a device (`minigrad.backends.kernels`) makes of arrays, laid out as the first; of others numbers
+    too. None where there is no kernel: on the CPU, for Tensors, and for other dtypes than float32 and float64."""
+    backend = OF_TYPE.get(type(x))
+    if backend is None or x.dtype not in FUSED or any(is_array(v) and not alike(x, v) for v in others):
+        return None
+    kernel = backend.fused(name)
+    return None if kernel is None else kernel(x, *others, np.empty_like(x))
+
+
+def alike(x: Any, other: Any) -> bool:
+    """Whether an array on a device and another can go into one kernel, which gives what is shaped as the first."""
+    return (type(other) is type(x) and other.dtype == x.dtype and other.ndim <= x.ndim
+            and all(n in (1, m) for n, m in zip(other.shape[::-1], x.shape[::-1])))
+
+
 def device_of(array: Any) -> device:
     """Where an array lies."""
     backend = OF_TYPE.get(type(array))
@@ -229,6 +246,19 @@ def beside(array: Any) -> Any:
     """
     backend = OF_TYPE.get(type(array))
     return Home(backend, backend.index_of(array)) if backend is not None else array if type(array) is Home else HERE
+
+
+def lies_in(array: Any, place: Any) -> bool:
+    """Whether an array lies in a place (what `beside` gives)."""
+    backend = OF_TYPE.get(type(array))
+    if backend is None or place is HERE:
+        return backend is None and place is HERE
+    return bool(place == Home(backend, backend.index_of(array)))
+
+
+def name_of(place: Any) -> device:
+    """The device that a place (what `beside` gives) is."""
+    return CPU if place is HERE else device(place.backend.type, place.index)
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:

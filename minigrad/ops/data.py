@@ -26,14 +26,20 @@ Dtype = dtype_type | None
 PYTHON_TYPES: dict[Any, Any] = {bool: BOOL, int: INT64, float: np.dtype("float64")}
 
 
-def made(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = None) -> Tensor:
+THERE = object()  # in the place of a device: the array was made where it is to be
+
+
+def made(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = THERE) -> Tensor:
     """A leaf around a new array, put where it is to be; PyTorch's errors for a `requires_grad` that it cannot have."""
     strict = what in ("tensor", "new_tensor")  # the others read None as False
     if not isinstance(requires_grad, bool) and (strict or requires_grad is not None):
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return plain(placed(array, device)[()], bool(requires_grad))  # a 0-d one becomes a NumPy scalar (see `owned`)
+    if device is not THERE:
+        array = placed(array, device)
+    # a 0-d array of NumPy's becomes a scalar (see `owned`)
+    return plain(array[()] if type(array) is np.ndarray else array, bool(requires_grad))
 
 
 COPY_CONSTRUCT = (

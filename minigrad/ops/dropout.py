@@ -1,7 +1,7 @@
 """Dropout: some elements, or whole channels, become 0, and the others larger in turn.
 
-The same seed drops what PyTorch drops on the CPU (on Intel processors PyTorch draws from another stream). On a GPU the
-plain one is an op of its own, as in PyTorch, with a mask of bools.
+The same seed drops what PyTorch drops on the CPU. On a GPU the plain one is an op of its own, as in PyTorch, with a
+mask of bools.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import beside, by_kernel
 from minigrad.ops._devices import same_device
 from minigrad.ops._forms import refuse
 from minigrad.ops.copy import cast
@@ -58,7 +58,8 @@ class Standard:
     def values(x: Any, axes: Shape, eps: float, kept: tuple[Any, Any]) -> tuple[Any, Any]:
         """On arrays: mean and deviation are there already."""
         mean, scale = kept
-        return (x - mean) * scale, scale
+        made = None if type(x) is np.ndarray else by_kernel("standardize", x, mean, scale, 1, 0)
+        return (x - mean) * scale if made is None else made, scale
 
     @staticmethod
     def forward(a: Tensor, axes: Shape, eps: float, kept: Any) -> tuple[Tensor, Tensor]:
@@ -74,6 +75,10 @@ class StandardBackward:
     @staticmethod
     def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
         """On arrays."""
+        made = None if type(g) is np.ndarray else by_kernel("standardize_backward", g, x, mean_of(g, axes),
+                                                           mean_of(g * x, axes), scale)
+        if made is not None:
+            return made
         out = x * mean_of(g * x, axes)
         np.subtract(g, out, out=out)
         out -= mean_of(g, axes)
@@ -95,6 +100,7 @@ class Norm(Node, number=None):
     __slots__ = ()
     saves = ("input", "weight")
     kernel = ""
+    whole = False  # whether there is one weight for each element of a row of `inner`
 
     @classmethod
     def forward(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Shape, along: Shape, eps: float,
@@ -105,6 +111,11 @@ class Norm(Node, number=None):
             refuse(cls.kernel, x.dtype)
         grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
         mean = mean_of(grouped, axes)
+        made = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
+            grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
+        if made is not None:
+            const, left = (axes, along, eps, inner, (mean, made[1])), None if cls.whole else along
+            return finished(cls, made[0].reshape(x.shape), a, weight, bias, left, const)
         y = grouped - mean
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
@@ -119,12 +130,24 @@ class Norm(Node, number=None):
             xp.apply(StandardBackward, xp.reshape(scaled, inner), x, scale, axes), a.shape))
 
 
-def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Tensor | None, along: Shape,
+def by_kernels(x: Any, mean: Any, axes: Shape, eps: float, weight: Tensor | None,
+               bias: Tensor | None) -> tuple[Any, Any] | None:
+    """The array normalised, times the weights, plus the bias, and 1 over its deviation; None: there are no kernels."""
+    squares = by_kernel("squared_distance", x, mean)
+    if squares is None:
+        return None
+    scale = by_kernel("one_over_root", mean_of(squares, axes), eps)
+    w, b = 1 if weight is None else weight.array.reshape(-1), 0 if bias is None else bias.array.reshape(-1)
+    return by_kernel("standardize", x, mean, scale, w, b), scale
+
+
+def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Tensor | None, along: Shape | None,
              const: tuple[Any, ...]) -> Tensor:
-    """What is normalised, times the weights, plus the bias, recorded as an op of these three."""
-    if weight is not None:
+    """What is normalised, times the weights, plus the bias, recorded as an op of these three; `along` None: they are
+    in it already."""
+    if weight is not None and along is not None:
         y *= weight.array.reshape(along)
-    if bias is not None:
+    if bias is not None and along is not None:
         y += bias.array.reshape(along)
     inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
     return record_n(cls, y, inputs, (a, weight), const, fit_for(a, weight, bias))
@@ -174,6 +197,7 @@ class NativeLayerNorm(Norm):
     """Over the last dimensions."""
 
     __slots__ = ()
+    whole = True
     kernel = "LayerNormKernelImpl"
 
 

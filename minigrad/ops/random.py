@@ -117,8 +117,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
     """`rand` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "rand_like", device)
     stream = stream_of(generator, place)
-    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like",
-                device)
+    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like")
 
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
@@ -127,7 +126,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
     x, place = like(input, dtype, "randn_like", device)
     stream = stream_of(generator, place)
     return made(in_memory_order(x, lambda shape: draws.normal(
-        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like", device)
+        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like")
 
 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
@@ -141,7 +140,7 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
                         f"({kinds((input, *bounds), named)})")
     low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
     return made(in_memory_order(x, lambda shape: draws.randint(stream, low, high, shape, x.dtype)), requires_grad,
-                "randint_like", device)
+                "randint_like")
 
 
 class NormalMean(Node, name="Normal", number=1):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minigrad._dtype import default_float, from_numpy_dtype
 from minigrad._tensor import Tensor
-from minigrad.backends.registry import home
+from minigrad.backends.registry import HERE, home
 from minigrad.ops.data import Dtype, made, numpy_dtype
 
 __all__ = ["arange", "eye", "linspace", "logspace"]
@@ -54,12 +55,31 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     count = -(-(high - low) // by) if whole or kind.name == "int64" else math.ceil((high - low) / by)
     if kind.kind != "f":
         low, by = int(low), int(by)
-    counted: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64)
-    return made((low + by * counted).astype(kind), requires_grad, "arange", device)
+    place = home(device)
+    found = (row if place is HERE else there(row))(place, count, low, by, kind)
+    return made(found, requires_grad, "arange")
 
 
-def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> Any:
-    """`steps` numbers from `start` to `end`, counted from both ends to the middle, as arrays of floats."""
+def row(place: Any, count: int, low: Any, by: Any, kind: Any) -> Any:
+    """`count` numbers from `low` on, `by` apart."""
+    counted: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=place)
+    return (low + by * counted).astype(kind)
+
+
+def there(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula whose steps are computed in the place that is its first argument, which is in use meanwhile."""
+    def call(place: Any, *args: Any) -> Any:
+        with place.backend.on(place.index):
+            return formula(place, *args)
+    return call
+
+
+def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[Any, Any, int]:
+    """The first and the last of `steps` numbers, as floats of the dtype that counts.
+
+    Raises:
+        RuntimeError: if there can be none.
+    """
     bounds = [(name, v.array.ndim) for name, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
     if any(ndim for _, ndim in bounds):
         given = " and ".join([f"{name} with {ndim} dimension(s)" for name, ndim in bounds])
@@ -70,11 +90,19 @@ def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> Any:
     no_bools(kind, what)
     counting = kind if kind.kind == "f" else np.dtype("float64")
     low, high = [counting.type(kind.type(int(v) if kind.kind != "f" else v)) for v in map(number_of, (start, end))]
+    return low, high, steps
+
+
+def line(place: Any, low: Any, high: Any, steps: int, kind: Any, base: float | None = None) -> Any:
+    """`steps` numbers from `low` to `high`, counted from both ends to the middle; or `base` to their powers."""
+    counting = low.dtype
     if steps == 1:
-        return np.full(1, low)
-    by = (high - low) / counting.type(max(steps - 1, 1))
-    counted = np.arange(steps).astype(counting)
-    return np.where(counted < steps // 2, low + by * counted, high - by * (steps - 1 - counted).astype(counting))
+        found = np.full(1, low, counting, like=place)
+    else:
+        by = (high - low) / counting.type(max(steps - 1, 1))
+        counted = np.arange(steps, like=place).astype(counting)
+        found = np.where(counted < steps // 2, low + by * counted, high - by * (steps - 1 - counted).astype(counting))
+    return (found if base is None else np.power(base, found.astype(np.float64))).astype(kind)
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
@@ -85,15 +113,18 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
         RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
     """
     kind = numpy_dtype(dtype, what="linspace")
-    return made(steps_of(start, end, steps, kind, "linspace").astype(kind), requires_grad, "linspace", device)
+    place, found = home(device), steps_of(start, end, steps, kind, "linspace")
+    made_there = (line if place is HERE else there(line))(place, *found, kind)
+    return made(made_there, requires_grad, "linspace")
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`base` to the powers that `linspace(start, end, steps)` gives."""
     kind = numpy_dtype(dtype, what="logspace")
-    powers = steps_of(start, end, steps, kind, "logspace")
-    return made(np.power(float(base), powers.astype(np.float64)).astype(kind), requires_grad, "logspace", device)
+    place, found = home(device), steps_of(start, end, steps, kind, "logspace")
+    made_there = (line if place is HERE else there(line))(place, *found, kind, float(base))
+    return made(made_there, requires_grad, "logspace")
 
 
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,

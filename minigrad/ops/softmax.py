@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
+from minigrad.backends.registry import backend_of, by_kernel
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import OfResult
 from minigrad.ops.copy import cast
@@ -46,6 +47,15 @@ def summed(x: Any, dim: int) -> Any:
     return x.sum(dim, keepdims=True) if x.ndim else x
 
 
+def exponentials(x: Any, dim: int) -> tuple[Any, Any] | None:
+    """exp of `below_greatest`, and the greatest elements, by a kernel of a GPU; None: there is none for this."""
+    if backend_of(x) is None or not (x.size and x.ndim):
+        return None
+    top = x.max(dim, keepdims=True)
+    y = by_kernel("exp_of_difference", x, top)
+    return None if y is None else (y, top)
+
+
 class SoftmaxBackward:
     """The derivative of softmax from its result. No node: on Tensors it is made of other ops."""
 
@@ -53,7 +63,11 @@ class SoftmaxBackward:
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays."""
         both = g * y
-        both -= y * summed(both, dim)
+        added = summed(both, dim)
+        made = None if type(y) is np.ndarray else by_kernel("softmax_backward", g, y, added)
+        if made is not None:
+            return made
+        both -= y * added
         return both
 
     @staticmethod
@@ -69,8 +83,12 @@ class LogSoftmaxBackward:
     @staticmethod
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays."""
+        added = summed(g, dim)
+        made = None if type(y) is np.ndarray else by_kernel("log_softmax_backward", g, y, added)
+        if made is not None:
+            return made
         part = np.exp(y)
-        part *= summed(g, dim)
+        part *= added
         return g - part
 
     @staticmethod
@@ -88,8 +106,12 @@ class Softmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        y = below_greatest(x, dim)
-        y = np.exp(y, out=y if y.ndim else None)
+        made = None if type(x) is np.ndarray else exponentials(x, dim)
+        if made is None:
+            y = below_greatest(x, dim)
+            y = np.exp(y, out=y if y.ndim else None)
+        else:
+            y = made[0]
         y /= summed(y, dim)
         return y
 
@@ -106,6 +128,9 @@ class LogSoftmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
+        made = None if type(x) is np.ndarray else exponentials(x, dim)
+        if made is not None:
+            return by_kernel("log_softmax", x, made[1], summed(made[0], dim))
         y = below_greatest(x, dim)
         y -= np.log(summed(np.exp(y), dim))
         return y

@@ -2,7 +2,8 @@
 
 PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of `Updating` has
 one, `update`, in words of Tensor: the formula. It runs on tensors where each word has to be seen, by autograd
-(`differentiable=True`) or by a recorder, else on `Block`s of the same arrays, in place and in memory that is kept.
+(`differentiable=True`) or by a recorder, else on `Block`s of the same arrays, in place and in memory that is kept. On a
+GPU a few rules are a kernel too (`Updating.kernel`), which a test holds against them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
 from minigrad.autograd.saved import counter_of
 from minigrad.backends.registry import OF_TYPE
 from minigrad.optim._blocks import Scratch
+from minigrad.optim._kernels import Kernel, run
 from minigrad.optim._options import number, plain_number
 from minigrad.optim._walk import Walk
 from minigrad.optim.optimizer import Group, Optimizer, State
@@ -109,6 +111,10 @@ class Updating(Optimizer):
             state.update(self.begin(p, group))
         return state
 
+    def kernel(self, state: State, group: Group) -> Kernel | None:
+        """The rule, as a kernel of a GPU; None where there is none for it."""
+        return None
+
     # what rules have in common
     def slope(self, p: Any, g: Any, group: Group) -> Any:
         """What to go down by, with λ = weight_decay: g + λ p, the slope of f + λ/2 p²; -g + λ p if f is maximised.
@@ -131,7 +137,7 @@ class Updating(Optimizer):
         if walk is None or walk.stale(p, state):
             walk = self._walks[p] = Walk(p, state, self._scratch)
         if not walk.fits(g.array):
-            return False
+            return type(p.array) in OF_TYPE and run(self.kernel(state, group), p, g, state)
         walk.run(self.update, g.array, group)
         return True
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_at_least, check_betas, check_fused, check_lr, number
+from minigrad.optim._kernels import Kernel
+from minigrad.optim._options import check_at_least, check_betas, check_fused, check_lr, number, plain_number
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -56,6 +57,16 @@ class Adam(Updating):
             v = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(v))
         root = (1 - beta2 ** t) ** 0.5  # √v̂ = √v / root
         p.sub_(lr * root / (1 - beta1 ** t) * m / (v.sqrt() + root * group["eps"]))
+
+    def kernel(self, state: State, group: Group) -> Kernel | None:
+        if group["amsgrad"]:
+            return None
+        lr, beta1, beta2, decay, t = map(plain_number, (group["lr"], *group["betas"], group["weight_decay"],
+                                                        state["step"]))
+        apart, root = bool(group["decoupled_weight_decay"] and decay), (1 - beta2 ** t) ** 0.5
+        return Kernel("adam", (-1 if group["maximize"] else 1, 0 if apart else decay, 1 - lr * decay if apart else 1,
+                               beta1, 1 - beta1, beta2, 1 - beta2, lr * root / (1 - beta1 ** t), root * group["eps"]),
+                      ("exp_avg", "exp_avg_sq"), (1 + apart, 1, 2))
 
 
 def check_kinds(betas: tuple[Any, Any], no_tensor: bool) -> None:

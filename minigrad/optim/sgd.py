@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_fused, number
+from minigrad.optim._kernels import Kernel
+from minigrad.optim._options import check_fused, number, plain_number
 from minigrad.optim._update import Updating
 from minigrad.optim.optimizer import Group, State
 
@@ -57,3 +58,11 @@ class SGD(Updating):
                 b.mul_(momentum).add_(g, alpha=1 - group["dampening"])
             g = g + momentum * b if group["nesterov"] else b
         p.sub_(lr * g)
+
+    def kernel(self, state: State, group: Group) -> Kernel | None:
+        momentum = group["momentum"]
+        numbers = -1 if group["maximize"] else 1, plain_number(group["weight_decay"]), plain_number(group["lr"])
+        if momentum == 0:
+            return Kernel("sgd", numbers, (), (1,))
+        return Kernel("sgd_nesterov" if group["nesterov"] else "sgd_momentum",
+                      (*numbers, momentum, 1 - group["dampening"]), ("momentum_buffer",), (1, 2))

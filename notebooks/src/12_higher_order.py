@@ -250,9 +250,10 @@ with torch.no_grad():
     height = net(grid.reshape(-1, 2)).reshape(60, 60)
 arrows = normals(lambda p: net(p)[:, 0], ring[::8]).detach()
 plt.figure(figsize=(4, 3.4))
-plt.contour(grid[..., 0].numpy(), grid[..., 1].numpy(), height.numpy(), 9, colors="#9aa2ae", linewidths=0.8)
-plt.contour(grid[..., 0].numpy(), grid[..., 1].numpy(), height.numpy(), [0], colors="#0072b2", linewidths=2)
-plt.quiver(*ring[::8].T.numpy(), *arrows.T.numpy(), color="#d55e00", width=0.008)
+across, up = grid.cpu().unbind(-1)
+plt.contour(across, up, height.cpu(), 9, colors="#9aa2ae", linewidths=0.8)
+plt.contour(across, up, height.cpu(), [0], colors="#0072b2", linewidths=2)
+plt.quiver(*ring[::8].T.cpu(), *arrows.T.cpu(), color="#d55e00", width=0.008)
 plt.gca().set_aspect("equal")
 plt.show()
 

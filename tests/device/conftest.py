@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from minigrad.autograd.grad_mode import UNUSUAL
 from minigrad.backends import registry
+from tests.device.host_kernels import Fusing, HostKernels
 from tests.device.standin import StandIn
 from tests.device.strict import COUNTS, OWNERS
 
@@ -29,3 +31,19 @@ def cuda() -> Iterator[StandIn]:
     registry.OF_TYPE.clear()
     registry.OF_TYPE.update(before[1])
     registry.ARRAYS = before[2]
+
+
+@pytest.fixture(scope="session")
+def on_the_host(tmp_path_factory: pytest.TempPathFactory) -> HostKernels:
+    """The kernels for GPUs, compiled with gcc."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    return HostKernels(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.fixture
+def fused(cuda: StandIn, on_the_host: HostKernels) -> Fusing:
+    """`device="cuda"` is the stand-in with kernels."""
+    backend = Fusing(on_the_host)
+    registry.install(backend)
+    return backend

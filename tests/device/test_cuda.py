@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 import minigrad
@@ -125,6 +127,17 @@ def test_events():
         start.elapsed_time(minigrad.cuda.Event())
     with pytest.raises(NotImplementedError, match="Leave out `interprocess`"):
         minigrad.cuda.Event(interprocess=True)
+    new = minigrad.cuda.Event(enable_timing=True)
+    for first, second in ((start, new), (new, start)):
+        with pytest.raises(ValueError, match="^Both events must be recorded before calculating elapsed time.$"):
+            first.elapsed_time(second)
+    with pytest.raises(NotImplementedError, match="Leave out `stream`"):
+        new.record(object())
+    assert not new.recorded
+    end.event.done = False
+    for first, second in ((start, end), (end, start)):
+        with pytest.raises(ValueError, match="Both events must be completed before calculating elapsed time.\n\nCall"):
+            first.elapsed_time(second)
 
 
 def test_graphs(cuda):
@@ -171,3 +184,22 @@ def test_after_an_error_nothing_is_noted():
     with minigrad.cuda.graph(graph):
         pass
     graph.replay()
+
+
+def test_after_an_error_of_the_end_nothing_is_noted(cuda, monkeypatch):
+    def fails():
+        with capture() as again:
+            yield again
+        raise OSError("invalidated")
+
+    graph, capture = minigrad.cuda.CUDAGraph(), cuda.capture
+    monkeypatch.setattr(cuda, "capture", contextmanager(fails))
+    with pytest.raises(OSError, match="invalidated"), minigrad.cuda.graph(graph):
+        pass
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        graph.replay()
+    monkeypatch.undo()
+    with minigrad.cuda.graph(graph):
+        pass
+    graph.replay()
+    assert cuda.replays == 1

@@ -97,3 +97,53 @@ def test_what_is_not_there(cuda):
     with pytest.raises(NotImplementedError, match=r"ctc_loss on the CPU alone: give it log_probs\.cpu\(\)"):
         F.ctc_loss(logs, texts, (4,), (2,))
     assert F.ctc_loss(logs.log_softmax(2).cpu(), texts.cpu(), (4,), (2,)).isfinite()
+
+
+@pytest.mark.parametrize("where", ["cuda", "cuda:1", "default"])
+def test_numbers_in_a_row_are_made_on_the_device(cuda, where, monkeypatch):
+    def refuse(array, index):
+        raise AssertionError("a copy")
+
+    calls = (lambda **at: minigrad.arange(5, **at), lambda **at: minigrad.arange(1, 0, -0.1, **at),
+             lambda **at: minigrad.linspace(-1, 2, 7, **at), lambda **at: minigrad.linspace(0, 9, 1, **at),
+             lambda **at: minigrad.linspace(0, 9, 4, dtype=minigrad.int32, **at),
+             lambda **at: minigrad.logspace(0, 2, 5, 2.0, dtype=minigrad.float64, **at))
+    expected = [call() for call in calls]
+    monkeypatch.setattr(cuda, "from_host", refuse)
+    before = minigrad.get_default_device()
+    if where == "default":
+        minigrad.set_default_device("cuda")
+    try:
+        found = [call(**({} if where == "default" else {"device": where})) for call in calls]
+        here = minigrad.arange(3, device="cpu"), minigrad.eye(2, device="cpu")
+    finally:
+        minigrad.set_default_device(before)
+    for a, b in zip(found, expected, strict=True):
+        assert str(a.device) == ("cuda:1" if where == "cuda:1" else "cuda:0") and a.dtype is b.dtype
+        np.testing.assert_array_equal(a.cpu().numpy(), b.numpy())
+    assert {v.device.type for v in here} == {"cpu"}
+
+
+MAKERS = {
+    "zeros": lambda x, **at: minigrad.zeros(2, **at), "ones": lambda x, **at: minigrad.ones(2, **at),
+    "empty": lambda x, **at: minigrad.empty(2, **at), "full": lambda x, **at: minigrad.full((2,), 1.0, **at),
+    "eye": lambda x, **at: minigrad.eye(2, **at), "tensor": lambda x, **at: minigrad.tensor([1.0], **at),
+    "rand": lambda x, **at: minigrad.rand(2, **at), "arange": lambda x, **at: minigrad.arange(2, **at),
+    "zeros_like": lambda x, **at: minigrad.zeros_like(x, **at),
+    "full_like": lambda x, **at: minigrad.full_like(x, 1, **at),
+    "rand_like": lambda x, **at: minigrad.rand_like(x, **at), "new_ones": lambda x, **at: x.new_ones(2, **at),
+    "new_tensor": lambda x, **at: x.new_tensor([1.0], **at),
+    "scalar_tensor": lambda x, **at: minigrad.scalar_tensor(1, **at),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_device_that_is_named_comes_before_the_default(cuda, name):
+    x, make = minigrad.ones(3), MAKERS[name]
+    minigrad.set_default_device("cuda")
+    try:
+        here, default = make(x, device="cpu"), make(x)
+    finally:
+        minigrad.set_default_device("cpu")
+    assert here.device.type == "cpu"
+    assert default.device.type == ("cpu" if "_like" in name or "new_" in name else "cuda")

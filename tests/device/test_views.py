@@ -252,7 +252,7 @@ def test_a_view_without_a_base_knows_its_storage(cuda, name):
         assert (a.storage_offset(), b.storage_offset()) == (0, view.storage_offset())
     back = pickle.loads(pickle.dumps(view))
     assert (back.tolist(), back.stride()) == (view.tolist(), view.stride())
-    gc.collect()  # what other tests left behind
+    gc.collect()  # what earlier tests left is not to go in between
     before = minigrad.memory.held("cuda").total
     again = LOST[name](x)
     assert minigrad.memory.held("cuda").total == before and again.is_set_to(view)

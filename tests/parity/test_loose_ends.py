@@ -13,10 +13,22 @@ from tests.parity.outcome import Programs, outcome
 
 pytestmark = pytest.mark.torch
 
+
+
+def doubled(m, n):
+    x = m.ones(n, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g.mul_(2))
+    y.sum().backward()
+    return x.grad
+
+
 PROGRAMS = Programs({
     "few degrees of freedom, twice": lambda m: [
         str(f().tolist()) for f in (m.ones(1).var, m.ones(1).var, m.ones(2, 1).cov, m.ones(2, 1).cov)],
     "a mask of bytes, twice": lambda m: [m.ones(2)[m.tensor([1, 0], dtype=m.uint8)] for _ in range(2)],
+    "a hook that doubles the one gradient of a sum": lambda m: doubled(m, 1),
+    "a hook that doubles the gradients of a sum": lambda m: doubled(m, 3),
     "a list for a tuple, twice": lambda m: [m.ones(2, 2)[[[0], [1]]] for _ in range(2)],
 })
 

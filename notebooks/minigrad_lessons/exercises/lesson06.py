@@ -166,7 +166,7 @@ def _why_clipped(found: torch.Tensor, given: torch.Tensor, most: float) -> str:
 
 
 Watch = Callable[[Module], Mapping[str, list[float]]]
-BATCHES = (torch.tensor([[1.0, 2.0], [0.5, -1.0]]), torch.tensor([[3.0, 1.0], [-2.0, 0.5]]))
+BATCHES = ([[1.0, 2.0], [0.5, -1.0]], [[3.0, 1.0], [-2.0, 0.5]])
 
 
 def _model() -> Module:
@@ -181,7 +181,7 @@ def _norms(clear: bool) -> dict[str, list[float]]:
     for batch in BATCHES:
         if clear:
             model.zero_grad()
-        model(batch).pow(2).sum().backward()
+        model(torch.tensor(batch)).pow(2).sum().backward()
         for name, parameter in model.named_parameters():
             found[name].append(float(grad_of(parameter).norm()))
     return found
@@ -203,7 +203,7 @@ def watch_layers(student: Watch) -> None:
         return
     try:
         for batch in BATCHES:
-            model(batch).pow(2).sum().backward()
+            model(torch.tensor(batch)).pow(2).sum().backward()
     except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
         report.misconception(name, _why_hook_raised(error, student, student_returns_it=False))
         return
