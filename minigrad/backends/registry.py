@@ -18,9 +18,9 @@ from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
 from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "check_in_use",
-           "count", "device_of", "home", "host", "info_of", "install", "is_array", "lies_in", "located", "moved",
-           "name_of", "placed"]
+__all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "check_copy",
+           "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array", "lies_in", "located",
+           "moved", "name_of", "placed"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -141,6 +141,14 @@ class Apart(tuple[Any, ...]):
     __slots__ = ()
 
 
+def check_copy(backend: Backend) -> None:
+    """PyTorch's error for a copy from the CPU to a device while a CUDA graph is captured."""
+    if backend.capturing():
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\n\nValues of the CPU cannot "
+                           "be copied to a GPU in a graph: each replay would read them where they no longer are. Make "
+                           "the tensor before.")
+
+
 class Home:
     """A device, as NumPy's `like` names a place: `np.zeros(3, like=Home(backend, 1))`."""
 
@@ -156,6 +164,8 @@ class Home:
         return hash((self.backend, self.index))
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if func.__name__ in ("array", "asarray") and type(args[0]) is not self.backend.array_type:
+            check_copy(self.backend)
         kwargs.pop("device", None)  # NumPy's own `ones`, `full` and `eye` hand on what CuPy's do not take
         with self.backend.on(self.index):
             return getattr(self.backend.module, func.__name__)(*args, **kwargs)
@@ -182,6 +192,7 @@ def moved(array: Any, place: Any) -> Any:
     if place is HERE:
         return host(array)
     if backend is None:
+        check_copy(place.backend)
         return place.backend.from_host(np.asarray(array), place.index)
     return array if backend.index_of(array) == place.index else place.backend.move(array, place.index)
 
