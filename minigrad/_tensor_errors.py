@@ -72,7 +72,7 @@ def check_grad(tensor: Any, new: Any) -> None:
             "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
             "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
             "systems that assume they match.")
-    if (type(new.array) in OF_TYPE or type(tensor.array) in OF_TYPE) and new.device != tensor.device:
+    if OF_TYPE and (type(new.array) in OF_TYPE or type(tensor.array) in OF_TYPE) and new.device != tensor.device:
         got, wanted = new.device, tensor.device
         what = (("with device type", got.type, wanted.type) if got.type != wanted.type else
                 ("located on device with index", got.index, wanted.index))

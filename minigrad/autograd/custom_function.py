@@ -190,11 +190,11 @@ class FunctionBase(Node, number=None):
 def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], task: Any) -> Any:
     """A gradient in its input's shape, dtype and place, if it can be summed to it; PyTorch's error else."""
     check_gradient(node, index, grad, info[0])
-    first_order, place = task.first_order, info[2] if len(info) == 3 else HERE
-    made = sum_to(grad.array, info[:2], WORDS) if first_order else sum_to(grad, info[:2], task.xp)
-    if place is HERE and type(grad.array) not in OF_TYPE:
-        return made
-    return check_place(made, place, index, WORDS if first_order else task.xp, f"Function {node.name()} returned an ")
+    xp, g = (WORDS, grad.array) if task.first_order else (task.xp, grad)
+    if len(info) == 2 and type(grad.array) not in OF_TYPE:
+        return sum_to(g, info, xp)
+    place = info[2] if len(info) == 3 else HERE
+    return check_place(sum_to(g, info[:2], xp), place, index, xp, f"Function {node.name()} returned an ")
 
 
 def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:

@@ -18,7 +18,7 @@ from minigrad.autograd.extras import extras_of
 from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.graph import Node
 from minigrad.autograd.saved import counter_of, op_of
-from minigrad.backends.registry import OF_TYPE, beside
+from minigrad.backends.registry import HERE, OF_TYPE, beside
 
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "edge_of", "grad_fn_of",
            "refuse_view", "set_history", "share"]
@@ -126,7 +126,7 @@ def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -
         size *= n
     if regular and size:
         return slice(start, start + step * (size - 1) + 1, step)
-    places = np.array(start, like=like)
+    places = np.array(start) if like is HERE else np.full((), start, like=like)
     for n, s in zip(shape, steps, strict=True):
         places = places[..., None] + np.arange(n, like=like) * s
     return places.reshape(-1)

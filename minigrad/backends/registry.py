@@ -19,8 +19,8 @@ from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
 __all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
-           "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array", "lies_in",
-           "located", "moved", "name_of", "placed", "storage"]
+           "check_copy", "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array",
+           "lies_in", "located", "moved", "name_of", "placed", "storage"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -149,6 +149,14 @@ class Apart(tuple[Any, ...]):
     __slots__ = ()
 
 
+def check_copy(backend: Backend) -> None:
+    """PyTorch's error for a copy from the CPU to a device while a CUDA graph is captured."""
+    if backend.capturing():
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\n\nValues of the CPU cannot "
+                           "be copied to a GPU in a graph: each replay would read them where they no longer are. Make "
+                           "the tensor before.")
+
+
 class Home:
     """A device, as NumPy's `like` names a place: `np.zeros(3, like=Home(backend, 1))`."""
 
@@ -164,6 +172,8 @@ class Home:
         return hash((self.backend, self.index))
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if func.__name__ in ("array", "asarray") and type(args[0]) is not self.backend.array_type:
+            check_copy(self.backend)
         kwargs.pop("device", None)  # NumPy's own `ones`, `full` and `eye` hand on what CuPy's do not take
         make = getattr(self.backend.module, func.__name__)
         if self.index == self.backend.current_device():
@@ -193,6 +203,7 @@ def moved(array: Any, place: Any) -> Any:
     if place is HERE:
         return host(array)
     if backend is None:
+        check_copy(place.backend)
         return place.backend.from_host(np.asarray(array), place.index)
     return array if backend.index_of(array) == place.index else place.backend.move(array, place.index)
 

@@ -97,7 +97,7 @@ def worked_in(op: Any, out: Any, places: Any, part: Any) -> Any:
     if backend_of(out) is None:
         op.at(out, places, part)
         return out
-    flat, values = places.reshape(-1), np.broadcast_to(np.asarray(part, like=out), places.shape).reshape(-1)
+    flat, values = places.reshape(-1), np.broadcast_to(np.asarray(part, like=beside(out)), places.shape).reshape(-1)
     order = flat.argsort()
     flat, values, step = flat[order], values[order], 1
     while step < flat.size:

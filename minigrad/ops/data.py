@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._device import device as Device
 from minigrad._dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, owned, plain
 from minigrad._warnings import warn, warn_once
-from minigrad.backends.registry import HERE, beside, home, located, placed
+from minigrad.backends.registry import HERE, beside, home, placed
 from minigrad.ops.copy import clone, to
 from minigrad.ops.memory import checked, from_numpy
 from minigrad.ops.properties import make_subclass
@@ -175,19 +176,35 @@ def ragged(data: Any) -> Exception:
                      f"must be real number, not {name}")
 
 
-def construct(cls: type[Tensor], *data: Any, device: Any = None) -> Tensor:
-    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype.
+def construct(cls: type[Tensor], *data: Any, device: Any = THERE) -> Tensor:
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype. It
+    makes tensors on the CPU, whatever the default device is; that of a tensor lies where the tensor does.
 
     Raises:
+        RuntimeError: for another device, and for any beside a tensor.
         TypeError: for anything but sizes, one sequence, one tensor.
     """
-    located(device)
-    if len(data) == 1 and not isinstance(data[0], (int, Size)):
-        made = Alias.forward(data[0]) if isinstance(data[0], Tensor) else plain(
-            placed(sequence(data[0], get_default_dtype()), device))
+    given = len(data) == 1 and isinstance(data[0], Tensor)
+    if device is not THERE and device is not None or device is None and given:
+        check_device(given, device)
+    if given:
+        made = Alias.forward(data[0])
+    elif len(data) == 1 and not isinstance(data[0], (int, Size)):
+        made = plain(sequence(data[0], get_default_dtype()))
     else:
-        made = plain(np.zeros(size_of(data or (0,), "new"), default_float(), like=home(device)))
+        made = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
     return made if cls is Tensor else make_subclass(cls, made)
+
+
+def check_device(given: bool, where: Any) -> None:
+    """PyTorch's errors for a device named to `Tensor(...)`, which was `given` a tensor or was not."""
+    if given:
+        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported."
+                           "  Use torch.tensor(...) or torch.as_tensor(...) instead.")
+    kind = Device(where).type
+    if kind != "cpu":
+        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {kind} was passed\n\nUse "
+                           "minigrad.tensor(...) or minigrad.empty(...).")
 
 
 def sequence(data: Any, dtype: dtype_type) -> Any:

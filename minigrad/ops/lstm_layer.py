@@ -14,6 +14,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.record import record_many
+from minigrad.backends.registry import beside
 from minigrad.ops._devices import same_device
 from minigrad.ops.rnn_cell import Weights, layer, lstm_step
 from minigrad.ops.slices import Alias
@@ -52,7 +53,8 @@ class MkldnnRnnLayer(ManyOutputs):
         """
         (time, batch, features), size = x.shape, len(h)
         half, one = x.dtype.type(0.5), x.dtype.type(1)
-        scale = np.array([half, half, one, half], like=x).repeat(size)[:, None]
+        scale = np.full((4 * size, 1), half, x.dtype, like=beside(x))
+        scale[2 * size:3 * size] = one
         weights, rows = w_hh * scale, x.reshape(-1, features) @ (w_ih * scale).T + bias * scale[:, 0]
         scales = scale.repeat(batch, 1)  # in full: NumPy is slow to broadcast a column
         shifts = one - scales

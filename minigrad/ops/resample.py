@@ -7,6 +7,7 @@ transposed.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,12 +17,29 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.registry import beside, moved
+from minigrad.backends.registry import HERE, beside, moved
 from minigrad.ops._forms import widely
 
 __all__ = ["AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AvgPool2D", "Resample"]
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
+
+
+GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
+
+
+@functools.lru_cache(maxsize=64)
+def there(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
+    """A matrix in another place."""
+    return moved(np.frombuffer(data, dtype).reshape(shape), place)
+
+
+def kept(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
+    """A matrix on a device, copied there once, so that what was done before can be captured in a CUDA graph."""
+    weights = there(place, dtype, shape, data)
+    if place.backend.capturing():
+        GRAPHS[id(weights)] = weights
+    return weights
 
 
 class Resample(Node):
@@ -36,7 +54,9 @@ class Resample(Node):
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
-            weights = moved(matrix.astype(x.dtype), place)
+            weights = matrix.astype(x.dtype)
+            if place is not HERE:
+                weights = kept(place, x.dtype, matrix.shape, weights.tobytes())
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
         return np.ascontiguousarray(x, like=x)
 

@@ -97,7 +97,7 @@ def middle(x: Any) -> Any:
         least = x.dtype.type(math.nan)
     else:
         least = np.bool_(True) if x.dtype.kind == "b" else x.dtype.type(np.iinfo(x.dtype).min)
-    return least if backend_of(x) is None else np.asarray(least, like=x)
+    return least if backend_of(x) is None else np.asarray(least, like=beside(x))
 
 
 def ordered(x: Any, dim: int, descending: bool = False) -> Any:

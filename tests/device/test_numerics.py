@@ -147,3 +147,19 @@ def test_the_device_that_is_named_comes_before_the_default(cuda, name):
         minigrad.set_default_device("cpu")
     assert here.device.type == "cpu"
     assert default.device.type == ("cpu" if "_like" in name or "new_" in name else "cuda")
+
+
+def test_the_old_constructor_makes_tensors_on_the_cpu(cuda):
+    x = minigrad.ones(3, device="cuda")
+    for given in (x, minigrad.ones(3)):
+        with pytest.raises(RuntimeError, match="Legacy tensor constructor of the form"):
+            minigrad.Tensor(given, device="cuda")
+    for given in ([1.0], 2):
+        with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu but device type: cuda was"):
+            minigrad.Tensor(given, device="cuda")
+    minigrad.set_default_device("cuda")
+    try:
+        made = minigrad.Tensor(2), minigrad.Tensor([1.0]), minigrad.Tensor(x)
+    finally:
+        minigrad.set_default_device("cpu")
+    assert [v.device.type for v in made] == ["cpu", "cpu", "cuda"]
