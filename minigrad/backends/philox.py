@@ -10,7 +10,6 @@ it does on a GPU's. `minigrad.backends.curand` makes the distributions out of th
 from __future__ import annotations
 
 import math
-import os
 import struct
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import HERE, backend_of
-from minigrad.backends.stream import DEFAULT_SEED
+from minigrad.backends.stream import Seeded
 
 __all__ = ["Philox", "Source", "philox", "policy"]
 
@@ -52,33 +51,14 @@ def policy(n: int, unroll: int, most: int) -> tuple[int, int]:
     return threads, (n - 1) // (threads * unroll) + 1
 
 
-class Philox:
+class Philox(Seeded):
     """A seed, and how far the stream of each thread has come."""
 
-    __slots__ = ("_seed", "lock", "offset")
+    __slots__ = ("offset",)
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self._seed, self.offset = DEFAULT_SEED, 0
-
-    def manual_seed(self, seed: int) -> None:
-        """Begin the stream of a seed of 64 bits; a negative one counts from the end, as in PyTorch.
-
-        Raises:
-            ValueError: if the seed has more bits.
-        """
-        if not -(2**63) <= seed < 2**64:
-            raise ValueError("Overflow when unpacking long long")
-        self._seed, self.offset = seed % 2**64, 0
-
-    def initial_seed(self) -> int:
-        """The seed of this stream."""
-        return self._seed
-
-    def seed(self) -> int:
-        """Begin a stream that nobody can foresee; returns its seed."""
-        self.manual_seed(int.from_bytes(os.urandom(8)) >> 11)
-        return self._seed
+    def start(self, seed: int) -> None:
+        """Begin the stream of a seed, 0 <= seed < 2**64."""
+        self._seed, self.offset = seed, 0
 
     def set_offset(self, offset: int) -> None:
         """Go to a place in the stream.

@@ -38,13 +38,6 @@ def install(backend: Backend) -> None:
     ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
 
 
-def remove(backend: Backend) -> None:
-    """Undo `install`."""
-    global ARRAYS
-    del BACKENDS[backend.type], OF_TYPE[backend.array_type]
-    ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
-
-
 def found(kind: str) -> Backend | None:
     """The backend of a type of device, loaded when it is first asked for; None where it is not installed, or does not
     load, which is not tried again."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DEFAULT", "Stream", "fractions"]
+__all__ = ["DEFAULT", "Seeded", "Stream", "fractions"]
 
 Array = np.ndarray[Any, Any]
 
@@ -25,33 +25,20 @@ DEFAULT_SEED = 67280421310721
 STATE = struct.Struct(f"=QiiQ{WORDS}Q3di4xf?3x")
 
 
-class Stream:
-    """A stream of random numbers, from a seed on. Its state has the layout of PyTorch's generators.
+class Seeded:
+    """A stream of random numbers, from a seed on: what those of a CPU and of a GPU have in common."""
 
-    A distribution that draws more than once holds `lock`, so that the draws of two threads do not mingle.
-    """
-
-    __slots__ = ("_bits", "_fresh", "_seed", "cached", "lock")
+    __slots__ = ("_seed", "lock")
 
     _seed: int
-    _bits: np.random.MT19937 | None  # made at the first draw, so that `import minigrad` need not load numpy.random
-    cached: float | None  # the normal that the last pair left over
-    _fresh: bool  # nothing drawn since the seed: PyTorch then counts from 0, NumPy from 624
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.start(DEFAULT_SEED)
 
     def start(self, seed: int) -> None:
-        """Begin the stream of a seed, 0 <= seed < 2**64, of which the lower half counts."""
-        self._seed, self._bits, self.cached, self._fresh = seed, None, None, True
-
-    def twister(self) -> np.random.MT19937:
-        """NumPy's Mersenne Twister at this point of the stream."""
-        if self._bits is None:
-            seeded: Any = np.random.RandomState(self._seed & 0xFFFFFFFF).get_state()
-            self._bits = twister_at(seeded[1], WORDS)
-        return self._bits
+        """Begin the stream of a seed, 0 <= seed < 2**64."""
+        raise NotImplementedError
 
     def manual_seed(self, seed: int) -> None:
         """Begin the stream of a seed of 64 bits; a negative one counts from the end, as in PyTorch.
@@ -71,6 +58,30 @@ class Stream:
         """Begin a stream that nobody can foresee; returns its seed."""
         self.start(int.from_bytes(os.urandom(8)) >> 11)
         return self._seed
+
+
+class Stream(Seeded):
+    """A stream of random numbers, from a seed on. Its state has the layout of PyTorch's generators.
+
+    A distribution that draws more than once holds `lock`, so that the draws of two threads do not mingle.
+    """
+
+    __slots__ = ("_bits", "_fresh", "cached")
+
+    _bits: np.random.MT19937 | None  # made at the first draw, so that `import minigrad` need not load numpy.random
+    cached: float | None  # the normal that the last pair left over
+    _fresh: bool  # nothing drawn since the seed: PyTorch then counts from 0, NumPy from 624
+
+    def start(self, seed: int) -> None:
+        """Begin the stream of a seed, 0 <= seed < 2**64, of which the lower half counts."""
+        self._seed, self._bits, self.cached, self._fresh = seed, None, None, True
+
+    def twister(self) -> np.random.MT19937:
+        """NumPy's Mersenne Twister at this point of the stream."""
+        if self._bits is None:
+            seeded: Any = np.random.RandomState(self._seed & 0xFFFFFFFF).get_state()
+            self._bits = twister_at(seeded[1], WORDS)
+        return self._bits
 
     def draw(self, n: int) -> Array:
         """The next `n` words of 32 bits, as uint64."""

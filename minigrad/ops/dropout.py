@@ -20,7 +20,8 @@ from minigrad.backends import curand, draws
 from minigrad.backends.numpy import FLOAT32
 from minigrad.backends.registry import backend_of
 from minigrad.ops._meet import check_cast, weak
-from minigrad.ops.fill import array_of, in_memory_order
+from minigrad.ops._places import raw
+from minigrad.ops.fill import in_memory_order
 from minigrad.ops.generator import stream_beside
 from minigrad.ops.pointwise import Add, Mul
 
@@ -41,7 +42,7 @@ def kept(input: Tensor, p: float, channels: bool) -> Any:
     def draw(size: Any) -> Any:
         return draws.bernoulli(stream_beside(input.array), 1 - p, size, input.array.dtype)
 
-    return draw(shape) if channels else in_memory_order(array_of(input), draw)
+    return draw(shape) if channels else in_memory_order(raw(input), draw)
 
 
 class NativeDropout(Node):

@@ -19,7 +19,8 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2
 from minigrad.backends import draws, sampling
-from minigrad.backends.registry import OF_TYPE, backend_of, beside
+from minigrad.backends.registry import backend_of, beside
+from minigrad.ops._places import raw
 from minigrad.ops.generator import Generator, stream_of
 
 __all__ = ["bernoulli", "multinomial", "poisson"]
@@ -32,11 +33,6 @@ Distribution = Callable[..., Any]
 def no_gradient(self: Node, xp: Any, g: Any) -> Any:
     """The derivative of what is filled anew: zero."""
     return xp.zeros(g.shape, g)
-
-
-def array_of(a: Tensor) -> Any:
-    """The array of a tensor, also where it holds one of NumPy's scalars."""
-    return a.array if type(a.array) in OF_TYPE else np.asarray(a.array)
 
 
 def stream_for(a: Tensor, generator: Generator | None) -> Any:
@@ -73,7 +69,7 @@ def memory_order(x: Any) -> list[int]:
 
 def filled(cls: type[Node], a: Tensor, stream: Any, distribution: Distribution, *parameters: Any) -> Tensor:
     """The result of an op that fills with numbers of a distribution."""
-    x = array_of(a)
+    x = raw(a)
     return record1(cls, in_memory_order(x, lambda shape: distribution(stream, shape, x.dtype, *parameters)), a)
 
 
@@ -92,7 +88,7 @@ class Normal(Node):
 
     @staticmethod
     def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
-        x = array_of(a)
+        x = raw(a)
         return record1(Normal, in_memory_order(x, lambda shape: draws.normal(
             stream, shape, x.dtype, mean, std, blocks=x.flags.c_contiguous)), a)
 
@@ -146,7 +142,7 @@ class RandomFromTo(Node, name="Random"):
 
     @staticmethod
     def forward(a: Tensor, stream: Any, low: int, high: int | None) -> Tensor:
-        x = array_of(a)
+        x = raw(a)
         return record1(RandomFromTo, in_memory_order(x, lambda shape: draws.randint(
             stream, low, high, shape, x.dtype)), a)
 
@@ -160,7 +156,7 @@ class RandomTo(Node, name="Random", number=1):
 
     @staticmethod
     def forward(a: Tensor, stream: Any, high: int) -> Tensor:
-        x = array_of(a)
+        x = raw(a)
         return record1(RandomTo, in_memory_order(x, lambda shape: draws.randint(stream, 0, high, shape, x.dtype)), a)
 
     backward = no_gradient
@@ -185,7 +181,7 @@ class Bernoulli(Node):
 
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
-        return record1(Bernoulli, draws.bernoulli(stream, array_of(a), a.array.shape, a.array.dtype), a)
+        return record1(Bernoulli, draws.bernoulli(stream, raw(a), a.array.shape, a.array.dtype), a)
 
     backward = no_gradient
 
@@ -197,7 +193,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
 
     @staticmethod
     def forward(a: Tensor, stream: Any, p: Tensor) -> Tensor:
-        x, chances = array_of(a), p.array
+        x, chances = raw(a), p.array
         if chances.ndim > x.ndim:
             raise RuntimeError(
                 f"expand({p.type()}{{{list(chances.shape)}}}, size={list(x.shape)}): the number of sizes provided "
@@ -220,7 +216,7 @@ class BernoulliNumber(Node, name="Bernoulli", number=2):
 
     @staticmethod
     def forward(a: Tensor, stream: Any, p: float) -> Tensor:
-        x = array_of(a)
+        x = raw(a)
         return record1(BernoulliNumber, in_memory_order(x, lambda shape: draws.bernoulli(
             stream, p, shape, x.dtype)), a)
 
@@ -232,7 +228,7 @@ class Poisson(Node):
 
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
-        return record1(Poisson, sampling.poisson(stream, array_of(a)), a)
+        return record1(Poisson, sampling.poisson(stream, raw(a)), a)
 
     backward = no_gradient
 
@@ -323,7 +319,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
             integers, and for more samples than there are elements to take without replacement.
     """
     check_tensor(input, "multinomial")
-    chances = array_of(input)
+    chances = raw(input)
     if not 1 <= chances.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if chances.dtype.kind != "f":

@@ -24,7 +24,7 @@ from minigrad.backends.numpy import WORDS, add_at
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
 from minigrad.ops._devices import together
 from minigrad.ops._number import number_in
-from minigrad.ops._places import in_range
+from minigrad.ops._places import in_range, raw
 from minigrad.ops.copy import Copy
 from minigrad.ops.inplace import FillTensor
 from minigrad.ops.shape import Unsqueeze, View, expand
@@ -395,6 +395,6 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     parts = tuple([as_array(i) for i in indices])
     if taken(parts) > input.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
-    parts = tuple([beside_it(np.asarray(p) if backend_of(p) is None else p, input) for p in parts])
+    parts = tuple([beside_it(raw(p), input) for p in parts])
     check_masks(parts, input.array.shape)
     return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

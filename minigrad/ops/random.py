@@ -20,8 +20,9 @@ from minigrad.autograd.record import record1, record2
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, home
 from minigrad.ops._meet import broadcast_shape
+from minigrad.ops._places import raw
 from minigrad.ops.data import made, numpy_dtype
-from minigrad.ops.fill import array_of, in_memory_order
+from minigrad.ops.fill import in_memory_order
 from minigrad.ops.generator import Generator, stream_of
 
 __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
@@ -108,7 +109,7 @@ def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[
     """An array with the shape, and the order in memory, of `input`; of its dtype, or the given one; and where the
     numbers are to lie."""
     check_tensor(input, what)
-    x = array_of(input)
+    x = raw(input)
     return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
 
 

@@ -29,7 +29,7 @@ def run(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any]) -> b
     if kernel is None or p.array.dtype not in FAST:
         return False
     tensors = [p, *[state[key] for key in kernel.keys]]
-    if not beside(g, p) or not all(beside(t, p) and can_write(t) for t in tensors):
+    if not is_like(g, p) or not all(is_like(t, p) and can_write(t) for t in tensors):
         return False
     found = OF_TYPE[type(p.array)].fused(kernel.name)
     if found is None:
@@ -40,7 +40,7 @@ def run(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any]) -> b
     return True
 
 
-def beside(t: Any, p: Tensor) -> bool:
+def is_like(t: Any, p: Tensor) -> bool:
     """Whether a tensor is like the parameter, on the same device."""
     a, like = t.array, p.array
     return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
