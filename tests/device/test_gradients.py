@@ -129,3 +129,12 @@ def test_that_of_a_tensor_is_refused():
         p.grad = minigrad.ones(3, dtype=minigrad.float64)
     p.grad = minigrad.ones(3, device="cuda")
     assert p.grad.device == p.device
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_comes_back_in_the_dtype_and_to_the_device_of_its_tensor(cuda, create_graph):
+    x = minigrad.ones(3, requires_grad=True)
+    y = x.to("cuda", minigrad.float64)
+    assert (str(y.device), y.dtype, y.grad_fn.name()) == ("cuda:0", minigrad.float64, "ToCopyBackward0")
+    (g,) = minigrad.autograd.grad((y * y).sum(), x, create_graph=create_graph)
+    assert (str(g.device), g.dtype, g.tolist()) == ("cpu", minigrad.float32, [2.0, 2.0, 2.0])
