@@ -107,13 +107,14 @@ def settings(home: Path, theme: str) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """This process's environment, with Jupyter's own folders in `home`."""
+    """This process's environment, with Jupyter's own folders in `home`, and kernels that show their plots."""
     names = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime"}
     names |= {"IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
     for folder in names.values():
         (home / folder).mkdir(parents=True, exist_ok=True)
     own = {name: str(home / folder) for name, folder in names.items()}
-    return {**os.environ, **own, "JUPYTER_PLATFORM_DIRS": "1", "JUPYTER_NO_CONFIG": ""}
+    inherited = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    return {**inherited, **own, "JUPYTER_PLATFORM_DIRS": "1", "JUPYTER_NO_CONFIG": ""}
 
 
 @contextmanager

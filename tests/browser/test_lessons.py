@@ -73,6 +73,12 @@ def inspectors(notebook: Any) -> list[str]:
     return [model for model in models if state[model]["model_module"] == "anywidget"]
 
 
+def pictures(notebook: Any) -> list[str]:
+    """The cells that show a picture."""
+    return [cell.id for cell in notebook.cells
+            if any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))]
+
+
 def steps(root: Locator) -> bool:
     """Whether an inspector goes on by the keyboard; one that is called by hand is asked for every step first."""
     for every_step in root.locator("[data-lens=all]").all():
@@ -106,6 +112,7 @@ def test_a_lesson(tab: Page, lessons: Lab, name: str) -> None:
     for cell in notebook.cells:
         raised = [output for output in cell.get("outputs", []) if output.output_type == "error"]
         assert bool(raised) == ("raises-exception" in cell.metadata.get("tags", [])), (cell.id, raised)
+    assert pictures(notebook) == pictures(nbformat.read(NOTEBOOKS / name, as_version=4))
     shown = inspectors(notebook)
     roots = tab.locator(".mg-root")
     roots.nth(len(shown) - 1).wait_for(timeout=PATIENCE * 1000)
