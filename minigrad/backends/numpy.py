@@ -188,8 +188,8 @@ class ArrayWords:
 
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
-        """`g` where `y` is above 0 or NaN, else 0."""
-        return masked(~(y <= 0), g)
+        """`g` where `y`, what relu gave, is above 0 or NaN, else 0."""
+        return masked(y != 0, g)
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

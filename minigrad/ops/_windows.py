@@ -57,9 +57,9 @@ def columns(x: Any, window: Window, fill: float = 0) -> Any:
                        *[n * s for n, s in zip(strides, window.stride, strict=True)]))
 
 
-def at_a_time(x: Any, size: int, parts: int = 1) -> int:
-    """How many inputs of a batch are worked on together, if one takes so many bytes; a part of that."""
-    return max(1, min(len(x), (CHUNK if type(x) is np.ndarray else MANY) // parts // max(1, size)))
+def at_a_time(x: Any, size: int) -> int:
+    """How many inputs of a batch are worked on together, if one takes so many bytes."""
+    return max(1, min(len(x), (CHUNK if type(x) is np.ndarray else MANY) // max(1, size)))
 
 
 @functools.lru_cache(maxsize=256)  # of a pool of 2 × 2 it took a tenth of the time

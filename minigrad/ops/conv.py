@@ -8,8 +8,8 @@ the derivative of the others, so that a formula made of them can be differentiat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record2, record_n
 from minigrad.backends.numpy import FLOAT16, FLOAT32
 from minigrad.backends.registry import OF_TYPE
+from minigrad.ops._columns import BatchLast, Sweep, chunks, first, order_of
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._meet import check_cast
-from minigrad.ops._windows import Window, add_back, at_a_time, columns, padded
+from minigrad.ops._windows import Window, add_back, at_a_time
 from minigrad.ops.pad import ConstantPadNd
 from minigrad.ops.shape import SqueezeDim, Unsqueeze
 
@@ -32,52 +33,14 @@ Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
 
 
-class Sweep(NamedTuple):
-    """How weights move over an input: their window, and into how many groups the channels fall."""
-
-    window: Window
-    groups: int
-
-
 def wide(*arrays: Any) -> tuple[Any, ...]:
     """Arrays as they are multiplied: float16 as float32."""
     return tuple([x.astype(FLOAT32) if x.dtype is FLOAT16 else x for x in arrays])
 
 
-def chunks(x: Any, sweep: Sweep, parts: int = 1) -> Iterator[tuple[slice, Any]]:
-    """A few inputs of the batch at a time: their columns, of shape (groups, rows, windows * inputs).
-
-    The batch comes last, so that memory is copied in long runs and one product serves all of them.
-    """
-    window, groups = sweep
-    out = window.out(x.shape[2:])
-    shape = (x.shape[1], *window.kernel, *out)
-    count = at_a_time(x, math.prod(shape) * x.itemsize, parts)
-    x, inside = padded(x, window.padding), window._replace(padding=(0,) * len(out), places=out)
-    view = columns(x, inside) if count == 1 else None
-    memory = np.empty(math.prod(shape) * count, x.dtype, like=x)
-    for start in range(0, len(x), count):
-        part = slice(start, min(start + count, len(x)))
-        n = part.stop - start
-        windows = columns(first(np.ascontiguousarray(last(x[part]), like=x)), inside) if view is None else view[part]
-        cols = memory[:math.prod(shape) * n].reshape(*shape, n)
-        cols[...] = last(windows)
-        yield part, cols.reshape(groups, math.prod(shape[:1 + len(out)]) // groups, math.prod(out) * n)
-
-
-def last(x: Any) -> Any:
-    """The first dimension as the last."""
-    return x.transpose(*range(1, x.ndim), 0)
-
-
-def first(x: Any) -> Any:
-    """The last dimension as the first."""
-    return x.transpose(-1, *range(x.ndim - 1))
-
-
-def rows_of(g: Any, groups: int) -> Any:
-    """(N, C, …) in the order of `chunks`: (groups, C / groups, places * N)."""
-    return last(g).reshape(groups, g.shape[1] // groups, math.prod(g.shape[2:]) * len(g))
+def in_groups(rows: Any, groups: int) -> Any:
+    """(C, places) as (groups, C / groups, places)."""
+    return rows.reshape(groups, len(rows) // groups, -1)
 
 
 class Convolve(Node):
@@ -92,12 +55,9 @@ class Convolve(Node):
         out = sweep.window.out(x.shape[2:])
         weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, math.prod(w.shape[1:]))
         y = np.empty((len(x), w.shape[0], *out), wide_x.dtype, like=x)
-        for part, cols in chunks(wide_x, sweep):
-            n = part.stop - part.start
-            if n == 1:
-                np.matmul(weights, cols, out=y[part].reshape(*weights.shape[:2], math.prod(out)))
-                continue
-            y[part] = first(np.matmul(weights, cols).reshape(w.shape[0], *out, n))
+        order = order_of(sweep.window, x.shape[2:])
+        for part, cols in chunks(wide_x, sweep, len(w) // sweep.groups, order):
+            y[part] = order.pictures(np.matmul(weights, cols).reshape(w.shape[0], -1))
         return y.astype(x.dtype, copy=False)
 
     @staticmethod
@@ -126,9 +86,10 @@ class ConvolveInput(Node):
         weights = np.ascontiguousarray(weights.swapaxes(1, 2), like=w)
         out = np.empty(size, wide_g.dtype, like=g)
         count = at_a_time(g, weights[:, :, 0].size * math.prod(g.shape[2:]) * out.itemsize)
+        order = BatchLast(window, tuple(size[2:]))
         for start in range(0, len(g), count):
             part = slice(start, min(start + count, len(g)))
-            cols = np.matmul(weights, rows_of(wide_g[part], groups))
+            cols = np.matmul(weights, in_groups(order.rows(wide_g[part]), groups))
             cols = cols.reshape(size[1], *window.kernel, *g.shape[2:], part.stop - start)
             added = first(np.zeros((*size[1:], part.stop - start), out.dtype, like=g))
             add_back(first(cols), window, added)
@@ -165,10 +126,12 @@ class ConvolveWeight(Node):
     @staticmethod
     def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
         wide_g, wide_x = wide(g, x)
-        out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype, like=g)
-        for part, cols in chunks(wide_x, sweep, 2):  # more sums of fewer: closer to PyTorch's
-            out += np.matmul(rows_of(wide_g[part], sweep.groups), cols.swapaxes(1, 2))
-        return out.reshape(size).astype(g.dtype, copy=False)
+        channels, order = size[0] // sweep.groups, BatchLast(sweep.window, x.shape[2:])
+        out = np.zeros((sweep.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
+        for part, cols in chunks(wide_x, sweep, channels, order):
+            rows = in_groups(order.rows(wide_g[part]), sweep.groups)
+            out += np.matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
+        return out.swapaxes(1, 2).reshape(size).astype(g.dtype, copy=False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, sweep: Sweep, size: Shape) -> Tensor:
