@@ -113,13 +113,15 @@ class Addmm(Node):
         x, v, w = bias.array, a.array, b.array
         if type(v) is not type(w) or type(x) is not type(v):
             same_device(x, v, w)
-        y = v.dot(w)
-        fit = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
-        if scales:
-            y = plus(x, y, *scales)
+        turned = w.flags.f_contiguous and not scales
+        if turned and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
+            y = np.add(w.T.dot(v.T).T, x, order="C")  # BLAS is slow at few rows times a large turned matrix
+        elif scales:
+            y = plus(x, v.dot(w), *scales)
         else:
+            y = v.dot(w)
             y += x
-        turned = b.array.flags.f_contiguous and not scales
+        fit = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
         return record_n(AddmmOfT if turned else Addmm, y, (bias, a, b), wanted(a, b), scales, fit)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
