@@ -64,6 +64,13 @@ Each trick stands in the source as a NOTE or in the docstring of what uses it, w
 - Optimisers: [`Walk`](../minigrad/optim/_walk.py#L1) goes through a rule block by block, in scratch memory.
 
 """
+PROFILES = """## Profiles
+
+Where the time of minigrad goes in the rows that are over their limits (`pip install py-spy`, then
+`python -m benchmarks.profiles`): in OpenBLAS's products, in NumPy's inner loops and in copies, in what NumPy does about
+them (checks, types, memory), and in Python, minigrad's own. The first two are what arithmetic on arrays takes.
+
+"""
 MEMORY = """## Memory
 
 The peak of a step of 24 blocks of Linear(1,024) and tanh on a batch of 4,096, over the least that arithmetic allows
@@ -161,6 +168,20 @@ def missed(rows: Sequence[Figures]) -> str:
     return text + "".join(f"- {'; '.join(names)}. {reason}\n" for reason, names in reasons.items()) + "\n" + told
 
 
+def profiles(rows: Sequence[Figures]) -> str:
+    """Where the time goes in the rows over their limits, by a profiler that sees libraries too."""
+    found = read("profiles")
+    times = {row["name"]: row for row in rows if row["threads"] == 1}
+    kinds = list(found["rows"][0]["shares"])
+    lines = []
+    for row in found["rows"]:
+        measured = times[row["name"]]
+        ours = measured["times"]["minigrad"]
+        lines.append([f"{row['name']}, {measured['unit']}", figure(measured["times"]["torch"]), figure(ours),
+                      *[figure(ours * row["shares"][kind]) for kind in kinds]])
+    return PROFILES + table(["", "PyTorch", "minigrad", *kinds], lines)
+
+
 def memory() -> str:
     """The peaks, from the benchmark of checkpoints."""
     return table(["peak", "MiB", "PyTorch's, MiB", "over the least"], (
@@ -207,7 +228,7 @@ def text() -> str:
     pictures = ("![minigrad's time over PyTorch's, with the limits](images/performance_ratios.png)\n\n"
                 "![All contenders' times over PyTorch's](images/performance_peers.png)\n\n")
     page = (HEAD + METHOD + missed(rows) + pictures + "## The table\n\n" + "".join(targets(rows)) + own(rows) +
-            "## The others\n\n" + peers(rows) + MEMORY + memory() + "## The gate\n\n" + counts() +
+            profiles(rows) + "## The others\n\n" + peers(rows) + MEMORY + memory() + "## The gate\n\n" + counts() +
             "## numba and numexpr\n\n" + acceleration() + TRICKS + machine(found)).rstrip() + "\n"
     return corrected(page, PAGE)
 

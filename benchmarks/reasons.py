@@ -1,6 +1,7 @@
 """Why rows are over their limits, as profiles show: the first word that a row's name has says which.
 
-Profiles of November 2026, by cProfile, perf and `-X importtime`, on the machine that docs/performance.md names.
+Profiles of November 2026, by `benchmarks.profiles`, cProfile and `-X importtime`, on the machine that
+docs/performance.md names.
 """
 
 from __future__ import annotations
