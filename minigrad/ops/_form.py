@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
+from minigrad.backends.numpy import ONES
 from minigrad.backends.registry import OF_TYPE
 
 __all__ = ["Form", "common_form", "form_of"]
@@ -30,15 +31,17 @@ class Form:
     `zeros`, read-only, are what relu compares with: 0-d for a `small` form, for larger ones of its shape, since NumPy
     has fast code for the maximum of two arrays, but not of a number and an array (twice the time at 64 × 64, three
     times at 1024 × 1024); None where they would be too large to keep, on other devices, and for bool, which has no zero
-    to compare with.
+    to compare with. `ones`: what a sum of all elements is a product with, None where it is no such product.
     """
 
-    __slots__ = ("dtype", "shape", "small", "zeros")
+    __slots__ = ("dtype", "ones", "shape", "small", "zeros")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, kind: Any) -> None:
         self.shape, self.dtype, self.zeros = shape, dtype, None
         size = prod(shape)
         self.small = size < SMALL
+        ones = ONES.get(dtype, ()) if kind is None else ()
+        self.ones = ones[:size] if 1 < size <= len(ones) else None
         if dtype in ZEROS and kind is None and size <= LARGE:
             flat = ZEROS[dtype]
             self.zeros = flat[0] if not shape else flat[:1].reshape(()) if self.small else flat[:size].reshape(shape)
