@@ -41,7 +41,7 @@ def padded(x: Any, padding: Shape, fill: float = 0) -> Any:
         return x
     lead = x.ndim - len(padding)
     shape = (*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding, strict=True)])
-    out = np.full(shape, fill, x.dtype, like=beside(x))
+    out = np.full(shape, fill, x.dtype, like=beside(x)) if fill else np.zeros(shape, x.dtype, like=beside(x))
     inner: tuple[Any, ...] = (..., *[slice(p, p + n) for n, p in zip(x.shape[lead:], padding, strict=True)])
     out[inner] = x
     return out
