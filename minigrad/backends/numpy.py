@@ -47,18 +47,13 @@ def sum_of_all(x: Any) -> Any:
     return x.ravel().dot(ones[:size])
 
 
-def by_ones(x: Any, axes: tuple[int, ...]) -> Any:
-    """The sum of rows, or of all but the second axis, as products with ones; None if it is neither, or not worth it.
+def of_channels(x: Any) -> Any:
+    """The sum of all but the second axis, as two products with ones, in a fifth of NumPy's time at 64 × 16 × 8 × 8.
 
-    0.3 of NumPy's time at 32 × 256, 0.2 at 1,024 × 64 and at 64 × 16 × 8 × 8, and closer to the sum, too.
+    None where it is not worth it, or there are too many.
     """
-    ones = ONES.get(x.dtype)
-    if ones is None or len(x) > len(ones):
-        return None
-    if axes == (0,) and x.ndim == 2:
-        return ones[:len(x)].dot(x)
-    size = math.prod(x.shape[2:])
-    if x.ndim < 3 or axes != (0, *range(2, x.ndim)) or not 0 < size <= len(ones) or not x.flags.c_contiguous:
+    size, ones = math.prod(x.shape[2:]), ONES.get(x.dtype, ())
+    if not x.size or max(size, len(x)) > len(ones) or not x.flags.c_contiguous:
         return None
     return ones[:len(x)].dot(x.reshape(-1, size).dot(ones[:size]).reshape(x.shape[:2]))
 
@@ -71,8 +66,12 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = sum_of_all(x)
     elif type(x) in OF_TYPE:
         added = x.sum(axes, dtype, keepdims=keepdims)
-    elif dtype is None and axes and (found := by_ones(x, axes)) is not None:
-        added = found.reshape([1 if axis in axes else n for axis, n in enumerate(x.shape)]) if keepdims else found
+    elif axes == (0,) and x.ndim == 2 and dtype is None and x.dtype in ONES and len(x) <= 1 << 13:
+        # rows as a product with ones, which is closer to the sum, too: 0.3 of the time at 32 × 256, 0.2 at 1,024 × 64
+        added = ONES[x.dtype][:len(x)].dot(x)
+        added = added[None] if keepdims else added
+    elif x.ndim > 2 and dtype is None and axes == (0, *range(2, x.ndim)) and (found := of_channels(x)) is not None:
+        added = found.reshape(-1, *(1,) * (x.ndim - 2))[None] if keepdims else found
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
     return added if count == 1 else added / added.dtype.type(count)
