@@ -52,8 +52,8 @@ def of_channels(x: Any) -> Any:
 
     None where it is not worth it, or there are too many.
     """
-    size, ones = math.prod(x.shape[2:]), ONES.get(x.dtype, ())
-    if not x.size or max(size, len(x)) > len(ones) or not x.flags.c_contiguous:
+    size, ones = math.prod(x.shape[2:]), ONES.get(x.dtype)
+    if ones is None or not x.size or max(size, len(x)) > len(ones) or not x.flags.c_contiguous:
         return None
     return ones[:len(x)].dot(x.reshape(-1, size).dot(ones[:size]).reshape(x.shape[:2]))
 
