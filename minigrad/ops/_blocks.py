@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["in_blocks"]
+__all__ = ["BLOCK", "in_blocks"]
 
 BLOCK = 1 << 18  # bytes of each array
 

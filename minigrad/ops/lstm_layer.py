@@ -47,8 +47,8 @@ class MkldnnRnnLayer(ManyOutputs):
 
     @staticmethod
     def values(x: Any, w_ih: Any, w_hh: Any, bias: Any, h: Any, c: Any) -> tuple[Any, Any, Any, Any]:
-        """On arrays: at each step the outputs, (time, batch, size); the gates i, f, g, o, (time, 4, batch, size), each in
-        one piece; c; and tanh(c).
+        """On arrays: at each step the outputs, (time, batch, size); the gates i, f, g, o, (time, 4, batch, size), so
+        that each lies in one piece; c; and tanh(c).
 
         sigmoid(z) = (tanh(z / 2) + 1) / 2, so that one tanh makes all four gates.
         """

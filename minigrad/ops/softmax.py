@@ -6,15 +6,15 @@ row all but vanished.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
-from minigrad.backends.numpy import ONES
 from minigrad.backends.registry import backend_of, by_kernel
-from minigrad.ops._blocks import in_blocks
+from minigrad.ops._blocks import BLOCK, in_blocks
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._forms import OfResult
 from minigrad.ops.copy import cast
@@ -36,14 +36,15 @@ def below_greatest(x: Any, dim: int) -> Any:
     return x - x.max(dim, keepdims=True) if x.size and x.ndim else x - x
 
 
+@functools.cache
 def ones_of(length: int, dtype: Any) -> Any:
     """A column of ones, which nobody writes into."""
-    return ONES[dtype][:length, None] if dtype in ONES and length <= 1 << 13 else np.ones((length, 1), dtype)
+    return np.ones((length, 1), dtype)
 
 
 def summed(x: Any, dim: int) -> Any:
-    """The sum along a dimension, which is kept; of rows by a product with ones, which is several times faster."""
-    if x.ndim and dim == x.ndim - 1 and type(x) is np.ndarray and (x.shape[-1] <= 256 or x.dtype in ONES):
+    """The sum along a dimension, which is kept; of short rows by a product with ones, which is several times faster."""
+    if x.ndim and dim == x.ndim - 1 and x.shape[-1] <= 256 and type(x) is np.ndarray:
         return x.dot(ones_of(x.shape[-1], x.dtype))
     return x.sum(dim, keepdims=True) if x.ndim else x
 
@@ -153,13 +154,9 @@ class LogSoftmax(OfResult):
         made = None if type(x) is np.ndarray else exponentials(x, dim)
         if made is not None:
             return by_kernel("log_softmax", x, made[1], summed(made[0], dim))
-        last = x.ndim and dim == x.ndim - 1
-        return in_blocks(LogSoftmax.of_rows, x, width=x.shape[-1]) if last else LogSoftmax.of_rows(x, dim)
-
-    @staticmethod
-    def of_rows(x: Any, dim: int = -1) -> Any:
-        """The formula."""
-        dim %= x.ndim or 1
+        if type(x) is np.ndarray and x.nbytes > 2 * BLOCK and dim == x.ndim - 1 and x.flags.c_contiguous and (
+                x.shape[-1] * x.itemsize <= BLOCK):  # the blocks are no longer than that, and come here again
+            return in_blocks(functools.partial(LogSoftmax.values, dim=1), x, width=x.shape[-1])
         y = below_greatest(x, dim)
         y -= np.log(summed(np.exp(y), dim))
         return y
