@@ -14,6 +14,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import ManyOutputs
 from minigrad.autograd.record import record_many
+from minigrad.backends.numpy import total
 from minigrad.backends.registry import beside
 from minigrad.ops._devices import same_device
 from minigrad.ops.rnn_cell import Weights, layer, lstm_step
@@ -39,39 +40,36 @@ class MkldnnRnnLayer(ManyOutputs):
         inputs = x, w_ih, w_hh, b_ih, b_hh, h, c
         same_device(*[v.array for v in inputs])
         bias = b_ih.array + b_hh.array
-        ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array.T, c.array.T)
-        out = in_a_row(turned(ys, reverse).swapaxes(1, 2))
-        made = out, in_a_row(ys[-1].T), in_a_row(loop[1][-1].T)
+        ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array, c.array)
+        out = in_a_row(turned(ys, reverse))
+        made = out, ys[-1].copy(), loop[1][-1].copy()
         return record_many(MkldnnRnnLayer, made, inputs, (reverse, x._requires_grad, *loop), saved=(*inputs, out))
 
     @staticmethod
     def values(x: Any, w_ih: Any, w_hh: Any, bias: Any, h: Any, c: Any) -> tuple[Any, Any, Any, Any]:
-        """On arrays, the batch last, so that each gate lies in one piece: h and c are (size, batch), and so are at each
-        step the outputs; the gates i, f, g, o, (time, 4, size, batch); c; and tanh(c).
+        """On arrays: at each step the outputs, (time, batch, size); the gates i, f, g, o, (time, 4, batch, size), so
+        that each lies in one piece; c; and tanh(c).
 
         sigmoid(z) = (tanh(z / 2) + 1) / 2, so that one tanh makes all four gates.
         """
-        (time, batch, features), size = x.shape, len(h)
-        half, one = x.dtype.type(0.5), x.dtype.type(1)
-        scale = np.full((4 * size, 1), half, x.dtype, like=beside(x))
-        scale[2 * size:3 * size] = one
-        weights, rows = w_hh * scale, x.reshape(-1, features) @ (w_ih * scale).T + bias * scale[:, 0]
-        scales = scale.repeat(batch, 1)  # in full: NumPy is slow to broadcast a column
-        shifts = one - scales
-        gates = in_a_row(rows.reshape(time, batch, 4 * size).swapaxes(1, 2))
-        apart = gates.reshape(time, 4, size, batch)
-        cells, curved, out = (np.empty((time, size, batch), x.dtype, like=x) for _ in range(3))
-        for t in range(time):
-            z = gates[t]
-            z += weights.dot(h)
+        (time, batch, _), size = x.shape, h.shape[1]
+        scales = np.full((4, batch, size), 0.5, x.dtype, like=beside(x))  # in full: NumPy is slow to broadcast it
+        scales[2] = 1
+        scale, shifts = scales[:, :1], 1 - scales
+        first, weights = (in_a_row(w.reshape(4, size, -1).swapaxes(1, 2)) * scale for w in (w_ih, w_hh))
+        gates = np.matmul(x[:, None], first)
+        gates += bias.reshape(4, 1, size) * scale
+        cells, curved, out = (np.empty((time, batch, size), x.dtype, like=x) for _ in range(3))
+        for z, cell, curve, y in zip(gates, cells, curved, out):
+            z += np.matmul(h, weights)
             np.tanh(z, z)
             z *= scales
             z += shifts
-            i, f, g, o = apart[t]
-            c = np.multiply(f, c, cells[t])
+            i, f, g, o = z
+            c = np.multiply(f, c, cell)
             c += i * g
-            h = np.multiply(o, np.tanh(c, curved[t]), out[t])
-        return out, apart, cells, curved
+            h = np.multiply(o, np.tanh(c, curve), y)
+        return out, gates, cells, curved
 
     def backward(self, xp: Any, gs: list[Any], *given: Any) -> tuple[Any, ...]:
         found: tuple[Any, ...] = xp.apply(MkldnnRnnLayerBackward, *gs, *given)
@@ -85,27 +83,28 @@ class MkldnnRnnLayerBackward:
     def values(g_out: Any, g_h: Any, g_c: Any, x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h: Any, c: Any,
                out: Any, reverse: bool, wants_x: bool, gates: Any, cells: Any, curved: Any) -> tuple[Any, ...]:
         """On arrays: the gradients of x, w_ih, w_hh, both biases, h and c."""
-        time, _, size, batch = gates.shape
-        g_out, hs = (in_a_row(turned(v, reverse).swapaxes(1, 2)) for v in (g_out, out))
+        time, _, batch, size = gates.shape
+        g_out, hs = turned(g_out, reverse), turned(out, reverse)
         i, f, g, o = gates.swapaxes(0, 1)
         through = o * (1 - curved * curved)  # how c moves h
         slopes = gates * (1 - gates)  # of the four gates, by what each moves: i, f and g move c, o moves h
         slopes[:, 2] = 1 - g * g
-        for k, partner in enumerate((g, np.concatenate([c.T[None], cells[:-1]]), i, curved)):
+        for k, partner in enumerate((g, np.concatenate([c[None], cells[:-1]]), i, curved)):
             slopes[:, k] *= partner
-        flat, back, dh, dc = slopes.reshape(time, 4 * size, batch), in_a_row(w_hh.T), g_h.T, g_c.T
+        found, dh, dc = np.empty((time, batch, 4, size), x.dtype, like=x), g_h, g_c
+        apart, flat = found.swapaxes(1, 2), found.reshape(time, batch, 4 * size)
         for t in range(time - 1, -1, -1):
             dh = dh + g_out[t]
             dc = dc + dh * through[t]
-            slopes[t, :3] *= dc
-            slopes[t, 3] *= dh
+            np.multiply(slopes[t, :3], dc, apart[t, :3])
+            np.multiply(slopes[t, 3], dh, apart[t, 3])
             dc = dc * f[t]
-            dh = back.dot(flat[t])
-        rows = flat.swapaxes(1, 2).reshape(time * batch, 4 * size)
-        before = np.concatenate([h.T[None], hs[:-1]]).swapaxes(1, 2).reshape(time * batch, size)
+            dh = flat[t].dot(w_hh)
+        rows = flat.reshape(time * batch, 4 * size)
+        before = np.concatenate([h[None], hs[:-1]]).reshape(time * batch, size)
         dx = turned((rows @ w_ih).reshape(x.shape), reverse) if wants_x else None
-        d_bias, inputs = rows.sum(0), turned(x, reverse).reshape(time * batch, -1)
-        return dx, rows.T @ inputs, rows.T @ before, d_bias, d_bias.copy(), dh.T, dc.T
+        d_bias, inputs = total(rows, (0,)), turned(x, reverse).reshape(time * batch, -1)
+        return dx, rows.T @ inputs, rows.T @ before, d_bias, d_bias.copy(), dh, dc
 
     @staticmethod
     def forward(g_out: Tensor, g_h: Tensor, g_c: Tensor, *given: Any) -> tuple[Any, ...]:

@@ -15,10 +15,11 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record_n
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, total
 from minigrad.backends.registry import beside, by_kernel
 from minigrad.ops._devices import same_device
 from minigrad.ops._forms import refuse
+from minigrad.ops._rows import gradients, normalized
 from minigrad.ops.copy import cast
 from minigrad.ops.pointwise import Mul
 from minigrad.ops.power import Pow
@@ -109,6 +110,10 @@ class Norm(Node, number=None):
         x = a.array
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
+        if cls.whole and in_rows(x):
+            w, b = None if weight is None else weight.array, None if bias is None else bias.array
+            y, mean, scale = normalized(x.reshape(inner), w, b, eps, x.shape)
+            return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale)))
         grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
         mean = mean_of(grouped, axes)
         made = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
@@ -125,9 +130,18 @@ class Norm(Node, number=None):
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
                  kept: Any) -> tuple[Any, Any, Any]:
+        if self.whole and in_rows(g):
+            for_input, *rest = gradients(np.ascontiguousarray(g.reshape(inner)), a.reshape(inner), w, kept,
+                                         [edge is not None for edge in self.next], a.shape)
+            return for_input, *[v if v is None or len(along) == 1 else v.reshape(along) for v in rest]
         x, scale = xp.apply(Standard, xp.reshape(a, inner), axes, eps, kept)
         return of_affine(self, xp, g, xp.reshape(x, a.shape), w, along, lambda scaled: xp.reshape(
             xp.apply(StandardBackward, xp.reshape(scaled, inner), x, scale, axes), a.shape))
+
+
+def in_rows(x: Any) -> bool:
+    """Whether there is the fast way of `minigrad.ops._rows` for an array."""
+    return type(x) is np.ndarray and x.dtype in ONES and x.size > 0
 
 
 def by_kernels(x: Any, mean: Any, axes: Shape, eps: float, weight: Tensor | None,
