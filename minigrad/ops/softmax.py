@@ -55,7 +55,7 @@ def powers(x: Any, dim: int) -> tuple[Any, Any]:
     The sums tell whether the first will do: half of the time at 4,096 × 64.
     """
     if x.size and x.ndim and type(x) is np.ndarray:
-        with np.errstate(over="ignore"):  # also where a filter of the user makes errors of warnings
+        with np.errstate(over="ignore", invalid="ignore"):  # also where a filter of the user makes errors of warnings
             y = np.exp(x)
             sums = summed(y, dim)
         if sums.min() > 1e-10 and sums.max() < 1e30:  # not for NaN

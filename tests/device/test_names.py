@@ -22,7 +22,7 @@ TYPES = {name for name in dir(np) if isinstance(getattr(np, name), type)}  # dty
 # Called on the host alone: what is known of dtypes and shapes, and what a tensor on the CPU, or an error for a GPU's,
 # comes before. A name that CuPy lacks and that is called for a good reason belongs here.
 HOST = {"broadcast_shapes", "can_cast", "errstate", "finfo", "frombuffer", "iinfo", "ndindex", "promote_types",
-        "result_type"}
+        "result_type", "vecdot"}
 UFUNC_TAKES = {"out", "dtype", "casting"}
 
 
