@@ -1,7 +1,7 @@
 """softmax and its logarithm: numbers that are positive and add up to 1 along a dimension.
 
-The greatest element is subtracted first, so that no exponential overflows; in softmax only where one did, or all of a
-row all but vanished.
+The greatest element is subtracted first, so that no exponential overflows; in softmax only where one did, or where the
+exponentials of a row are all small.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ def summed(x: Any, dim: int) -> Any:
 def powers(x: Any, dim: int) -> tuple[Any, Any]:
     """exp(x) and its sums along a dimension, or both of `below_greatest`.
 
-    The sums tell whether the first will do: half of the time at 4,096 × 64.
+    The sums tell whether the first will do: half of the time at 4,096 × 64. Where they are not small, what vanishes in
+    exp(x) would vanish beside the greatest element, too.
     """
     if x.size and x.ndim and type(x) is np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):  # also where a filter of the user makes errors of warnings
             y = np.exp(x)
             sums = summed(y, dim)
-        if sums.min() > 1e-10 and sums.max() < 1e30:  # not for NaN
+        if sums.min() > 0.1 and sums.max() < 1e30:  # not for NaN
             return y, sums
     y = below_greatest(x, dim)
     y = np.exp(y, out=y if y.ndim else None)

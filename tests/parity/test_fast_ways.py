@@ -103,3 +103,10 @@ def test_softmax_twice_derived_is_as_its_fast_derivative():
         fast, = minigrad.autograd.grad(y, x, seed, retain_graph=True)
         slow, = minigrad.autograd.grad(y, x, seed, create_graph=True)
         np.testing.assert_allclose(slow.detach().numpy(), fast.numpy(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("greatest", [-25.0, -15.0, -3.0, 0.0, 60.0])
+def test_small_shares_are_as_exact_as_the_large(torch, greatest):
+    x = np.array([[greatest, greatest - 80]], np.float32)
+    ours, theirs = (lib.softmax(lib.tensor(x), 1).numpy() for lib in (minigrad, torch))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
