@@ -17,7 +17,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
 from minigrad.autograd.saved import counter_of
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import OF_TYPE, Several, in_use
 from minigrad.optim._blocks import Scratch
 from minigrad.optim._kernels import Kernel, run
 from minigrad.optim._options import number, plain_number
@@ -70,7 +70,12 @@ class Updating(Optimizer):
         with set_grad_enabled(bool(self.defaults["differentiable"])):
             for group in self.param_groups:
                 for p in group["params"]:
-                    if p._grad is not None:
+                    if p._grad is None:
+                        continue
+                    if not Several.known:
+                        self.step_one(p, p._grad, self.state_of(p, group), group)
+                        continue
+                    with in_use(p.array):
                         self.step_one(p, p._grad, self.state_of(p, group), group)
         return loss
 

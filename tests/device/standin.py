@@ -16,7 +16,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.layout import kept
-from tests.device.strict import COUNTS, Strict, signature_of, unwrapped
+from tests.device.strict import COUNTS, Strict, in_use, signature_of, unwrapped
 
 __all__ = ["StandIn"]
 
@@ -88,6 +88,7 @@ class StandIn:
         return Strict(as_strided(array.host, shape, strides), array.index, True)
 
     def add_at(self, out: Strict, index: Any, x: Any) -> None:
+        in_use(out, index, x)
         np.add.at(out.host, unwrapped(index), unwrapped(x))
 
     def telling(self) -> AbstractContextManager[Any]:
@@ -163,6 +164,7 @@ def maker(name: str) -> Any:
     """A function of NumPy's that makes an array, on the current device."""
     def make(*args: Any, **kwargs: Any) -> Strict:
         signature_of(getattr(cupy, name)).bind(*args, **kwargs)
+        in_use(args, kwargs)
         return Strict(getattr(np, name)(*unwrapped(args), **unwrapped(kwargs)))
     return staticmethod(make)
 

@@ -174,8 +174,11 @@ def test_events_measure():
 def test_a_second_gpu_is_used_where_it_is_named():
     if minigrad.cuda.device_count() < 2:
         pytest.skip("gpu: there is one alone")
-    with minigrad.cuda.device(1):
-        x = minigrad.ones(3, device="cuda")
-        assert json.dumps((x * 2).tolist()) == "[2.0, 2.0, 2.0]" and str(x.device) == "cuda:1"
+    x = minigrad.ones(3, device="cuda:1", requires_grad=True)
+    for _ in range(2):
+        (x * 2).sum().backward()
+    assert json.dumps(x.grad.tolist()) == "[4.0, 4.0, 4.0]" and str(x.grad.device) == "cuda:1"
+    assert str((x.to("cuda:0") @ minigrad.ones(3, device="cuda:0")).device) == "cuda:0"
+    assert minigrad.cuda.current_device() == 0
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         minigrad.cat([x, minigrad.ones(3, device="cuda:0")])
