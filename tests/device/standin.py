@@ -5,6 +5,7 @@ Its arrays are in `strict.py`.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,6 +17,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.layout import kept
+from tests.device.noted import noting
 from tests.device.strict import COUNTS, Strict, in_use, signature_of, unwrapped
 
 __all__ = ["StandIn"]
@@ -122,12 +124,17 @@ class StandIn:
 
     @contextmanager
     def capture(self) -> Iterator[Any]:
-        """It counts replays; the work is done at once, which no GPU does."""
+        """What is done is noted, and undone; replays do it, and are counted."""
         self.notes = True
         try:
-            yield lambda: setattr(self, "replays", self.replays + 1)
+            with noting(self) as notes:
+                yield functools.partial(self.replay, notes)
         finally:
             self.notes = False
+
+    def replay(self, notes: Any) -> None:
+        self.replays += 1
+        notes.replay()
 
     def capturing(self) -> bool:
         return self.notes

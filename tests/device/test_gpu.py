@@ -15,7 +15,7 @@ import pytest
 import minigrad
 from minigrad.backends import registry
 from minigrad.nn import functional
-from tests.device import test_ops
+from tests.device import test_graphs, test_ops
 from tests.device.test_philox import NEXT_RAND, RAND, RANDN
 from tests.parity.tables import all_cases
 
@@ -137,6 +137,11 @@ def test_a_graph_is_done_again_on_what_is_there_then():
         x.fill_(value)
         graph.replay()
         assert y.sum().item() == 1000 * (2 * value + 1)
+
+
+@pytest.mark.parametrize("name", test_graphs.DRAWS)
+def test_a_graph_draws_what_comes_next(name):
+    test_graphs.check_draws(test_graphs.DRAWS[name])
 
 
 def test_a_step_of_training_in_a_graph():
