@@ -9,9 +9,9 @@ than the GPU to run them. A graph notes them once and gives them all at once, on
         step()                              # is noted, not done
     x.copy_(next_batch); graph.replay()     # is done, with what is in x now
 
-Shapes, and numbers that Python computes (the bias corrections of Adam, a learning rate), stay what they were. What
-waits for the GPU (`item`, `nonzero`) is an error in a graph. Random numbers (dropout) go on: each replay draws what
-would have been drawn next without a graph.
+Shapes, and numbers that Python computes, stay what they were: a learning rate, and the steps that Adam counts, unless
+it has `capturable=True` and counts on the GPU. What waits for the GPU (`item`, `nonzero`) is an error in a graph.
+Random numbers (dropout) go on: each replay draws what would have been drawn next without a graph.
 """
 
 from __future__ import annotations

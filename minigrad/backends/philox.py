@@ -55,7 +55,7 @@ def policy(n: int, unroll: int, most: int) -> tuple[int, int]:
 
 
 class Philox(Seeded):
-    """A seed, and how far the stream of each thread has come; `graph`: the CUDA graph that is being captured, if any."""
+    """A seed, and how far the stream of each thread has come; `graph`: the CUDA graph that is captured now, if any."""
 
     __slots__ = ("graph", "offset")
 

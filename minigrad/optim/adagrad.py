@@ -38,10 +38,10 @@ class Adagrad(Updating):
                     self.state_of(p, group)
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "sum": filled(p, self.defaults["initial_accumulator_value"])}
+        return {"step": single(p, group), "sum": filled(p, self.defaults["initial_accumulator_value"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         g = self.slope(p, g, group)
         s = state["sum"].add_(g * g)
-        lr = number(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        lr = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
         p.sub_(lr * g / (s.sqrt() + group["eps"]))

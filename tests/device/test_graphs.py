@@ -154,6 +154,105 @@ def trained(optimizer_of, with_graph, steps=4):
     return [p.detach().cpu().tolist() for p in net.parameters()]
 
 
+CAPTURABLE = {
+    "Adam": lambda p, **more: optim.Adam(p, lr=0.1, **more),
+    "Adam amsgrad": lambda p, **more: optim.Adam(p, lr=0.1, amsgrad=True, weight_decay=0.1, **more),
+    "AdamW": lambda p, **more: optim.AdamW(p, lr=0.1, **more),
+    "Adamax": lambda p, **more: optim.Adamax(p, lr=0.1, **more),
+    "NAdam": lambda p, **more: optim.NAdam(p, lr=0.1, **more),
+    "RAdam": lambda p, **more: optim.RAdam(p, lr=0.1, **more),
+    "Adadelta": lambda p, **more: optim.Adadelta(p, **more),
+    "RMSprop": lambda p, **more: optim.RMSprop(p, lr=0.1, centered=True, momentum=0.5, **more),
+    "Rprop": lambda p, **more: optim.Rprop(p, lr=0.1, **more),
+    "ASGD": lambda p, **more: optim.ASGD(p, lr=0.1, t0=2, **more),
+}
+UNCAPTURED = pytest.mark.filterwarnings("ignore:This instance was constructed with capturable=True")
+
+
+def close(a, b, rel):
+    """Nested lists of numbers are equal, up to rounding."""
+    for x, y in zip(a, b, strict=True):
+        if isinstance(x, list):
+            close(x, y, rel)
+        else:
+            assert x == pytest.approx(y, rel=rel, abs=1e-5)
+
+
+@UNCAPTURED
+@pytest.mark.parametrize("name", CAPTURABLE)
+def test_an_optimiser_counts_its_steps_on_the_device(cuda, name):
+    make = CAPTURABLE[name]
+    found = trained(lambda p: make(p, capturable=True), True, 8)
+    assert found == trained(lambda p: make(p, capturable=True), False, 8)
+    # Python counts: RAdam loses digits where the GPU does, in float32, as PyTorch's does
+    close(found, trained(make, False, 8), 2e-2 if name == "RAdam" else 2e-4)
+    assert found != trained(lambda p: make(p, capturable=True), True, 7)
+
+
+@UNCAPTURED
+@pytest.mark.parametrize("name", CAPTURABLE)
+def test_replays_are_steps_also_where_there_are_kernels(fused, name):
+    def after(steps, in_graph):
+        p = minigrad.ones(3, device="cuda", requires_grad=True)
+        p.grad = minigrad.linspace(-1, 1, 3, device="cuda")
+        optimizer = CAPTURABLE[name]([p], capturable=True)
+        if in_graph:
+            optimizer.step()
+            graph, _ = captured(optimizer.step)
+            for _ in range(steps - 1):
+                graph.replay()
+        else:
+            for _ in range(steps):
+                optimizer.step()
+        state = optimizer.state[p]
+        assert state["step"].device.type == "cuda"
+        assert state["step"].item() == steps
+        return p.tolist()
+
+    assert after(3, True) == after(3, False)
+    assert "adam" not in fused.ran  # its numbers are Python's
+
+
+@UNCAPTURED
+def test_a_rate_on_the_device_changes_what_a_replay_does(cuda):
+    p = minigrad.ones(2, device="cuda", requires_grad=True)
+    p.grad = minigrad.ones(2, device="cuda")
+    rate = minigrad.tensor(0.1, device="cuda")
+    optimizer = optim.Adam([p], lr=rate, capturable=True)
+    optimizer.step()
+    graph, _ = captured(optimizer.step)
+    assert p.tolist() == pytest.approx([0.9] * 2)
+    rate.fill_(0.3)
+    graph.replay()
+    assert p.tolist() == pytest.approx([0.6] * 2, rel=1e-4)
+
+
+def test_a_step_that_might_be_in_a_graph_warns_once(cuda):
+    p = minigrad.ones(2, device="cuda", requires_grad=True)
+    p.grad = minigrad.ones(2, device="cuda")
+    optimizer = optim.Adam([p], capturable=True)
+    with pytest.warns(UserWarning, match="capturable=True, but step.. is running without CUDA graph capture."):
+        optimizer.step()
+    optimizer.step()
+
+
+@UNCAPTURED
+def test_the_count_is_where_the_parameter_is(cuda):
+    p = minigrad.ones(2, device="cuda", requires_grad=True)
+    p.grad = minigrad.ones(2, device="cuda")
+    plain, other = optim.NAdam([p]), optim.NAdam([p], capturable=True)
+    plain.step()
+    saved = plain.state_dict()
+    saved["param_groups"][0]["capturable"] = True
+    other.load_state_dict(saved)
+    state = other.state[p]
+    assert {state[key].device.type for key in ("step", "mu_product", "exp_avg")} == {"cuda"}
+    other.step()
+    plain.param_groups[0]["capturable"] = True
+    with pytest.raises(AssertionError, match="must be on supported devices"):
+        plain.step()
+
+
 def test_a_step_with_dropout(cuda):
     def sgd(params):
         return optim.SGD(params, lr=0.1, momentum=0.9)
