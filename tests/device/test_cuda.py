@@ -233,6 +233,7 @@ def test_what_copies_nothing_in_a_graph():
         y = functional.interpolate(image, scale_factor=2, mode="bilinear") + functional.interpolate(image, size=8)
         functional.adaptive_avg_pool2d(y, 3).sum().backward()
         minigrad.arange(4, device="cuda"), minigrad.linspace(0, 1, 4, device="cuda")
+        minigrad.linalg.cross(x, 2 * x).sum(), minigrad.cross(image[0, 0, :3], image[0, 0, :3], dim=0).sum().backward()
 
     step()
     first = image.grad.sum().item()
