@@ -259,3 +259,77 @@ def test_a_step_with_dropout(cuda):
 
     assert trained(sgd, True) == trained(sgd, False)
     assert trained(sgd, True, 4) != trained(sgd, True, 3)
+
+
+def learnt(graphed, dropout=0.0):
+    """Losses and parameters of some steps, with the model as it is or as graphs; and what it gives in eval mode."""
+    minigrad.manual_seed(4)
+    net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(dropout), nn.Linear(8, 1)).to("cuda")
+    optimizer = optim.Adam(net.parameters(), lr=0.1)
+    minigrad.manual_seed(5)
+    x, y = minigrad.randn(4, 3, device="cuda"), minigrad.randn(4, 1, device="cuda")
+    if graphed:
+        net = minigrad.cuda.make_graphed_callables(net, (minigrad.zeros_like(x),))
+    minigrad.manual_seed(6)
+    losses = []
+    for i in range(4):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x * i), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    net.eval()
+    return losses, [p.tolist() for p in net.parameters()], net(x).tolist()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_a_module_as_graphs_learns_as_it_does_without(cuda, dropout):
+    found = learnt(True, dropout)
+    assert cuda.replays == 8  # forward and backward; in eval mode the graphs are not used
+    assert found == learnt(False, dropout)
+
+
+def test_functions_as_graphs(cuda):
+    def first(a, b):
+        return {"product": a * b, "parts": (a.exp(), b.detach() + 1)}
+
+    def second(a):
+        return (a * 2).sum()
+
+    a, b = (minigrad.linspace(0, 1, 3, device="cuda").requires_grad_() for _ in range(2))
+    samples = tuple([v.detach().clone().requires_grad_() for v in (a, b)])
+    one, two = minigrad.cuda.make_graphed_callables((first, second), (samples, (a.detach().clone().requires_grad_(),)))
+    for scale in (1.0, 3.0):
+        got, want = one(a * scale, b), first(a * scale, b)
+        assert got.keys() == want.keys()
+        for x, y in ((got["product"], want["product"]), *zip(got["parts"], want["parts"], strict=True)):
+            assert x.tolist() == y.tolist()
+        totals = [two(each["product"] + each["parts"][0]) for each in (got, want)]
+        assert totals[0].item() == totals[1].item()
+        grads = [minigrad.autograd.grad(total, (a, b)) for total in totals]
+        assert [g.tolist() for g in grads[0]] == [g.tolist() for g in grads[1]]
+    assert totals[0].grad_fn.name() == "GraphedBackward"
+
+
+def test_what_cannot_be_made_graphs(cuda):
+    x = minigrad.ones(3, device="cuda", requires_grad=True)
+    make = minigrad.cuda.make_graphed_callables
+    hooked = nn.Linear(3, 1).to("cuda")
+    hooked.register_forward_hook(lambda *given: None)
+    with pytest.raises(AssertionError, match="Modules must not have hooks registered at the time they are passed."):
+        make(hooked, (x,))
+    buffered = nn.Linear(3, 1).to("cuda")
+    buffered.register_buffer("more", minigrad.ones(1, device="cuda", requires_grad=True))
+    with pytest.raises(AssertionError, match="only parameters may be trainable"):
+        make(buffered, (x,))
+    with pytest.raises(AssertionError, match="sample_args for each callable must contain only Tensors."):
+        make(lambda v, n: v * n, (x, 2))
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        make(lambda v, w: v * 2, (x, x.detach().clone().requires_grad_()))
+    y = x.detach().clone().requires_grad_()
+    call = make(lambda v, w: v * 2, (x, y), allow_unused_input=True)
+    other = minigrad.full((3,), 5.0, device="cuda", requires_grad=True)
+    (g,) = minigrad.autograd.grad((call(other, y) ** 2).sum(), other, create_graph=True)
+    assert g.tolist() == [40.0] * 3
+    with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
+        g.sum().backward()
