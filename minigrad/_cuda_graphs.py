@@ -9,8 +9,9 @@ than the GPU to run them. A graph notes them once and gives them all at once, on
         step()                              # is noted, not done
     x.copy_(next_batch); graph.replay()     # is done, with what is in x now
 
-Shapes, and numbers that Python computes (the bias corrections of Adam, a learning rate), stay what they were. What
-waits for the GPU (`item`, `nonzero`) and random numbers are errors in a graph.
+Shapes, and numbers that Python computes, stay what they were: a learning rate, and the steps that Adam counts, unless
+it has `capturable=True` and counts on the GPU. What waits for the GPU (`item`, `nonzero`) is an error in a graph.
+Random numbers (dropout) go on: each replay draws what would have been drawn next without a graph.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from minigrad._device import device
+from minigrad.backends.philox import InGraph
 from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import backend_for
+from minigrad.backends.registry import backend_for, home
+from minigrad.ops.generator import Generator, default_of
 
 __all__ = ["CUDAGraph", "graph"]
 
@@ -38,6 +41,14 @@ class CUDAGraph:
         self.backend: Backend = backend_for("cuda")
         self.block: AbstractContextManager[Callable[[], None]] | None = None
         self.again: Callable[[], None] | None = None
+        self.index = 0  # the GPU that it was captured on
+        self.registered: list[Generator] = []
+        self.streams: list[InGraph] = []
+
+    def register_generator_state(self, generator: Generator) -> None:
+        """Let the graph draw from a generator of one's own; from the default one of the GPU it may anyway."""
+        generator.philox(RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'"))
+        self.registered.append(generator)
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """Note from now on what is given to the GPU in use.
@@ -47,8 +58,14 @@ class CUDAGraph:
         """
         if self.again is not None or self.backend.capturing():
             raise RuntimeError(OWNED if self.again is not None else "a CUDA graph is being captured already")
+        self.index = self.backend.current_device()
+        here = device("cuda", self.index)
+        states: dict[int, Any] = {id(each.stream): each.stream for each in (default_of(here), *self.registered)}
+        self.streams = [InGraph(state, home(here)) for state in states.values()]  # before: a graph would empty them
         block = self.backend.capture()
         self.again, self.block = block.__enter__(), block
+        for each in self.streams:
+            each.stream.graph = each
 
     def capture_end(self) -> None:
         """Stop to note.
@@ -64,6 +81,8 @@ class CUDAGraph:
         if block is None:
             raise RuntimeError("capture_end was called without capture_begin")
         again, self.again = self.again, None
+        for each in self.streams:
+            each.stream.graph = None
         block.__exit__(*error)
         if error[0] is None:
             self.again = again
@@ -76,11 +95,15 @@ class CUDAGraph:
         """
         if self.again is None or self.block is not None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
-        self.again()
+        with self.backend.on(self.index):
+            for each in self.streams:
+                if each.drawn:
+                    each.replay()
+            self.again()
 
     def reset(self) -> None:
         """Forget what was noted, and give its memory back."""
-        self.again = None
+        self.again, self.streams = None, []
 
 
 class graph:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from minigrad._cuda_graphs import CUDAGraph, graph
 from minigrad._device import NO_GPU, OutOfMemoryError
 from minigrad._device import device as Device
+from minigrad._graphed_callables import make_graphed_callables
 from minigrad._tensor import Tensor
 from minigrad.backends import registry
 from minigrad.backends.protocol import Backend
@@ -23,9 +24,9 @@ from minigrad.ops.generator import default_of, manual_seed_of_devices
 __all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "current_device", "device", "device_count", "empty_cache",
            "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all",
            "graph", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
-           "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
-           "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats", "seed", "seed_all",
-           "set_device", "set_rng_state", "set_rng_state_all", "synchronize"]
+           "is_initialized", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated",
+           "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+           "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "synchronize"]
 
 Where = Device | str | int | None
 

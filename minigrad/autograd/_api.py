@@ -224,7 +224,7 @@ def _materialized(found: Sequence[Any], wanted: Sequence[Any], requires_grad: bo
         if got is None:
             if not is_tensor(given):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            got = REGISTRY.tensor(np.zeros_like(given.array))
+            got = REGISTRY.words.zeros(given.array.shape, given)
             got._requires_grad = requires_grad
         made.append(got)
     return tuple(made)

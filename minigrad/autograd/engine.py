@@ -39,6 +39,7 @@ from minigrad.autograd.grad_mode import LOCAL, switch
 from minigrad.autograd.graph import Node, accumulator_of
 from minigrad.autograd.graph_task import Edge, GraphRoot, GraphTask, count, select
 from minigrad.backends.numpy import quiet
+from minigrad.backends.registry import Several, in_use, put_in_use
 
 __all__ = ["execute", "queue_callback"]
 
@@ -60,6 +61,9 @@ def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, 
     count(task, root)
     if task.depth and task.depth % MAX_DEPTH == 0:
         in_another_thread(task, root, grads)
+    elif Several.known:
+        with in_use():  # each node puts its own device in use
+            process(task, root, grads)
     else:
         process(task, root, grads)
     return [task.wrapped(g) for g in task.captured]
@@ -125,7 +129,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
     """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
     needs, pending, owned, due, ready = task.needs, task.pending, task.owned, task.due, task.ready
     left, xp, first_order, straight, keep = needs.get, task.xp, task.first_order, task.straight, task.keep
-    mine, sole, grad = False, False, None  # `sole`: a formula made `grad` new, and it came straight here
+    mine, sole, grad, hand_on = False, False, None, deliver_there if Several.known else deliver
     while True:
         ahead, index = None, -1
         for target, given in zip(node.next, grads):
@@ -137,7 +141,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
                     pending[target] += given  # a leaf that goes on waiting
                     needs[target] = n + 1
                     continue
-                if not deliver(task, node, index, target, given, mine and given is not grad, grad if sole else None):
+                if not hand_on(task, node, index, target, given, mine and given is not grad, grad if sole else None):
                     continue
                 given, task.total = task.total, None
             if ahead is None:
@@ -147,7 +151,7 @@ def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
         if due:
             flush(task)
         if ahead is not None and not (ready and ready[0][0] < -ahead.sequence_nr):
-            sole, node, grad = mine and ahead_grad is not grad, ahead, ahead_grad
+            sole, node, grad = mine and ahead_grad is not grad, ahead, ahead_grad  # `sole`: new, straight to here
         elif ready:
             _, _, node, grad = heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
             sole = False
@@ -214,6 +218,12 @@ def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, ne
         task.total = total
     owned.discard(target)
     return left == 1
+
+
+def deliver_there(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> bool:
+    """The same on the device that the gradient lies on, where there are several."""
+    put_in_use(getattr(given, "array", given))
+    return deliver(task, node, index, target, given, new, sole)
 
 
 def begun(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> Any:

@@ -20,7 +20,7 @@ from minigrad.autograd.graph_task import GraphTask
 from minigrad.autograd.hooks import HookDict, NodeHooks, call_post_accumulate, checked, checked_tuple
 from minigrad.autograd.saved import REGISTRY
 from minigrad.autograd.views import repeats
-from minigrad.backends.registry import OF_TYPE, device_of, lies_in, name_of
+from minigrad.backends.registry import OF_TYPE, Several, device_of, in_use, lies_in, name_of, put_in_use
 
 __all__ = ["accumulate", "call", "check_place", "differentiate", "evaluate", "evaluate_leaf"]
 
@@ -125,6 +125,8 @@ def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = T
 def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
     """A node with all that can happen at one: captures, hooks, several outputs, user code, an observer."""
     grads = list(grad) if node.outputs != 1 else [grad]
+    if Several.known:
+        run_beside(grads)
     hooks = None if node.rare is None else node.node_hooks() if node.special else node.rare.hooks
     if task.observer is not None:
         task.observer.run(node, grads)
@@ -141,6 +143,14 @@ def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
         if held and task.observer is not None:
             task.observer.release(node)
     return found
+
+
+def run_beside(grads: Sequence[Any]) -> None:
+    """Let what comes run on the device of a node's gradients; PyTorch has a thread for each device."""
+    for grad in grads:
+        if grad is not None:
+            put_in_use(getattr(grad, "array", grad))
+            return
 
 
 def with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
@@ -164,6 +174,8 @@ def capture(task: GraphTask, target: Any, grads: Sequence[Any]) -> None:
 def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
     """A leaf with all that can happen at one: hooks, captures, an observer."""
     rare, observer = leaf._rare, task.observer
+    if Several.known:
+        run_beside([grad])
     if observer is not None:
         observer.run(leaf, [grad])
     if rare is not None and rare.hooks:
@@ -323,4 +335,13 @@ def call(node: Node, given: tuple[Any, ...]) -> Any:
     return wrapped[0] if len(wrapped) == 1 else wrapped
 
 
-CALL.append(call)
+def call_there(node: Node, given: tuple[Any, ...]) -> Any:
+    """The same on the device of its gradients, where there are several."""
+    if not Several.known:
+        return call(node, given)
+    with in_use():
+        run_beside(given)
+        return call(node, given)
+
+
+CALL.append(call_there)

@@ -16,6 +16,7 @@ from minigrad.autograd.graph import AccumulateGrad, GradientEdge, Node
 from minigrad.autograd.saved import REGISTRY
 from minigrad.autograd.views import grad_fn_of
 from minigrad.backends.numpy import WORDS
+from minigrad.backends.registry import Several
 
 __all__ = ["GraphRoot", "GraphTask", "can_checkpoint", "count", "destination", "select"]
 
@@ -69,7 +70,7 @@ class GraphTask:
         self.callbacks: list[Callable[[], Any]] = []
         self.total: Any = None
         self.node: Node | None = None
-        self.straight = self.observer is None and not ANOMALY.enabled
+        self.straight = self.observer is None and not ANOMALY.enabled and not Several.known
 
     def wrapped(self, grad: Any) -> Any:
         """A gradient as a tensor, for user code and for `.grad`."""

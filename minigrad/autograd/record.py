@@ -26,7 +26,7 @@ __all__ = ["NUMBER", "node_for", "record1", "record2", "record_many", "record_n"
 
 N = TypeVar("N", bound=Node)
 BETWEEN = ("Copy", "ToCopy")  # ops that lead from one device to another
-Several.notice.append(lambda: UNUSUAL.add(1))
+Several.notice.append(lambda known: UNUSUAL.add(1 if known else -1))
 NUMBER = plain(np.zeros(()))  # stands for an operand that is a Python number: an input without an edge
 CONSTANTS.append(NUMBER)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends import random as here
-from minigrad.backends.philox import Source, laid, policy
+from minigrad.backends.philox import Later, Source, laid, policy
 
 __all__ = ["bernoulli", "cauchy", "exponential", "geometric", "kept", "log_normal", "normal", "randperm", "uniform"]
 
@@ -151,7 +151,7 @@ def bernoulli(source: Source, p: Any, shape: Shape, dtype: Any = np.float32) -> 
     return (drawn.reshape(tuple(shape)) <= chances).astype(dtype)
 
 
-def four_each(source: Source, n: int, offset: int) -> Any:
+def four_each(source: Source, n: int, offset: int | Later) -> Any:
     """`n` numbers of (0, 1] in float32, of which each thread makes four that lie side by side."""
     words = source.at(offset, np.uint64(0), source.numbers(-(-n // 4)))
     return scaled(np.stack(words, 1).reshape(-1)[:n])
@@ -194,7 +194,7 @@ def randperm(source: Source, n: int) -> Any:
     return order[islands(source, same, offset)] if n > 1 and bool(same.any()) else order
 
 
-def islands(source: Source, same: Any, offset: int) -> Any:
+def islands(source: Source, same: Any, offset: int | Later) -> Any:
     """Where each number goes if each run of equal keys is shuffled by Fisher and Yates, by its first thread."""
     places = list(range(len(same) + 1))
     ties = same.nonzero()[0].tolist()

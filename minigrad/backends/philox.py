@@ -13,32 +13,35 @@ import math
 import struct
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import HERE, backend_of
+from minigrad.backends.registry import HERE, backend_of, in_use
 from minigrad.backends.stream import Seeded
 
-__all__ = ["Philox", "Source", "philox", "policy"]
+__all__ = ["InGraph", "Later", "Philox", "Source", "philox", "policy"]
 
 STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` gives them
 BLOCK = 256  # threads that PyTorch puts into a block
 HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)
 FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-STEPS = 0x9E3779B9, 0xBB67AE85  # what is added to the halves of the key after each round: golden ratio and √3
-CAPTURED = ("random numbers cannot be drawn into a CUDA graph\n\nEvery replay would give the same ones: minigrad hands "
-            "the offset of the generator to the GPU as a number, which the graph keeps.")
+# What is added to the halves of the key after each round: golden ratio and √3.
+STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+UNREGISTERED = "Attempt to increase offset for a CUDA generator not in capture mode."
+REGISTER = "\n\nRegister it before the capture: graph.register_generator_state(generator)."
 
 
-def philox(counter: tuple[Any, Any, Any, Any], key: int) -> tuple[Any, Any, Any, Any]:
-    """Ten rounds of Philox on four words, arrays of uint64 below 2**32 that broadcast, with a key of 64 bits."""
+def philox(counter: tuple[Any, Any, Any, Any], key: Any) -> tuple[Any, Any, Any, Any]:
+    """Ten rounds of Philox on four words, arrays of uint64 below 2**32 that broadcast, with a key of 64 bits: a number,
+    or an array of one."""
     x, y, z, w = counter
-    low, high = key & 0xFFFFFFFF, key >> 32
+    key = np.uint64(key) if isinstance(key, int) else key
+    low, high = key & LOW, key >> HALF
     for _ in range(10):
         p, q = x * FACTORS[0], z * FACTORS[1]
-        x, y, z, w = q >> HALF ^ y ^ np.uint64(low), q & LOW, p >> HALF ^ w ^ np.uint64(high), p & LOW
-        low, high = (low + STEPS[0]) & 0xFFFFFFFF, (high + STEPS[1]) & 0xFFFFFFFF
+        x, y, z, w = q >> HALF ^ y ^ low, q & LOW, p >> HALF ^ w ^ high, p & LOW
+        low, high = (low + STEPS[0]) & LOW, (high + STEPS[1]) & LOW
     return x, y, z, w
 
 
@@ -52,9 +55,13 @@ def policy(n: int, unroll: int, most: int) -> tuple[int, int]:
 
 
 class Philox(Seeded):
-    """A seed, and how far the stream of each thread has come."""
+    """A seed, and how far the stream of each thread has come; `graph`: the CUDA graph that is captured now, if any."""
 
-    __slots__ = ("offset",)
+    __slots__ = ("graph", "offset")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph: InGraph | None = None
 
     def start(self, seed: int) -> None:
         """Begin the stream of a seed, 0 <= seed < 2**64."""
@@ -94,6 +101,38 @@ class Philox(Seeded):
         self._seed = seed
 
 
+class InGraph:
+    """A stream in a CUDA graph: what the graph draws, it draws from where the stream is when the graph is replayed.
+
+    The graph reads that from memory of the GPU, `told`: the seed, and the offset in units of 4, as PyTorch's graphs do
+    (`CUDAGeneratorState` of ATen). `drawn`: how far one replay moves the stream.
+    """
+
+    def __init__(self, stream: Philox, place: Any) -> None:
+        self.stream, self.drawn = stream, 0
+        self.told = np.zeros(2, np.uint64, like=place)
+
+    def advance(self, count: int) -> Later:
+        """Where the graph is in the stream, from its begin on; it goes on."""
+        with self.stream.lock:
+            at = self.drawn
+            self.drawn = at + (count + 3) // 4 * 4
+        return Later(self, at)
+
+    def replay(self) -> None:
+        """Tell the graph where the stream is, and move that by what the graph draws."""
+        with self.stream.lock, in_use(self.told):
+            self.told[0], self.told[1] = np.uint64(self.stream.initial_seed()), np.uint64(self.stream.offset // 4)
+            self.stream.advance(self.drawn)
+
+
+class Later(NamedTuple):
+    """An offset that is known when a graph is replayed: so far after where the stream is then."""
+
+    graph: InGraph
+    offset: int
+
+
 class Source:
     """A stream at work: where its numbers are made (`place`, for NumPy's `like`), and by how many threads at most."""
 
@@ -114,24 +153,31 @@ class Source:
         """Keeps the draws of two threads apart."""
         return self.stream.lock
 
-    def at(self, offset: int, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
+    def at(self, offset: int | Later, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
         """What threads draw at some calls after an offset; the numbers of both are arrays of uint64 that broadcast."""
-        where, key, backend = calls + np.uint64(offset // 4), self.stream.initial_seed(), backend_of(threads)
+        if isinstance(offset, Later):
+            told = offset.graph.told
+            key, start = told[0], told[1] + np.uint64(offset.offset // 4)
+        else:
+            key, start = np.uint64(self.stream.initial_seed()), np.uint64(offset // 4)
+        where, backend = calls + start, backend_of(threads)
         kernel = None if backend is None else backend.fused("philox")
         if kernel is not None:
-            x, y, z, w = kernel(where, threads, np.uint64(key))
+            x, y, z, w = kernel(where, threads, key)
             return x, y, z, w
         return philox((where & LOW, where >> HALF, threads, np.uint64(0)), key)
 
-    def advance(self, count: int) -> int:
+    def advance(self, count: int) -> int | Later:
         """Where the stream is; it goes on.
 
         Raises:
-            RuntimeError: while a CUDA graph is captured.
+            RuntimeError: while a CUDA graph is captured of which the stream knows nothing.
         """
-        if self.place is not HERE and self.place.backend.capturing():
-            raise RuntimeError(CAPTURED)
-        return self.stream.advance(count)
+        if self.place is HERE or not self.place.backend.capturing():
+            return self.stream.advance(count)
+        if self.stream.graph is None:
+            raise RuntimeError(UNREGISTERED + REGISTER)
+        return self.stream.graph.advance(count)
 
     def numbers(self, n: int) -> Any:
         """0, 1, … as words."""

@@ -6,7 +6,8 @@ how `device="cuda"` becomes a place where arrays are made, and what is said wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,8 +20,8 @@ from minigrad._optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
 __all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
-           "check_copy", "check_in_use", "count", "device_of", "home", "host", "info_of", "install", "is_array",
-           "lies_in", "located", "moved", "name_of", "placed", "storage"]
+           "check_copy", "check_in_use", "count", "device_of", "home", "host", "in_use", "info_of", "install",
+           "is_array", "lies_in", "located", "moved", "name_of", "placed", "put_in_use", "storage"]
 
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
@@ -84,24 +85,43 @@ def backend_for(kind: str) -> Backend:
 
 
 class Several:
-    """Whether tensors were put on a device while another one was in use: from then on recording looks where results lie
-    (`minigrad.autograd.record`), and is told so once."""
+    """Whether tensors were put on a device while another one was in use. Who has to look from then on where tensors lie
+    is told so once (`notice`): recording, which checks it, and the guards of ops (`minigrad.ops._guard`)."""
 
     known = False
-    notice: ClassVar[list[Callable[[], None]]] = []
+    notice: ClassVar[list[Callable[[bool], None]]] = []
 
     @classmethod
-    def found(cls) -> None:
-        """A device is named that is not in use."""
-        if not cls.known:
-            cls.known = True
+    def found(cls, known: bool = True) -> None:
+        """A device is named that is not in use; `known=False` forgets it, and takes all guards off."""
+        if cls.known is not known:
+            cls.known = known
             for each in cls.notice:
-                each()
+                each(known)
+
+
+def put_in_use(array: Any) -> None:
+    """Let the device of an array be the one in use."""
+    backend = OF_TYPE.get(type(array))
+    if backend is not None and backend.index_of(array) != backend.current_device():
+        backend.set_device(backend.index_of(array))
+
+
+@contextmanager
+def in_use(array: Any = None) -> Iterator[None]:
+    """A block in which the device of an array is in use; that of before comes back, whatever the block did."""
+    before = [(each, each.current_device()) for each in BACKENDS.values() if each.device_count()]
+    try:
+        put_in_use(array)
+        yield
+    finally:
+        for backend, index in before:
+            backend.set_device(index)
 
 
 def check_in_use(result: Any, operands: Sequence[Any]) -> None:
-    """An error for an op on arrays of a device that is not in use: its result lies on the one that is, where PyTorch's
-    stays with the operands; PyTorch's error for operands of two devices."""
+    """An error for work on arrays of a device that is not in use, which no guard saw: its result lies on the one that
+    is, where PyTorch's stays with the operands; PyTorch's error for operands of two devices."""
     backend = OF_TYPE.get(type(result))
     if backend is None:
         return

@@ -15,10 +15,12 @@ from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import check_tensor
 from minigrad.backends import draws
+from minigrad.backends.registry import Several
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops import activation, pointwise
 from minigrad.ops import softmax as soft
-from minigrad.ops._frame import framed, handing_on, in_frames
+from minigrad.ops._frame import framed, guardable, handing_on, in_frames
+from minigrad.ops._guard import guard_nodes
 from minigrad.ops.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
 from minigrad.ops.adaptive_pool import (
     adaptive_max_pool1d_with_indices,
@@ -208,3 +210,9 @@ OTHERWISE: dict[str, tuple[Any, ...]] = {
     "triplet_margin_loss": ("triplet_margin_loss", "anchor"), "unfold": ("im2col",)}
 globals().update({name: handing_on(globals()[name], name, __name__, *operator)
                   for name, operator in (HANDED_ON | OTHERWISE).items()})
+
+# What goes without a frame and computes beside its ops: it needs a guard where there are several GPUs.
+GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
+           "gumbel_softmax", "softsign", "tanhshrink")
+globals().update({name: guardable(globals()[name], __name__) for name in GUARDED})
+guard_nodes(Several.known)  # of the ops that are loaded with this module

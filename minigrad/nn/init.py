@@ -16,6 +16,7 @@ import numpy as np
 from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import beside
+from minigrad.ops._frame import guardable
 from minigrad.ops.generator import Generator
 from minigrad.ops.random import randperm
 
@@ -266,6 +267,11 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         for column in range(columns):
             tensor[randperm(rows)[:math.ceil(sparsity * rows)], column] = 0
     return tensor
+
+
+# What computes on arrays: on the GPU that the tensor lies on, where there are several.
+globals().update({name: guardable(globals()[name], __name__)
+                  for name in ("dirac_", "eye_", "orthogonal_", "sparse_", "trunc_normal_")})
 
 
 def deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad.backends.registry import Several
 from minigrad.ops import (
     adaptive_pool,
     aliases,
@@ -88,6 +89,7 @@ from minigrad.ops import (
     words,
 )
 from minigrad.ops._frame import framed, in_frames
+from minigrad.ops._guard import guarded
 from minigrad.ops._overload import aten
 
 __all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "STRAIGHT", "aten", "bind", "words"]
@@ -178,4 +180,12 @@ def bind() -> None:
         setattr(Tensor, name, each)
 
 
+def guard(on: bool) -> None:
+    """Put guards around the operators and methods of Tensor that go without a frame, or take them off."""
+    for name, each in {**OPERATORS, **{name: METHODS[name] for name in STRAIGHT}}.items():
+        if isinstance(each, FunctionType) and name not in ("__new__", "__dir__", "type"):
+            setattr(Tensor, name, guarded(each) if on else each)
+
+
 bind()
+Several.notice.append(guard)

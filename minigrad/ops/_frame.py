@@ -18,12 +18,14 @@ from minigrad._dtype import from_numpy_dtype
 from minigrad._tensor import Tensor
 from minigrad._tensor_errors import check_tensor
 from minigrad._warnings import warn_once
+from minigrad.backends.registry import Several
+from minigrad.ops._guard import guarded
 from minigrad.ops._out import delivered
 from minigrad.ops._refusal import matched
 from minigrad.ops._signature import Signature, is_number, printed_type, signatures_of
 from minigrad.ops.pointwise import as_operand
 
-__all__ = ["framed", "handing_on", "in_frames"]
+__all__ = ["framed", "guardable", "handing_on", "in_frames"]
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
@@ -34,6 +36,7 @@ PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float
 TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile", "uniform_"}
 # Functions that take a number for their first operand, which their methods do not.
 OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
+UNGUARDED = {"cuda"}  # without an argument it means the device in use
 
 
 def framed(function: Function, name: str, method: bool = False, words: Function | None = None) -> Function:
@@ -43,20 +46,33 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
     `function`, where that one does not show them.
     """
     shown = function if words is None else words
-    first = checked_first(function, name, method)
+    first, settle = plain = checked_first(function, name, method), settled
 
     @functools.wraps(shown)
     def call(*args: Any, **options: Any) -> Any:
         try:
             result = first(*args, **options)
         except MISFITS as error:
-            return settled(error, function, shown, name, method, args, options)
+            return settle(error, function, shown, name, method, args, options)
         if result is NotImplemented:
-            return settled(TypeError(name), function, shown, name, method, args, options)
+            return settle(TypeError(name), function, shown, name, method, args, options)
         return result
 
+    def guard(on: bool) -> None:
+        nonlocal first, settle
+        first, settle = (guarded(plain[0]), guarded(plain[1])) if on else plain
+
+    if name not in UNGUARDED:
+        guarding(guard)
     call.__name__ = call.__qualname__ = name
     return call
+
+
+def guarding(guard: Callable[[bool], None]) -> None:
+    """Let a frame put its guard on, and take it off, with all others (`_guard.py`)."""
+    Several.notice.append(guard)
+    if Several.known:
+        guard(True)
 
 
 def checked_first(function: Function, name: str, method: bool) -> Function:
@@ -97,7 +113,30 @@ def handing_on(function: Function, name: str, module: str, *operator: Any) -> Fu
             check_tensor(args[0] if args else next(iter(options.values())), *operator)
             raise
 
+    def guard(on: bool) -> None:
+        nonlocal function
+        function = guarded(plain) if on else plain
+
+    plain = function
+    guarding(guard)
     call.__module__, call.__name__, call.__qualname__ = module, name, name
+    return call
+
+
+def guardable(function: Function, module: str) -> Function:
+    """A function that needs no frame, but a guard where there are several devices: it computes beside its ops."""
+    plain = function
+
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    def guard(on: bool) -> None:
+        nonlocal function
+        function = guarded(plain) if on else plain
+
+    guarding(guard)
+    call.__module__ = module  # where pickle finds it
     return call
 
 

@@ -17,6 +17,7 @@ from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record1, record2, record_n
 from minigrad.backends.numpy import WORDS
+from minigrad.backends.registry import HERE
 from minigrad.ops._devices import same_device, where_is
 from minigrad.ops._meet import broadcast_shape, fit_of
 from minigrad.ops._number import check_scale
@@ -122,8 +123,13 @@ class LinalgCross(Node):
 def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     """Component i is `a[i + 1] * b[i + 2] - a[i + 2] * b[i + 1]`, counted modulo 3."""
     front, like = (slice(None),) * (dim % a.ndim), where_is(a)
-    first, second = (*front, np.array([1, 2, 0], like=like)), (*front, np.array([2, 0, 1], like=like))
+    first, second = (*front, turned(1, like)), (*front, turned(2, like))
     return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
+
+
+def turned(n: int, like: Any) -> Any:
+    """The numbers 0, 1, 2 from `n` on. On a GPU they are counted: a CUDA graph takes no copies from the CPU."""
+    return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HERE else np.arange(n, n + 3, like=like) % 3
 
 
 def check_addmv(input: Tensor, mat: Tensor, vec: Tensor) -> tuple[int]:

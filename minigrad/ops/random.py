@@ -18,7 +18,7 @@ from minigrad._type_name import type_name
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1, record2
 from minigrad.backends import draws
-from minigrad.backends.registry import backend_of, beside, home
+from minigrad.backends.registry import backend_of, beside, home, in_use
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._places import raw
 from minigrad.ops.data import made, numpy_dtype
@@ -102,7 +102,8 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
     if kind.kind == "b":
         raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
     drawn = draws.randperm(stream_of(generator, place), count)
-    return made(drawn.astype(kind), requires_grad, "randperm", device)
+    with in_use(drawn):
+        return made(drawn.astype(kind), requires_grad, "randperm", device)
 
 
 def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:

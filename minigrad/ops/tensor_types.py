@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import device as device_type
 from minigrad._device import strided
 from minigrad._dtype import DTYPES, Size
 from minigrad._dtype import dtype as dtype_type
 from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import IN_C
-from minigrad.ops.data import sequence, size_of
+from minigrad.ops.data import THERE, check_device, sequence, size_of
 from minigrad.ops.slices import Alias
 
 __all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
@@ -59,24 +58,24 @@ class tensortype:
         """How the elements of its tensors lie in memory."""
         return strided
 
-    def __call__(self, *data: Any, device: Any = None) -> Tensor:
+    def __call__(self, *data: Any, device: Any = THERE) -> Tensor:
         """A tensor of that size, holding zeros; or of these values.
 
         Raises:
+            RuntimeError: for another device than the CPU, and for any, also None, beside a tensor.
             TypeError: for anything but sizes, one sequence, one tensor of this dtype.
         """
-        where = "cpu" if device is None else device_type(device).type
-        if where != "cpu":
-            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {where} was passed")
+        given = len(data) == 1 and isinstance(data[0], Tensor)
+        if device is not THERE and (given or device is not None):
+            check_device(given, device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
             return plain(np.zeros(size_of(data or (0,), "new"), self.dtype.numpy))
-        given = data[0]
-        if not isinstance(given, Tensor):
-            return plain(sequence(given, self.dtype))
-        if given.dtype is not self.dtype:
-            wanted, got = (OPTIONS.format(IN_C[each.name]) for each in (self.dtype, given.dtype))
+        if not given:
+            return plain(sequence(data[0], self.dtype))
+        if data[0].dtype is not self.dtype:
+            wanted, got = (OPTIONS.format(IN_C[each.name]) for each in (self.dtype, data[0].dtype))
             raise TypeError(f"expected {wanted} (got {got})")
-        return Alias.forward(given)
+        return Alias.forward(data[0])
 
 
 MADE = {kind.type_name: tensortype(kind) for kind in DTYPES}

@@ -6,20 +6,31 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import LOCAL
+from minigrad.backends.registry import OF_TYPE
 
-__all__ = ["check_at_least", "check_betas", "check_fused", "check_lr", "number", "plain_number"]
+__all__ = ["check_at_least", "check_betas", "check_fused", "check_lr", "number", "plain_number", "steps"]
 
 NAMES = {"lr": "learning rate", "eps": "epsilon value"}
 
 
-def number(value: Any) -> Any:
-    """An option as a number; a tensor stays one where its gradient is wanted."""
-    return value if LOCAL.recording and isinstance(value, Tensor) and value._requires_grad else plain_number(value)
+def number(value: Any, group: dict[str, Any]) -> Any:
+    """An option as a number; a tensor stays one where its gradient is wanted, and on a GPU if a graph may be captured:
+    then a replay reads what is in it."""
+    if not isinstance(value, Tensor):
+        return value
+    if (LOCAL.recording and value._requires_grad) or (group.get("capturable") and type(value.array) in OF_TYPE):
+        return value
+    return value.item()
 
 
 def plain_number(value: Any) -> Any:
     """An option as a number in any case."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> Any:
+    """The count of steps, or what else is one number in a state: a tensor if a graph may be captured."""
+    return state[key] if group["capturable"] else state[key].item()
 
 
 def check_at_least(low: float, **values: Any) -> None:

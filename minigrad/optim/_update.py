@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, plain
+from minigrad._warnings import warn
 from minigrad.autograd.grad_mode import LOCAL, enable_grad, set_grad_enabled
 from minigrad.autograd.saved import counter_of
-from minigrad.backends.registry import OF_TYPE
+from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, Several, beside, count, in_use
 from minigrad.optim._blocks import Scratch
 from minigrad.optim._kernels import Kernel, run
 from minigrad.optim._options import number, plain_number
@@ -30,7 +31,10 @@ RESULTS: dict[str, Callable[[Any, float], Any]] = {
     "add_": operator.add, "mul_": operator.mul, "fill_": lambda old, new: new}
 CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 NO_STEPS = ("\n\nIts steps depend on how many there were, which Python counts: every replay would be the same step. "
-            "Capture the passes alone, or take SGD.")
+            "With capturable=True the GPU counts; SGD needs no count.")
+UNCAPTURED = ("This instance was constructed with capturable=True or some of all the param_groups came with "
+              "capturable=True, but step() is running without CUDA graph capture. If you never intend to graph-capture "
+              "this instance, capturable=True can impair performance, and you should set capturable=False.")
 FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, "maximize": False, "foreach": None,
          "capturable": False, "differentiable": False, "decoupled_weight_decay": False, "fused": None}
 
@@ -39,6 +43,7 @@ class Updating(Optimizer):
     """An optimiser with one rule for each element; a subclass defines `begin` and `update`."""
 
     captured = "params and state_steps", CAPTURED_ON  # what PyTorch says has to be where, for `capturable=True`
+    _warned_capturable_if_run_uncaptured = False
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
@@ -64,22 +69,38 @@ class Updating(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change each parameter that has a gradient; `closure` computes the loss anew, which is then returned."""
         loss = None
+        if self.param_groups[0].get("capturable"):
+            self.warn_if_not_captured()
         if closure is not None:
             with enable_grad():
                 loss = closure()
         with set_grad_enabled(bool(self.defaults["differentiable"])):
             for group in self.param_groups:
                 for p in group["params"]:
-                    if p._grad is not None:
+                    if p._grad is None:
+                        continue
+                    if not Several.known:
+                        self.step_one(p, p._grad, self.state_of(p, group), group)
+                        continue
+                    with in_use(p.array):
                         self.step_one(p, p._grad, self.state_of(p, group), group)
         return loss
 
+    def warn_if_not_captured(self) -> None:
+        """PyTorch's warning, once, about a step that might be in a graph and is not, where there is a GPU."""
+        if (not self._warned_capturable_if_run_uncaptured and all(group["capturable"] for group in self.param_groups)
+                and count("cuda") and not BACKENDS["cuda"].capturing()):
+            warn(UNCAPTURED)
+            self._warned_capturable_if_run_uncaptured = True
+
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         """Change one parameter."""
+        backend = OF_TYPE.get(type(p.array))
         if group.get("capturable"):
-            what, devices = self.captured
-            raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
-        if type(p.array) in OF_TYPE and "step" in state and OF_TYPE[type(p.array)].capturing():
+            if backend is None or type(state["step"].array) is not backend.array_type:
+                what, devices = self.captured
+                raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
+        elif backend is not None and "step" in state and backend.capturing():
             raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but "
                                f"param_groups' capturable is False.{NO_STEPS}")
         self.count(state, group)
@@ -123,11 +144,11 @@ class Updating(Optimizer):
         """
         if group["maximize"]:
             g = -g
-        decay = number(group.get("weight_decay", 0))
+        decay = number(group.get("weight_decay", 0), group)
         if not isinstance(decay, Tensor) and decay == 0:
             return g
         if group.get("decoupled_weight_decay"):
-            p.mul_(1 - number(group["lr"]) * decay)
+            p.mul_(1 - number(group["lr"], group) * decay)
             return g
         return g + decay * p
 
@@ -137,12 +158,13 @@ class Updating(Optimizer):
         if walk is None or walk.stale(p, state):
             walk = self._walks[p] = Walk(p, state, self._scratch)
         if not walk.fits(g.array):
-            return type(p.array) in OF_TYPE and run(self.kernel(state, group), p, g, state)
+            by_number = type(p.array) in OF_TYPE and not group.get("capturable")
+            return by_number and run(self.kernel(state, group), p, g, state)
         walk.run(self.update, g.array, group)
         return True
 
 
-def change(t: Tensor, word: str, value: float) -> None:
+def change(t: Tensor, word: str, value: Any) -> None:
     """`t.add_(value)` and its like, of a tensor with one number."""
     if LOCAL.observer is None and type(t.array) is np.ndarray:
         t.array[...] = RESULTS[word](t.array, value)
@@ -156,6 +178,8 @@ def filled(p: Tensor, value: Any) -> Tensor:
     return plain(np.full_like(p.array, plain_number(value)))
 
 
-def single(value: Any = 0) -> Tensor:
-    """A part of a state that is one number, such as the count of steps; float32 for all parameters, as in PyTorch."""
-    return plain(np.array(plain_number(value), np.float32))
+def single(p: Tensor, group: Group, value: Any = 0) -> Tensor:
+    """A part of the state of `p` that is one number, such as the count of steps; float32 for all parameters, as in
+    PyTorch. It is on the CPU, but if a graph may be captured: then it is beside the parameter, where the GPU counts."""
+    place = beside(p.array) if group.get("capturable") else HERE
+    return plain(np.full((), plain_number(value), np.float32, like=place))

@@ -36,7 +36,7 @@ class Adadelta(Updating):
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "square_avg": filled(p, 0), "acc_delta": filled(p, 0)}
+        return {"step": single(p, group), "square_avg": filled(p, 0), "acc_delta": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         rho, eps, v, u = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
@@ -44,4 +44,4 @@ class Adadelta(Updating):
         v.mul_(rho).add_((1 - rho) * g * g)
         d = (u + eps).sqrt() / (v + eps).sqrt() * g
         u.mul_(rho).add_((1 - rho) * d * d)
-        p.sub_(number(group["lr"]) * d)
+        p.sub_(number(group["lr"], group) * d)

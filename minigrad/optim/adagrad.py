@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
+from minigrad.backends.registry import in_use
 from minigrad.optim._options import check_at_least, check_fused, check_lr, number
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State
@@ -33,13 +34,14 @@ class Adagrad(Updating):
         check_fused(self.defaults)
         for group in self.param_groups:
             for p in group["params"]:
-                self.state_of(p, group)
+                with in_use(p.array):
+                    self.state_of(p, group)
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "sum": filled(p, self.defaults["initial_accumulator_value"])}
+        return {"step": single(p, group), "sum": filled(p, self.defaults["initial_accumulator_value"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         g = self.slope(p, g, group)
         s = state["sum"].add_(g * g)
-        lr = number(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        lr = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
         p.sub_(lr * g / (s.sqrt() + group["eps"]))

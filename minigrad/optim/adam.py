@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.optim._kernels import Kernel
-from minigrad.optim._options import check_at_least, check_betas, check_fused, check_lr, number, plain_number
+from minigrad.optim._options import check_at_least, check_betas, check_fused, check_lr, number, plain_number, steps
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -44,12 +44,12 @@ class Adam(Updating):
         check_fused(self.defaults)
 
     def begin(self, p: Tensor, group: Group) -> State:
-        state = {"step": single(), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+        state = {"step": single(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
         return {**state, "max_exp_avg_sq": filled(p, 0)} if group["amsgrad"] else state
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        lr, beta1, beta2 = number(group["lr"]), number(group["betas"][0]), number(group["betas"][1])
-        m, v, t = state["exp_avg"], state["exp_avg_sq"], state["step"].item()
+        lr, beta1, beta2 = [number(value, group) for value in (group["lr"], *group["betas"])]
+        m, v, t = state["exp_avg"], state["exp_avg_sq"], steps(state, group)
         g = self.slope(p, g, group)
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).add_((1 - beta2) * g * g)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_at_least, check_betas, check_lr, number
+from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -33,7 +33,7 @@ class Adamax(Updating):
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "exp_avg": filled(p, 0), "exp_inf": filled(p, 0)}
+        return {"step": single(p, group), "exp_avg": filled(p, 0), "exp_inf": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (beta1, beta2), m, u = group["betas"], state["exp_avg"], state["exp_inf"]
@@ -41,4 +41,4 @@ class Adamax(Updating):
         m.lerp_(g, 1 - beta1)
         u.mul_(beta2)
         u.copy_(u.maximum(g.abs() + group["eps"]))
-        p.sub_(number(group["lr"]) / (1 - beta1 ** state["step"].item()) * m / u)
+        p.sub_(number(group["lr"], group) / (1 - beta1 ** steps(state, group)) * m / u)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_at_least, check_lr, plain_number
+from minigrad.optim._options import check_at_least, check_lr, number, plain_number, steps
 from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -32,20 +32,23 @@ class ASGD(Updating):
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "eta": single(group["lr"]), "mu": single(1), "ax": filled(p, 0)}
+        eta, mu = single(p, group, group["lr"]), single(p, group, 1)
+        return {"step": single(p, group), "eta": eta, "mu": mu, "ax": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        eta, mu, x = state["eta"].item(), state["mu"].item(), state["ax"]
+        eta, mu, x = steps(state, group, "eta"), steps(state, group, "mu"), state["ax"]
         g = self.slope(p, g, group)
         p.mul_(1 - group["lambd"] * eta)
         p.sub_(eta * g)
-        if mu == 1:
+        if not isinstance(mu, Tensor) and mu == 1:
             x.copy_(p)
         else:
             x.add_((p - x) * mu)
 
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         super().step_one(p, g, state, group)
-        lr, t = plain_number(group["lr"]), state["step"].item()
+        lr, t = group["lr"], steps(state, group)
+        lr = number(lr, group) if group["capturable"] else plain_number(lr)
+        late = (t - group["t0"]).clamp(min=1) if isinstance(t, Tensor) else max(1, t - group["t0"])
         change(state["eta"], "fill_", lr / (1 + group["lambd"] * lr * t) ** group["alpha"])
-        change(state["mu"], "fill_", 1 / max(1, t - group["t0"]))
+        change(state["mu"], "fill_", 1 / late)

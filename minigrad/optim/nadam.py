@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_at_least, check_betas, check_lr, number
+from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
 from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -39,15 +39,17 @@ class NAdam(Updating):
             "capturable": capturable, "differentiable": differentiable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "mu_product": single(1), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+        return {"step": single(p, group), "mu_product": single(p, group, 1), "exp_avg": filled(p, 0),
+                "exp_avg_sq": filled(p, 0)}
 
     def count(self, state: State, group: Group) -> None:
         super().count(state, group)
-        change(state["mu_product"], "mul_", momentum(state["step"].item(), group))
+        change(state["mu_product"], "mul_", momentum(steps(state, group), group))
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
-        m, v, t, product = state["exp_avg"], state["exp_avg_sq"], state["step"].item(), state["mu_product"].item()
+        lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
+        m, v, t = state["exp_avg"], state["exp_avg_sq"], steps(state, group)
+        product = steps(state, group, "mu_product")
         now, then = momentum(t, group), momentum(t + 1, group)
         g = self.slope(p, g, group)
         m.lerp_(g, 1 - beta1)
@@ -57,6 +59,6 @@ class NAdam(Updating):
         p.sub_(lr * then / (1 - product * then) * m / d)
 
 
-def momentum(t: float, group: Group) -> float:
+def momentum(t: Any, group: Group) -> Any:
     """The momentum of step t."""
-    return float(group["betas"][0] * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])))
+    return group["betas"][0] * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"]))

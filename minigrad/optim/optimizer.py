@@ -13,6 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from minigrad._dtype import float32
 from minigrad._tensor import Tensor
 from minigrad._warnings import warn
 from minigrad.autograd.grad_mode import LOCAL
@@ -233,10 +234,11 @@ class Optimizer:
             raise ValueError(OTHER_SIZE)
         chained = itertools.chain.from_iterable
         params = dict(zip(chained(g["params"] for g in new), chained(g["params"] for g in old)))
+        captured = {number for group in new if group.get("capturable") for number in group["params"]}
         state: defaultdict[Any, Any] = defaultdict(dict)
         for number, value in state_dict["state"].items():
             p = params.get(number)
-            state[number if p is None else p] = value if p is None else self._fitted(p, value, None)
+            state[number if p is None else p] = value if p is None else self._fitted(p, value, None, number in captured)
         for ours, theirs in zip(old, new):
             theirs["params"] = ours["params"]
             if "param_names" in ours:
@@ -245,17 +247,19 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def _fitted(self, p: Tensor, value: Any, key: Any) -> Any:
+    def _fitted(self, p: Tensor, value: Any, key: Any, captured: bool) -> Any:
         """A copy of a part of a state, its tensors in the dtype and on the device of the parameter; `step` stays as it
-        is, and what else is one number stays on the CPU, where every step reads it."""
+        is, and what else is one number stays on the CPU, where every step reads it, unless steps may be `captured`."""
         if isinstance(value, Tensor):
-            place = value.device if key in ONE else p.device
-            return value if key == "step" else value.to(place, p.dtype if p.is_floating_point() else None)
+            if key == "step":
+                return value.to(p.device, float32) if captured else value
+            place = value.device if key in ONE and not captured else p.device
+            return value.to(place, p.dtype if p.is_floating_point() else None)
         if isinstance(value, Mapping):
-            return {k: self._fitted(p, v, k) for k, v in value.items()}
+            return {k: self._fitted(p, v, k, captured) for k, v in value.items()}
         if isinstance(value, Iterable):
             maker: Any = type(value)
-            return maker(self._fitted(p, v, None) for v in value)
+            return maker(self._fitted(p, v, None, captured) for v in value)
         return value
 
     def __getstate__(self) -> dict[str, Any]:

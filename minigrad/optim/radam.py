@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.optim._options import check_at_least, check_betas, check_lr, number
+from minigrad.ops.functions import where
+from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State
 
@@ -36,19 +37,22 @@ class RAdam(Updating):
             "differentiable": differentiable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+        return {"step": single(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
-        m, v, t = state["exp_avg"], state["exp_avg_sq"], state["step"].item()
+        lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
+        m, v, t = state["exp_avg"], state["exp_avg_sq"], steps(state, group)
         g = self.slope(p, g, group)
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).add_((1 - beta2) * g * g)
         lr, known = lr / (1 - beta1 ** t), 1 - beta2 ** t
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * t * beta2 ** t / known
-        if length <= 5:
+        length: Any = longest - 2 * t * beta2 ** t / known
+        if not group["capturable"] and length <= 5:
             p.sub_(lr * m)
             return
         r = ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
-        p.sub_(lr * r * known ** 0.5 * m / (v.sqrt() + group["eps"]))
+        if group["capturable"]:  # the GPU decides
+            p.sub_(lr * m * where(length > 5, r * known ** 0.5 / (v.sqrt() + group["eps"]), 1.0))
+        else:
+            p.sub_(lr * r * known ** 0.5 * m / (v.sqrt() + group["eps"]))

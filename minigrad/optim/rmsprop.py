@@ -32,7 +32,7 @@ class RMSprop(Updating):
             "differentiable": differentiable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        state = {"step": single(), "square_avg": filled(p, 0)}
+        state = {"step": single(p, group), "square_avg": filled(p, 0)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = filled(p, 0)
         if group["centered"]:
@@ -40,7 +40,7 @@ class RMSprop(Updating):
         return state
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        lr, alpha, v = number(group["lr"]), group["alpha"], state["square_avg"]
+        lr, alpha, v = number(group["lr"], group), group["alpha"], state["square_avg"]
         g = self.slope(p, g, group)
         v.mul_(alpha).add_((1 - alpha) * g * g)
         if group["centered"]:

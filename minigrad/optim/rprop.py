@@ -31,7 +31,7 @@ class Rprop(Updating):
             "differentiable": differentiable, "capturable": capturable})
 
     def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(), "prev": filled(p, 0), "step_size": filled(p, group["lr"])}
+        return {"step": single(p, group), "prev": filled(p, 0), "step_size": filled(p, group["lr"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (less, more), prev, size = group["etas"], state["prev"], state["step_size"]

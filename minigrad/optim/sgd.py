@@ -48,7 +48,7 @@ class SGD(Updating):
         return not missing and super().in_blocks(p, g, state, group)
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        lr, momentum = number(group["lr"]), group["momentum"]
+        lr, momentum = number(group["lr"], group), group["momentum"]
         g = self.slope(p, g, group)
         if momentum != 0:
             b = state.get("momentum_buffer")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from minigrad.autograd.grad_mode import UNUSUAL
 from minigrad.backends import registry
 from tests.device.host_kernels import Fusing, HostKernels
 from tests.device.standin import StandIn
@@ -23,9 +22,7 @@ def cuda() -> Iterator[StandIn]:
     COUNTS.to_host = COUNTS.current = 0
     yield backend
     OWNERS.clear()
-    if registry.Several.known:
-        registry.Several.known = False
-        UNUSUAL.add(-1)
+    registry.Several.found(False)
     registry.BACKENDS.clear()
     registry.BACKENDS.update(before[0])
     registry.OF_TYPE.clear()

@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad.backends.kernels import KERNELS
 from tests.device.standin import StandIn
-from tests.device.strict import unwrapped, wrapped
+from tests.device.strict import in_use, unwrapped, wrapped
 
 __all__ = ["Fusing", "HostKernels", "parameters", "reals", "source"]
 
@@ -95,4 +95,5 @@ class Fusing(StandIn):
 
     def run(self, name: str, *given: Any) -> Any:
         self.ran.append(name)
+        in_use(given)
         return wrapped(self.kernels(name, *[unwrapped(each) for each in given]))

@@ -5,6 +5,7 @@ Its arrays are in `strict.py`.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,7 +17,8 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.layout import kept
-from tests.device.strict import COUNTS, Strict, signature_of, unwrapped
+from tests.device.noted import noting
+from tests.device.strict import COUNTS, Strict, in_use, signature_of, unwrapped
 
 __all__ = ["StandIn"]
 
@@ -88,6 +90,7 @@ class StandIn:
         return Strict(as_strided(array.host, shape, strides), array.index, True)
 
     def add_at(self, out: Strict, index: Any, x: Any) -> None:
+        in_use(out, index, x)
         np.add.at(out.host, unwrapped(index), unwrapped(x))
 
     def telling(self) -> AbstractContextManager[Any]:
@@ -121,12 +124,17 @@ class StandIn:
 
     @contextmanager
     def capture(self) -> Iterator[Any]:
-        """It counts replays; the work is done at once, which no GPU does."""
+        """What is done is noted, and undone; replays do it, and are counted."""
         self.notes = True
         try:
-            yield lambda: setattr(self, "replays", self.replays + 1)
+            with noting(self) as notes:
+                yield functools.partial(self.replay, notes)
         finally:
             self.notes = False
+
+    def replay(self, notes: Any) -> None:
+        self.replays += 1
+        notes.replay()
 
     def capturing(self) -> bool:
         return self.notes
@@ -163,6 +171,7 @@ def maker(name: str) -> Any:
     """A function of NumPy's that makes an array, on the current device."""
     def make(*args: Any, **kwargs: Any) -> Strict:
         signature_of(getattr(cupy, name)).bind(*args, **kwargs)
+        in_use(args, kwargs)
         return Strict(getattr(np, name)(*unwrapped(args), **unwrapped(kwargs)))
     return staticmethod(make)
 

@@ -1,8 +1,8 @@
 """Arrays of a device that is none: NumPy's in a wrapper that behaves as strictly as CuPy's arrays on a GPU.
 
 They take part in NumPy's dispatch and know only the functions and methods that CuPy knows, refuse to be mixed with
-NumPy's arrays and to become one silently, give 0-d arrays where NumPy gives scalars, and count what is copied to the
-host. The device on which they lie is in `standin.py`.
+NumPy's arrays and to become one silently, give 0-d arrays where NumPy gives scalars, refuse to be worked on while their
+device is not in use, and count what is copied to the host. The device on which they lie is in `standin.py`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import cupy
 import numpy as np
 
-__all__ = ["COUNTS", "OWNERS", "Strict", "signature_of", "unwrapped"]
+__all__ = ["COUNTS", "OWNERS", "Strict", "in_use", "signature_of", "unwrapped"]
 
 NO_CONVERSION = ("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array "
                  "explicitly.")
@@ -25,11 +26,20 @@ NUMBERS = {bool, int, float, complex, *np.sctypeDict.values()}
 
 
 class Counts:
-    """How often values went to the host, and where from."""
+    """How often values went to the host, and the device in use, of which each thread has its own, and begins with 0."""
 
     def __init__(self) -> None:
         self.to_host = 0
-        self.current = 0  # the number of the device in use
+        self.used = threading.local()
+
+    @property
+    def current(self) -> int:
+        """The number of the device in use."""
+        return getattr(self.used, "index", 0)
+
+    @current.setter
+    def current(self, index: int) -> None:
+        self.used.index = index
 
 
 COUNTS = Counts()
@@ -48,6 +58,27 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
+def in_use(*values: Any) -> None:
+    """CuPy's error for work on arrays of a device that is not in use, where the two cannot reach each other's memory;
+    where they can, CuPy warns, and lets the device in use do it."""
+    for value in values:
+        if isinstance(value, Strict) and value.index != COUNTS.current:
+            raise ValueError(f"The device where the array resides ({value.index}) is different from the current device "
+                             f"({COUNTS.current}). Peer access is unavailable between these devices.")
+        if isinstance(value, (list, tuple)):
+            in_use(*value)
+        elif isinstance(value, dict):
+            in_use(*value.values())
+
+
+def is_view(found: Any, *seen: Any) -> bool:
+    """Whether nothing was computed: the result lies in the memory of what it was made of, or has none."""
+    if isinstance(found, (list, tuple)):
+        return all(is_view(each, *seen) for each in found)
+    return isinstance(found, np.ndarray) and (not found.size or any(
+        isinstance(v, Strict) and np.may_share_memory(found, v.host) for v in seen))
+
+
 def wrapped(value: Any, seen: Strict | None = None) -> Any:
     """A result of NumPy's as the device has it: arrays and scalars become strict arrays, tuples stay tuples.
 
@@ -59,7 +90,7 @@ def wrapped(value: Any, seen: Strict | None = None) -> Any:
             return Strict(value)
         return Strict(value, seen.index, seen if seen.cut is True else seen.cut)
     if isinstance(value, (list, tuple)):
-        items = [wrapped(each) for each in value]
+        items = [wrapped(each, seen) for each in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
@@ -116,6 +147,7 @@ class Strict:
         if ufunc in COMPARISONS_OF:  # to them NumPy gives its scalars as arrays, and CuPy takes these as numbers
             inputs = tuple([v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in inputs])
         out = kwargs.get("out")
+        in_use(inputs, kwargs)
         with np.errstate(all="ignore"):  # a GPU never warns, and its results lie row by row
             found = getattr(ufunc, method)(*map(unwrapped, inputs), **unwrapped(kwargs), order="C")
         return out[0] if out is not None and len(out) == 1 else wrapped(found)
@@ -128,11 +160,14 @@ class Strict:
         COUNTS.to_host += func in ASKING
         with np.errstate(all="ignore"):
             found = func(*unwrapped(args), **unwrapped(kwargs))
+        view = is_view(found, *args)
+        if func not in ANYWHERE and not view:
+            in_use(args, kwargs)
         if func in ELEMENTWISE and out is None:
             found = in_rows(found)
         if func is np.diagonal:
             found.flags.writeable = True  # CuPy's can be written to
-        return out if isinstance(out, Strict) else wrapped(found)
+        return out if isinstance(out, Strict) else wrapped(found, args[0] if view and type(args[0]) is Strict else None)
 
     # what is known without waiting
     dtype = property(lambda self: self.host.dtype)
@@ -207,6 +242,10 @@ class Strict:
     def __getitem__(self, index: Any) -> Any:
         waits(index)
         try:
+            parts = index if isinstance(index, tuple) else (index,)
+            if all(isinstance(i, BASIC) and not isinstance(i, bool) for i in parts):  # a view, also of one element
+                return wrapped(self.host[parts if ... in parts else (*parts, ...)], self)
+            in_use(self, index)
             return wrapped(self.host[unwrapped(index)], self)
         except IndexError as error:
             raise ValueError(str(error)) if "broadcast" in str(error) else error from None
@@ -215,6 +254,7 @@ class Strict:
         waits(index)
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError(f"Unsupported type {type(value)}")
+        in_use(self, index, value)
         try:
             self.host[unwrapped(index)] = value.host if isinstance(value, Strict) else value
         except IndexError as error:
@@ -226,10 +266,12 @@ class Strict:
 
     def sort(self, axis: int = -1) -> None:
         """In place; CuPy knows one order."""
+        in_use(self)
         self.host.sort(axis)
 
     def fill(self, value: Any) -> None:
         """In place."""
+        in_use(self, value)
         self.host.fill(unwrapped(value))
 
 
@@ -253,6 +295,9 @@ class Flags:
 
 OWNERS: dict[int, Strict] = {}
 ASKING = (np.argwhere, np.bincount, np.flatnonzero, np.nonzero, np.unique)  # they wait to know how large a result is
+ANYWHERE = (np.empty_like, np.full_like, np.may_share_memory, np.ndim, np.ones_like, np.shape, np.shares_memory,
+            np.size, np.zeros_like)  # nothing of the array is read
+BASIC = (int, slice, type(None), type(...), np.integer)  # of these indices CuPy makes views
 ELEMENTWISE = (np.clip, np.isclose, np.nan_to_num, np.round, np.where)
 METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
            "copy", "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "nonzero", "partition",
@@ -272,6 +317,8 @@ def method(name: str) -> Any:
         if name == "dot" and not isinstance(args[0], Strict):
             raise TypeError(f"Argument 'b' has incorrect type (expected cupy.ndarray, got {type(args[0])})")
         found = getattr(self.host, name)(*unwrapped(args), **unwrapped(kwargs))
+        if not is_view(found, self):
+            in_use(self, args, kwargs)
         if name in ("clip", "round") and "out" not in kwargs:
             found = in_rows(found)
         return kwargs["out"] if isinstance(kwargs.get("out"), Strict) else wrapped(found, self)
@@ -288,6 +335,7 @@ def operator(name: str, in_place: bool = False) -> Any:
                 raise TypeError(f"Unsupported type {type(other)}")
             if not isinstance(other, Strict) and type(other) not in NUMBERS:
                 return NotImplemented
+        in_use(self, others)
         with np.errstate(all="ignore"):
             found = getattr(self.host, name)(*map(unwrapped, others))
             found = found if in_place else in_rows(found)

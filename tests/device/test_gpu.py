@@ -15,7 +15,7 @@ import pytest
 import minigrad
 from minigrad.backends import registry
 from minigrad.nn import functional
-from tests.device import test_ops
+from tests.device import test_graphs, test_ops
 from tests.device.test_philox import NEXT_RAND, RAND, RANDN
 from tests.parity.tables import all_cases
 
@@ -139,6 +139,11 @@ def test_a_graph_is_done_again_on_what_is_there_then():
         assert y.sum().item() == 1000 * (2 * value + 1)
 
 
+@pytest.mark.parametrize("name", test_graphs.DRAWS)
+def test_a_graph_draws_what_comes_next(name):
+    test_graphs.check_draws(test_graphs.DRAWS[name])
+
+
 def test_a_step_of_training_in_a_graph():
     nets = model("cuda"), model("cuda")
     x, y = minigrad.randn(64, 20, device="cuda"), minigrad.randint(0, 5, (64,), device="cuda")
@@ -174,8 +179,11 @@ def test_events_measure():
 def test_a_second_gpu_is_used_where_it_is_named():
     if minigrad.cuda.device_count() < 2:
         pytest.skip("gpu: there is one alone")
-    with minigrad.cuda.device(1):
-        x = minigrad.ones(3, device="cuda")
-        assert json.dumps((x * 2).tolist()) == "[2.0, 2.0, 2.0]" and str(x.device) == "cuda:1"
+    x = minigrad.ones(3, device="cuda:1", requires_grad=True)
+    for _ in range(2):
+        (x * 2).sum().backward()
+    assert json.dumps(x.grad.tolist()) == "[4.0, 4.0, 4.0]" and str(x.grad.device) == "cuda:1"
+    assert str((x.to("cuda:0") @ minigrad.ones(3, device="cuda:0")).device) == "cuda:0"
+    assert minigrad.cuda.current_device() == 0
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         minigrad.cat([x, minigrad.ones(3, device="cuda:0")])

@@ -22,7 +22,11 @@ BUILT = {
     "a tensor of its own": lambda m, of: of(m.ones(2, dtype=of.dtype)), "ragged": lambda m, of: of([[1, 2], [3]]),
     "a float": lambda m, of: of(3.5), "a text": lambda m, of: of("a"), "texts": lambda m, of: of(["a"]),
     "much": lambda m, of: of([300]), "on the CPU": lambda m, of: of(2, device="cpu").shape,
-    "on a GPU": lambda m, of: of(2, device="cuda"), "instances": lambda m, of: [
+    "on a GPU": lambda m, of: of(2, device="cuda"), "values on the CPU": lambda m, of: of([1], device="cpu"),
+    "a tensor and a device": lambda m, of: of(m.ones(2, dtype=of.dtype), device="cpu"),
+    "a tensor and None": lambda m, of: of(m.ones(2, dtype=of.dtype), device=None),
+    "a tensor and a GPU": lambda m, of: of(m.ones(2), device="cuda"),
+    "values and None": lambda m, of: of([1], device=None), "instances": lambda m, of: [
         isinstance(x, of) for x in (m.ones(2), m.ones(2, dtype=m.int64), m.ones(2, dtype=m.bool), 1)],
     "cast": lambda m, of: m.tensor([0.0, 1.5]).type(of), "looks": lambda m, of: [
         repr(of), of.__name__, str(of.dtype), of.is_cuda, str(of.layout)],
