@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import cupy
 import cupyx
 import numpy as np
 
 from minigrad._device import out_of_memory
+from minigrad.backends import gemm
 from minigrad.backends.kernels import KERNELS
 from minigrad.backends.layout import kept
 
@@ -61,19 +63,36 @@ class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
         self.peaks[told["device_id"]].held -= told["mem_size"]
 
 
-def allocate(size: int, pool: Any = None) -> Any:
-    """Memory of a pool, CuPy's if none is given, as an object that knows the bytes that were asked for: the pool's own
+def allocate(size: int, room: Room | None = None) -> Any:
+    """Memory of CuPy's pool, or of a graph's, as an object that knows the bytes that were asked for: the pool's own
     are more, since it rounds them up.
 
     Raises:
         OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
     """
     try:
-        pointer = (cupy.get_default_memory_pool() if pool is None else pool).malloc(size)
+        pointer = (cupy.get_default_memory_pool() if room is None else room.pool).malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         told = BACKEND.memory_stats(None)
         raise out_of_memory(size, BACKEND.current_device(), told) from None
-    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, pointer, pointer.device_id), 0)
+    owner = pointer if room is None else (room, pointer)  # a tuple lets go of its last first: the pool has it back then
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, owner, pointer.device_id), 0)
+
+
+class Room:
+    """Memory of one CUDA graph. CuPy's pools keep what is free in them when they are forgotten, for ever; so each array
+    from here holds this object, and with the last of them and the graph the memory goes back."""
+
+    def __init__(self) -> None:
+        self.pool, self.index = cupy.cuda.MemoryPool(), BACKEND.current_device()
+
+    def malloc(self, size: int) -> Any:
+        """Memory of this graph."""
+        return allocate(size, self)
+
+    def __del__(self) -> None:
+        with BACKEND.on(self.index):
+            self.pool.free_all_blocks()
 
 
 class Cuda:
@@ -87,6 +106,7 @@ class Cuda:
         self.watch: Watch | None = None
         self.known: dict[int, dict[str, Any]] = {}
         self.compiled: dict[str, Callable[..., Any]] = {}
+        self.rooms = WeakSet[Room]()
 
     def device_count(self) -> int:
         """How many GPUs there are; 0 where there is no driver for them."""
@@ -173,6 +193,11 @@ class Cuda:
             cupy.add.at(wide, index, cupy.asarray(x, np.int32))
             out[...] = wide.astype(out.dtype)
 
+    def matmul(self, x: Any, y: Any) -> Any:
+        """By cuBLAS, or CuPy's function where that has none."""
+        made = None if cupy.cuda.get_current_stream().is_capturing() else gemm.product(x, y)
+        return cupy.matmul(x, y) if made is None else made
+
     def telling(self) -> AbstractContextManager[Any]:
         """CuPy's own switch: without it what fails gives numbers without a meaning."""
         block: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
@@ -188,10 +213,17 @@ class Cuda:
         at = self.current_device() if index is None else index
         with self.on(at):
             free, total = cupy.cuda.runtime.memGetInfo()
-            pool = cupy.get_default_memory_pool()
-            used, most = pool.used_bytes(), self.watch.peaks[at].most if self.watch is not None else 0
-            return {"allocated": used, "peak": max(most, used), "reserved": pool.total_bytes(), "free": free,
-                    "total": total}  # other threads' arrays are in `used` alone
+            used, most = self.used(), self.watch.peaks[at].most if self.watch is not None else 0
+            return {"allocated": used, "peak": max(most, used), "free": free, "total": total,
+                    "reserved": sum(pool.total_bytes() for pool in self.pools())}  # other threads' are in `used` alone
+
+    def pools(self) -> list[Any]:
+        """CuPy's pool, and those of graphs."""
+        return [cupy.get_default_memory_pool(), *[room.pool for room in self.rooms]]
+
+    def used(self) -> int:
+        """The bytes that arrays hold on the GPU in use."""
+        return sum(pool.used_bytes() for pool in self.pools())
 
     def reset_peak(self, index: int | None) -> None:
         """Begin to look for the most again."""
@@ -199,7 +231,7 @@ class Cuda:
             at = self.current_device() if index is None else index
             peak = self.watch.peaks[at]
             with self.on(at):
-                peak.held = peak.most = cupy.get_default_memory_pool().used_bytes()
+                peak.held = peak.most = self.used()
 
     def empty_cache(self) -> None:
         """Give back what the pool keeps."""
@@ -237,8 +269,9 @@ class Cuda:
         """A stream that notes, and a pool of memory for nobody else."""
         noted: dict[str, Any] = {}
         stream = cupy.cuda.Stream(non_blocking=True)
-        own = partial(allocate, pool=cupy.cuda.MemoryPool())
-        with cupy.cuda.using_allocator(own), stream:
+        room = Room()
+        self.rooms.add(room)
+        with cupy.cuda.using_allocator(room.malloc), gemm.captured(stream), stream:
             stream.begin_capture()
             try:
                 yield lambda: noted["graph"].launch()
@@ -246,7 +279,7 @@ class Cuda:
                 with suppress(cupy.cuda.runtime.CUDARuntimeError):  # what the error in the block did to the capture
                     stream.end_capture()  # the stream must not stay in this state
                 raise
-            noted["graph"], noted["memory"] = stream.end_capture(), own  # it lives as long as the graph
+            noted["graph"], noted["memory"] = stream.end_capture(), room  # it lives as long as the graph
 
     def capturing(self) -> bool:
         """Whether the stream in use records a graph."""

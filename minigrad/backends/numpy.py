@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, is_array, moved
 
-__all__ = ["WORDS", "accumulated", "add_at", "masked", "quiet", "total"]
+__all__ = ["WORDS", "accumulated", "add_at", "masked", "matmul", "product", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
@@ -123,7 +123,13 @@ def product(x: Any, y: Any) -> Any:
         if 1 < x.size <= 64 and y.size <= 64 and type(x) is np.ndarray:
             return np.einsum("ij,jk", x, y, order="C")
         return x.dot(y)  # costs half as much as `matmul`
-    return np.matmul(x, y)
+    return matmul(x, y)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """`x @ y` of batches."""
+    backend = backend_of(x)
+    return np.matmul(x, y) if backend is None else backend.matmul(x, y)
 
 
 def turned_product(x: Any, y: Any) -> Any:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import cupy
 import numpy as np
 import pytest
 
 import minigrad
+from minigrad.backends import gemm
 from minigrad.backends.cupy import BACKEND, Watch, allocate
 
 
 class Pool:
     """A pool that hands out one address, and rounds up as CuPy's does."""
 
-    begin, used, full = 1 << 20, 0, False
+    begin, used, full, emptied = 1 << 20, 0, False, 0
+
+    def free_all_blocks(self):
+        """What is free goes back."""
+        self.emptied += 1
 
     def used_bytes(self):
         """Of all threads."""
@@ -67,7 +74,7 @@ def test_a_pool_without_memory_left(pool):
     full = Pool()
     full.full = True
     with pytest.raises(minigrad.OutOfMemoryError, match="Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 2"):
-        allocate(3 << 30, full)
+        allocate(3 << 30, SimpleNamespace(pool=full))
     assert allocate(100).ptr == pool.begin
 
 
@@ -97,12 +104,23 @@ def test_a_capture_has_its_own_pool_and_the_same_error(pool, monkeypatch):
     monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: own)
     monkeypatch.setattr(cupy.cuda, "Stream", Stream)
     monkeypatch.setattr(cupy.cuda, "using_allocator", lambda given: nullcontext(used.append(given)))
-    own.begin, own.full = 1 << 30, False
-    with BACKEND.capture():
+    monkeypatch.setattr(gemm, "captured", nullcontext)
+    own.begin, own.full, own.used = 1 << 30, False, 4096
+    with BACKEND.capture() as again:
         assert used[0](100).ptr == 1 << 30
         own.full = True
         with pytest.raises(minigrad.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 100 bytes"):
             used[0](100)
+        own.full = False
+        x = cupy.ndarray((5, 5), "f4", used[0](100))
+    assert BACKEND.memory_stats(None)["allocated"] == 4096
+    used.clear()
+    del again
+    gc.collect()
+    assert own.emptied == 0  # an array is still there
+    del x
+    gc.collect()
+    assert own.emptied == 1 and BACKEND.memory_stats(None)["allocated"] == 0
 
 
 def test_what_comes_from_the_host_is_sent_row_by_row_and_turned_back(pool, monkeypatch):
