@@ -24,45 +24,6 @@ from minigrad.backends.layout import kept
 __all__ = ["BACKEND", "Cuda"]
 
 
-class Peak:
-    """The most bytes that arrays held on one device."""
-
-    __slots__ = ("held", "most")
-
-    def __init__(self) -> None:
-        self.held = self.most = 0
-
-
-class Peaks(dict[int, Peak]):
-    """By the number of a device; one is made when it is first asked for, not on every question."""
-
-    def __missing__(self, index: int) -> Peak:
-        found = self[index] = Peak()
-        return found
-
-
-class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
-    """Counts what the pool hands out and takes back, by device; in the thread that first used a GPU, since CuPy's hooks
-    are a thread's own."""
-
-    name = "minigrad"
-
-    def __init__(self) -> None:
-        self.peaks = Peaks()
-
-    def malloc_postprocess(self, **told: Any) -> None:
-        """More is held; nothing, where there was no memory left."""
-        if not told["mem_ptr"]:
-            return
-        peak = self.peaks[told["device_id"]]
-        peak.held += told["mem_size"]
-        peak.most = max(peak.most, peak.held)
-
-    def free_postprocess(self, **told: Any) -> None:
-        """Less is held."""
-        self.peaks[told["device_id"]].held -= told["mem_size"]
-
-
 def allocate(size: int, room: Room | None = None) -> Any:
     """Memory of CuPy's pool, or of a graph's, as an object that knows the bytes that were asked for: the pool's own
     are more, since it rounds them up.
@@ -70,11 +31,15 @@ def allocate(size: int, room: Room | None = None) -> Any:
     Raises:
         OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
     """
+    pool = cupy.get_default_memory_pool() if room is None else room.pool
     try:
-        pointer = (cupy.get_default_memory_pool() if room is None else room.pool).malloc(size)
+        pointer = pool.malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         told = BACKEND.memory_stats(None)
         raise out_of_memory(size, BACKEND.current_device(), told) from None
+    used, at = BACKEND.used() if Room.count else pool.used_bytes(), pointer.device_id
+    if used > BACKEND.peaks.get(at, 0):
+        BACKEND.peaks[at] = used
     owner = pointer if room is None else (room, pointer)  # a tuple lets go of its last first: the pool has it back then
     return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, owner, pointer.device_id), 0)
 
@@ -83,7 +48,10 @@ class Room:
     """Memory of one CUDA graph. CuPy's pools keep what is free in them when they are forgotten, for ever; so each array
     from here holds this object, and with the last of them and the graph the memory goes back."""
 
+    count = 0  # of those that there are
+
     def __init__(self) -> None:
+        Room.count += 1
         self.pool, self.index = cupy.cuda.MemoryPool(), BACKEND.current_device()
 
     def malloc(self, size: int) -> Any:
@@ -91,6 +59,7 @@ class Room:
         return allocate(size, self)
 
     def __del__(self) -> None:
+        Room.count -= 1
         with BACKEND.on(self.index):
             self.pool.free_all_blocks()
 
@@ -103,7 +72,8 @@ class Cuda:
     module = cupy
 
     def __init__(self) -> None:
-        self.watch: Watch | None = None
+        self.allocates = False
+        self.peaks: dict[int, int] = {}  # by the number of a device: the most bytes that arrays held since `reset_peak`
         self.known: dict[int, dict[str, Any]] = {}
         self.compiled: dict[str, Callable[..., Any]] = {}
         self.rooms = WeakSet[Room]()
@@ -114,9 +84,8 @@ class Cuda:
             count: int = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError:
             return 0
-        if count and self.watch is None:
-            self.watch = Watch()
-            self.watch.__enter__()  # for good: CuPy's hooks are context managers
+        if count and not self.allocates:
+            self.allocates = True
             cupy.cuda.set_allocator(allocate)
         return count
 
@@ -213,9 +182,9 @@ class Cuda:
         at = self.current_device() if index is None else index
         with self.on(at):
             free, total = cupy.cuda.runtime.memGetInfo()
-            used, most = self.used(), self.watch.peaks[at].most if self.watch is not None else 0
-            return {"allocated": used, "peak": max(most, used), "free": free, "total": total,
-                    "reserved": sum(pool.total_bytes() for pool in self.pools())}  # other threads' are in `used` alone
+            used = self.used()
+            return {"allocated": used, "peak": max(self.peaks.get(at, 0), used), "free": free, "total": total,
+                    "reserved": sum(pool.total_bytes() for pool in self.pools())}
 
     def pools(self) -> list[Any]:
         """CuPy's pool, and those of graphs."""
@@ -227,11 +196,9 @@ class Cuda:
 
     def reset_peak(self, index: int | None) -> None:
         """Begin to look for the most again."""
-        if self.watch is not None:
-            at = self.current_device() if index is None else index
-            peak = self.watch.peaks[at]
-            with self.on(at):
-                peak.held = peak.most = self.used()
+        at = self.current_device() if index is None else index
+        with self.on(at):
+            self.peaks[at] = self.used()
 
     def empty_cache(self) -> None:
         """Give back what the pool keeps."""

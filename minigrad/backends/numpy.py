@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, backend_of, beside, is_array, moved
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, by_kernel, is_array, moved
 
 __all__ = ["WORDS", "accumulated", "add_at", "masked", "matmul", "product", "quiet", "total"]
 
@@ -195,7 +195,8 @@ class ArrayWords:
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
         """`g` where `y` is above 0 or NaN, else 0."""
-        return masked(~(y <= 0), g)
+        made = None if type(g) is np.ndarray else by_kernel("threshold_backward", g, y)
+        return masked(~(y <= 0), g) if made is None else made
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

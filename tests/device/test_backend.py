@@ -12,7 +12,7 @@ import pytest
 
 import minigrad
 from minigrad.backends import gemm
-from minigrad.backends.cupy import BACKEND, Watch, allocate
+from minigrad.backends.cupy import BACKEND, allocate
 
 
 class Pool:
@@ -57,17 +57,16 @@ def test_all_views_know_the_bytes_that_were_asked_for(pool):
         assert BACKEND.index_of(view) == 0
 
 
-def test_the_peak_is_no_less_than_what_is_held(pool, monkeypatch):
-    watch = Watch()
-    monkeypatch.setattr(BACKEND, "watch", watch)
-    for size in (512, 1024):
-        watch.malloc_postprocess(device_id=0, mem_size=size, mem_ptr=pool.begin)
-    watch.free_postprocess(device_id=0, mem_size=1024)
+def test_the_peak_is_the_most_that_was_held_since_it_was_reset(pool, monkeypatch):
+    monkeypatch.setattr(BACKEND, "peaks", {})
+    for used in (512, 1536, 1024):  # of all threads
+        pool.used = used
+        x = allocate(100)
     assert BACKEND.memory_stats(None)["peak"] == 1536
-    pool.used = 4096  # another thread's arrays
-    assert BACKEND.memory_stats(None)["peak"] == 4096
     BACKEND.reset_peak(0)
-    assert watch.peaks[0].most == 4096 and list(watch.peaks) == [0]
+    assert BACKEND.memory_stats(None)["peak"] == 1024
+    pool.used = 4096
+    assert BACKEND.memory_stats(None)["peak"] == 4096 and x.ptr == pool.begin
 
 
 def test_a_pool_without_memory_left(pool):
