@@ -18,7 +18,7 @@ from minigrad._tensor_errors import IN_C
 from minigrad._warnings import warn_once
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import NUMBER, record2, record_n
-from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
 from minigrad.backends.registry import OF_TYPE
 from minigrad.ops._elementwise import check_kind
 from minigrad.ops._meet import check_cast
@@ -167,7 +167,7 @@ class ConvolveWeight(Node):
         wide_g, wide_x = wide(g, x)
         out = np.zeros((sweep.groups, size[0] // sweep.groups, math.prod(size[1:])), wide_g.dtype, like=g)
         for part, cols in chunks(wide_x, sweep, 2):  # more sums of fewer: closer to PyTorch's
-            out += np.matmul(rows_of(wide_g[part], sweep.groups), cols.swapaxes(1, 2))
+            out += matmul(rows_of(wide_g[part], sweep.groups), cols.swapaxes(1, 2))
         return out.reshape(size).astype(g.dtype, copy=False)
 
     @staticmethod
