@@ -12,8 +12,8 @@ import minigrad
 
 if not minigrad.cuda.is_available():
     pytest.skip("gpu: there is no NVIDIA GPU here, or CuPy does not find it", allow_module_level=True)
-for each in ("IPython", "matplotlib", "nbformat", "sklearn"):
-    pytest.importorskip(each)
+for each in ("IPython", "matplotlib", "nbformat", "sklearn", "minigrad_lessons", "minigrad_widgets"):
+    pytest.importorskip(each, exc_type=ImportError)
 
 from tests.device.test_lessons import solved  # it needs what was just looked for
 from tests.lessons.answers import KEYS
