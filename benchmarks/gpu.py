@@ -1,10 +1,15 @@
-"""How fast is minigrad on a GPU? `python -m benchmarks.gpu [--out FILE] [--device cuda|cpu] [--tiny] [--only WORD]`.
+"""How fast is minigrad on a GPU? `python -m benchmarks.gpu [--all] [--out FILE] [--only WORD]`.
 
 Steps of training (an MLP, a CNN, a block of a transformer, a small model with and without a CUDA graph) and single ops,
 in minigrad and in PyTorch, each in a process of its own on the same GPU, with the same weights and data. Both compute
 float32 products in float32 (TF32 is off), and PyTorch's attention takes its path of plain products. The losses of three
 steps are compared before anything is timed. Times are medians between CUDA events, and end when the GPU has done the
-work; beside them stand the most bytes that a step held. Writes benchmarks/results/gpu-CARD-DATE.json.
+work; beside them stand the most bytes that a step held. Writes benchmarks/results/gpu-CARD-DATE.json after each row; a
+row that fails stands there with its error, and the others go on. Without a PyTorch that finds the GPU, minigrad's own
+figures are all there is.
+
+`--all` is for a card that is rented: first the tests for GPUs, for 270 seconds at most, their output in a file of the
+same name that ends in .log; then this, for 200 seconds at most.
 
 `--device cpu --tiny` is for testing this file, and measures nothing that counts.
 """
@@ -14,13 +19,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import importlib
+import importlib.util
 import json
+import math
 import os
 import re
+import signal
 import statistics
+import subprocess
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,8 +39,16 @@ import numpy as np
 
 from benchmarks.timing import Process
 
+ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 LIBRARIES = ("minigrad", "torch")
+FOR_TESTS, FOR_ROWS, FOR_ORDER = 270, 200, 60  # seconds: with --all, for the tests and for all rows; for one answer
+TESTS = ("tests/device/test_gpu.py", "tests/device/test_gpu_lessons.py")
+# What is asked of minigrad: the row, the figure, the row of PyTorch's that it is measured by, and the multiple at most.
+TARGETS = (("300 small ops", "ms", "300 small ops", 2.0), ("mlp", "ms", "mlp", 1.25),
+           ("transformer block", "ms", "transformer block", 1.25), ("small mlp, graph", "ms", "small mlp", 1.0),
+           ("mlp", "peak bytes", "mlp", 1.1), ("cnn", "peak bytes", "cnn", 1.1),
+           ("transformer block", "peak bytes", "transformer block", 1.1))
 Run = Callable[[], Any]
 
 
@@ -135,7 +153,7 @@ def ops(lib: Any, device: str, tiny: bool) -> Run:
         for _ in range(100):
             y = (y * w + w).tanh()
         y.backward()
-        return x.grad
+        return w.grad
 
     return run
 
@@ -183,18 +201,28 @@ def answer(lib: Any, order: dict[str, Any], kept: dict[str, Run]) -> Any:
 
 
 def serve(library: str) -> None:
-    """Take orders from stdin, a line of JSON each, and answer on stdout."""
-    lib, kept = importlib.import_module(library), dict[str, Run]()
+    """Take orders from stdin, a line of JSON each, and answer on stdout; an order that fails with its error."""
+    try:
+        lib, kept = importlib.import_module(library), dict[str, Run]()
+        card = lib.cuda.get_device_name() if lib.cuda.is_available() else None
+        about = {"version": str(lib.__version__), "card": card}
+    except Exception as error:  # noqa: BLE001 (whatever keeps it from loading is told)
+        print(json.dumps({"version": None, "card": None, "why": repr(error)}), flush=True)
+        return
     exact: Any = contextlib.nullcontext()
     if library == "torch":
         lib.backends.cuda.matmul.allow_tf32 = lib.backends.cudnn.allow_tf32 = False
         attention = importlib.import_module("torch.nn.attention")
         exact = attention.sdpa_kernel(attention.SDPBackend.MATH)
-    card = lib.cuda.get_device_name() if lib.cuda.is_available() else None
-    print(json.dumps({"version": str(lib.__version__), "card": card}), flush=True)
+    print(json.dumps(about), flush=True)
     with exact:
         for line in sys.stdin:
-            print(json.dumps(answer(lib, json.loads(line), kept)), flush=True)
+            try:
+                said = {"answer": answer(lib, json.loads(line), kept)}
+            except Exception:  # noqa: BLE001 (the row says it, and the next one goes on)
+                kept.clear()
+                said = {"error": traceback.format_exc()}
+            print(json.dumps(said), flush=True)
 
 
 class Worker(Process):
@@ -205,58 +233,150 @@ class Worker(Process):
         super().__init__("benchmarks.gpu", "--serve", library, env=environment)
         self.about = self.answer()
 
+    def order(self, **what: Any) -> Any:
+        """Send an order and wait for the answer, for a while.
+
+        Raises:
+            RuntimeError: with the error of the process, or if it has ended.
+        """
+        timer = threading.Timer(FOR_ORDER, self.process.kill)
+        timer.start()
+        try:
+            said = super().order(**what)
+        except OSError as error:
+            raise RuntimeError("the process has ended") from error
+        finally:
+            timer.cancel()
+        if "error" in said:
+            raise RuntimeError(said["error"])
+        return said["answer"]
+
 
 def compared(workers: dict[str, Worker], name: str, given: argparse.Namespace) -> dict[str, Any]:
-    """One row.
+    """One row; of one library, if there is one alone.
 
     Raises:
         AssertionError: if the libraries do not compute the same.
     """
     common = {"name": name, "device": given.device, "tiny": given.tiny}
     losses = [worker.order(do="check", **common) for worker in workers.values()]
-    np.testing.assert_allclose(*losses, rtol=2e-3, err_msg=f"{name}: the libraries differ")
+    if len(losses) == 2:
+        np.testing.assert_allclose(*losses, rtol=2e-3, err_msg=f"{name}: the libraries differ")
     row: dict[str, Any] = {"name": name, "losses": losses[0]}
     for library, worker in workers.items():
         row[library] = worker.order(do="time", repeats=2 if given.tiny else 30, **common)
-    row["ratio"] = row["minigrad"]["ms"] / row["torch"]["ms"]
+    if len(losses) == 2:
+        row["ratio"] = row["minigrad"]["ms"] / row["torch"]["ms"]
     return row
 
 
 def told(row: dict[str, Any]) -> str:
     """A row as a line of text."""
+    if "error" in row:
+        return f"{row['name']:<20} FAILED\n{row['error']}"
     figures = [f"{library} {row[library]['ms']:9.3f} ms" + (f", {row[library]['peak bytes'] / 2**20:,.0f} MiB"
-               if row[library]["peak bytes"] is not None else "") for library in LIBRARIES]
-    return f"{row['name']:<20} {row['ratio']:6.2f}   ({'; '.join(figures)})"
+               if row[library]["peak bytes"] is not None else "") for library in LIBRARIES if library in row]
+    return f"{row['name']:<20} {row.get('ratio', math.nan):6.2f}   ({'; '.join(figures)})"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Compare, measure, print, write."""
+def reached(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is asked, with what was measured; None for what was not."""
+    by_name, found = {row["name"]: row for row in rows}, []
+    for name, figure, other, most in TARGETS:
+        ours, theirs = [by_name.get(each, {}).get(library, {}).get(figure)
+                        for each, library in ((name, "minigrad"), (other, "torch"))]
+        multiple = ours / theirs if ours and theirs else None
+        found.append({"what": f"{figure} of {name!r}, over PyTorch's of {other!r}", "at most": most, "is": multiple,
+                      "reached": None if multiple is None else multiple <= most})
+    return found
+
+
+def measure(given: argparse.Namespace, libraries: list[str], report: Callable[[list[dict[str, Any]]], None]) -> int:
+    """All rows, one after the other; how many failed. A worker that has ended is replaced."""
+    rows: list[dict[str, Any]] = []
+    with contextlib.ExitStack() as stack:
+        workers: dict[str, Worker] = {}
+        end = time.monotonic() + (FOR_ROWS if given.all else math.inf)
+        for name in [each for each in WORKLOADS if given.only in each]:
+            try:
+                if time.monotonic() > end:
+                    raise RuntimeError("no time was left")
+                for library in libraries:
+                    if library not in workers or workers[library].process.poll() is not None:
+                        workers[library] = stack.enter_context(Worker(library))
+                rows.append(compared(workers, name, given))
+            except (AssertionError, RuntimeError, ValueError) as error:
+                rows.append({"name": name, "error": str(error)})
+            print(told(rows[-1]), flush=True)
+            report(rows)
+    for each in reached(rows) if given.device == "cuda" else []:
+        print(f"{'-' if each['is'] is None else round(each['is'], 2):>6} of at most {each['at most']}: {each['what']}")
+    return sum("error" in row for row in rows)
+
+
+def tested(log: Path) -> dict[str, Any]:
+    """Run the tests for GPUs; what pytest says goes to the log, its last line into the results.
+
+    Without our settings: warnings are no errors there, since the versions of pytest, CuPy and NumPy are the card's.
+    """
+    many = ["-n", "8"] if importlib.util.find_spec("xdist") else []
+    plain = ["-c", os.devnull, "--rootdir", str(ROOT), "--confcutdir", str(ROOT), "-p", "no:cacheprovider"]
+    with log.open("w", encoding="utf-8") as file:
+        running = subprocess.Popen([sys.executable, "-m", "pytest", *TESTS, *many, *plain, "-q", "-ra", "--tb=short"],
+                                   cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status: int | None = running.wait(FOR_TESTS)
+        except subprocess.TimeoutExpired:
+            status = None
+            os.killpg(running.pid, signal.SIGKILL)  # those that it has started too: the GPU is for the rows now
+            running.wait()
+    last = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()][-1:]
+    return {"status": status, "said": last[0] if last and status is not None else f"not done after {FOR_TESTS} s"}
+
+
+def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="the tests for GPUs first")
     parser.add_argument("--out", type=Path, help="the JSON file to write")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--tiny", action="store_true", help="sizes that measure nothing")
     parser.add_argument("--only", default="", help="the rows whose names hold this word")
     parser.add_argument("--serve", choices=LIBRARIES, help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Test, compare, measure, print, write."""
+    given = arguments_of(arguments)
     if given.serve:
         serve(given.serve)
         return 0
-    with contextlib.ExitStack() as stack:
-        workers = {library: stack.enter_context(Worker(library)) for library in LIBRARIES}
-        about = {library: worker.about for library, worker in workers.items()}
-        missing = [library for library in LIBRARIES if given.device == "cuda" and about[library]["card"] is None]
-        if missing:
-            print(f"no GPU is there for {' and '.join(missing)}: see docs/gpu.md", file=sys.stderr)
-            return 2
-        rows = []
-        for name in [each for each in WORKLOADS if given.only in each]:
-            rows.append(compared(workers, name, given))
-            print(told(rows[-1]), flush=True)
+    about = {}
+    for library in LIBRARIES:
+        with Worker(library) as worker:
+            about[library] = worker.about
+    there = [library for library in LIBRARIES if about[library]["card" if given.device == "cuda" else "version"]]
+    missing = [f"not measured: {library}" for library in LIBRARIES if library not in there]
+    print(json.dumps(about), *missing, sep="\n", flush=True)
+    if "minigrad" not in there:
+        print("no GPU is there for minigrad: see docs/gpu.md", file=sys.stderr)
+        return 2
     card = re.sub(r"\W+", "-", str(about["minigrad"]["card"] or given.device)).lower()
     out = given.out or RESULTS / f"gpu-{card}-{datetime.date.today().isoformat()}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n", encoding="utf-8")
-    return 0
+    said: dict[str, Any] = {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "about": about}
+    if given.all:
+        said["tests"] = tested(out.with_suffix(".log"))
+        print(said["tests"]["said"], flush=True)
+
+    def report(rows: list[dict[str, Any]]) -> None:
+        said.update(rows=rows, targets=reached(rows))
+        out.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+    failed = measure(given, there, report)
+    print(f"written: {out}")
+    return 1 if failed or said.get("tests", {}).get("status", 0) != 0 else 0
 
 
 if __name__ == "__main__":

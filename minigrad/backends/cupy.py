@@ -10,70 +10,58 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import cupy
 import cupyx
 import numpy as np
 
 from minigrad._device import out_of_memory
+from minigrad.backends import gemm
 from minigrad.backends.kernels import KERNELS
 from minigrad.backends.layout import kept
 
 __all__ = ["BACKEND", "Cuda"]
 
 
-class Peak:
-    """The most bytes that arrays held on one device."""
-
-    __slots__ = ("held", "most")
-
-    def __init__(self) -> None:
-        self.held = self.most = 0
-
-
-class Peaks(dict[int, Peak]):
-    """By the number of a device; one is made when it is first asked for, not on every question."""
-
-    def __missing__(self, index: int) -> Peak:
-        found = self[index] = Peak()
-        return found
-
-
-class Watch(cupy.cuda.MemoryHook):  # type: ignore[misc]  # CuPy has no types
-    """Counts what the pool hands out and takes back, by device; in the thread that first used a GPU, since CuPy's hooks
-    are a thread's own."""
-
-    name = "minigrad"
-
-    def __init__(self) -> None:
-        self.peaks = Peaks()
-
-    def malloc_postprocess(self, **told: Any) -> None:
-        """More is held; nothing, where there was no memory left."""
-        if not told["mem_ptr"]:
-            return
-        peak = self.peaks[told["device_id"]]
-        peak.held += told["mem_size"]
-        peak.most = max(peak.most, peak.held)
-
-    def free_postprocess(self, **told: Any) -> None:
-        """Less is held."""
-        self.peaks[told["device_id"]].held -= told["mem_size"]
-
-
-def allocate(size: int, pool: Any = None) -> Any:
-    """Memory of a pool, CuPy's if none is given, as an object that knows the bytes that were asked for: the pool's own
+def allocate(size: int, room: Room | None = None) -> Any:
+    """Memory of CuPy's pool, or of a graph's, as an object that knows the bytes that were asked for: the pool's own
     are more, since it rounds them up.
 
     Raises:
         OutOfMemoryError: with PyTorch's sentence and the sizes; what lived before still does.
     """
+    pool = cupy.get_default_memory_pool() if room is None else room.pool
     try:
-        pointer = (cupy.get_default_memory_pool() if pool is None else pool).malloc(size)
+        pointer = pool.malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
         told = BACKEND.memory_stats(None)
         raise out_of_memory(size, BACKEND.current_device(), told) from None
-    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, pointer, pointer.device_id), 0)
+    used, at = BACKEND.used() if Room.count else pool.used_bytes(), pointer.device_id
+    if used > BACKEND.peaks.get(at, 0):
+        BACKEND.peaks[at] = used
+    owner = pointer if room is None else (room, pointer)  # a tuple lets go of its last first: the pool has it back then
+    return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(pointer.ptr, size, owner, pointer.device_id), 0)
+
+
+class Room:
+    """Memory of one CUDA graph. CuPy's pools keep what is free in them when they are forgotten, for ever; so each array
+    from here holds this object, and with the last of them and the graph the memory goes back."""
+
+    count = 0  # of those that there are
+
+    def __init__(self) -> None:
+        Room.count += 1
+        self.pool, self.index = cupy.cuda.MemoryPool(), BACKEND.current_device()
+
+    def malloc(self, size: int) -> Any:
+        """Memory of this graph."""
+        return allocate(size, self)
+
+    def __del__(self) -> None:
+        Room.count -= 1
+        with BACKEND.on(self.index):
+            self.pool.free_all_blocks()
 
 
 class Cuda:
@@ -84,9 +72,11 @@ class Cuda:
     module = cupy
 
     def __init__(self) -> None:
-        self.watch: Watch | None = None
+        self.allocates = False
+        self.peaks: dict[int, int] = {}  # by the number of a device: the most bytes that arrays held since `reset_peak`
         self.known: dict[int, dict[str, Any]] = {}
         self.compiled: dict[str, Callable[..., Any]] = {}
+        self.rooms = WeakSet[Room]()
 
     def device_count(self) -> int:
         """How many GPUs there are; 0 where there is no driver for them."""
@@ -94,9 +84,8 @@ class Cuda:
             count: int = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError:
             return 0
-        if count and self.watch is None:
-            self.watch = Watch()
-            self.watch.__enter__()  # for good: CuPy's hooks are context managers
+        if count and not self.allocates:
+            self.allocates = True
             cupy.cuda.set_allocator(allocate)
         return count
 
@@ -173,6 +162,11 @@ class Cuda:
             cupy.add.at(wide, index, cupy.asarray(x, np.int32))
             out[...] = wide.astype(out.dtype)
 
+    def matmul(self, x: Any, y: Any) -> Any:
+        """By cuBLAS, or CuPy's function where that has none."""
+        made = None if cupy.cuda.get_current_stream().is_capturing() else gemm.product(x, y)
+        return cupy.matmul(x, y) if made is None else made
+
     def telling(self) -> AbstractContextManager[Any]:
         """CuPy's own switch: without it what fails gives numbers without a meaning."""
         block: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
@@ -188,18 +182,23 @@ class Cuda:
         at = self.current_device() if index is None else index
         with self.on(at):
             free, total = cupy.cuda.runtime.memGetInfo()
-            pool = cupy.get_default_memory_pool()
-            used, most = pool.used_bytes(), self.watch.peaks[at].most if self.watch is not None else 0
-            return {"allocated": used, "peak": max(most, used), "reserved": pool.total_bytes(), "free": free,
-                    "total": total}  # other threads' arrays are in `used` alone
+            used = self.used()
+            return {"allocated": used, "peak": max(self.peaks.get(at, 0), used), "free": free, "total": total,
+                    "reserved": sum(pool.total_bytes() for pool in self.pools())}
+
+    def pools(self) -> list[Any]:
+        """CuPy's pool, and those of graphs."""
+        return [cupy.get_default_memory_pool(), *[room.pool for room in self.rooms]]
+
+    def used(self) -> int:
+        """The bytes that arrays hold on the GPU in use."""
+        return sum(pool.used_bytes() for pool in self.pools())
 
     def reset_peak(self, index: int | None) -> None:
         """Begin to look for the most again."""
-        if self.watch is not None:
-            at = self.current_device() if index is None else index
-            peak = self.watch.peaks[at]
-            with self.on(at):
-                peak.held = peak.most = cupy.get_default_memory_pool().used_bytes()
+        at = self.current_device() if index is None else index
+        with self.on(at):
+            self.peaks[at] = self.used()
 
     def empty_cache(self) -> None:
         """Give back what the pool keeps."""
@@ -237,8 +236,9 @@ class Cuda:
         """A stream that notes, and a pool of memory for nobody else."""
         noted: dict[str, Any] = {}
         stream = cupy.cuda.Stream(non_blocking=True)
-        own = partial(allocate, pool=cupy.cuda.MemoryPool())
-        with cupy.cuda.using_allocator(own), stream:
+        room = Room()
+        self.rooms.add(room)
+        with cupy.cuda.using_allocator(room.malloc), gemm.captured(stream), stream:
             stream.begin_capture()
             try:
                 yield lambda: noted["graph"].launch()
@@ -246,7 +246,7 @@ class Cuda:
                 with suppress(cupy.cuda.runtime.CUDARuntimeError):  # what the error in the block did to the capture
                     stream.end_capture()  # the stream must not stay in this state
                 raise
-            noted["graph"], noted["memory"] = stream.end_capture(), own  # it lives as long as the graph
+            noted["graph"], noted["memory"] = stream.end_capture(), room  # it lives as long as the graph
 
     def capturing(self) -> bool:
         """Whether the stream in use records a graph."""

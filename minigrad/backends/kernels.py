@@ -89,6 +89,9 @@ T square = x * x, twice = (T)1.5957691216057307;
 T half = (T)1 / ((T)1 + exp(-(x * ((T)1 + (T)0.044715 * square) * twice)));
 y = g * (half + x * (half * ((T)1 - half)) * ((T)1 + (T)0.134145 * square) * twice);
 """)
+# The derivatives of relu and tanh from their results: `y` is above 0 or NaN where a slope goes through relu.
+THRESHOLD_BACKWARD = Kernel("T g, T y", "T x", "x = y <= (T)0 ? (T)0 : g;")
+TANH_BACKWARD = Kernel("T g, T y", "T x", "x = g * ((T)1 - y * y);")
 # What stands between the means of a normalisation (`minigrad.ops.norm`): mean, scale and what follows from them are one
 # for each group, w and b one for each element of a group or for all.
 SQUARED_DISTANCE = Kernel("T x, T mean", "T y", """
@@ -107,6 +110,7 @@ KERNELS = {
     "philox": PHILOX,
     "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM,
     "gelu": GELU, "gelu_backward": GELU_BACKWARD, "gelu_tanh": GELU_TANH, "gelu_tanh_backward": GELU_TANH_BACKWARD,
+    "threshold_backward": THRESHOLD_BACKWARD, "tanh_backward": TANH_BACKWARD,
     "squared_distance": SQUARED_DISTANCE, "one_over_root": ONE_OVER_ROOT,
     "standardize": STANDARDIZE, "standardize_backward": STANDARDIZE_BACKWARD,
     "exp_of_difference": EXP_OF_DIFFERENCE, "log_softmax": LOG_SOFTMAX,

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, backend_of, beside, is_array, moved
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, by_kernel, is_array, moved
 
-__all__ = ["WORDS", "accumulated", "add_at", "masked", "quiet", "total"]
+__all__ = ["WORDS", "accumulated", "add_at", "masked", "matmul", "product", "quiet", "total"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
 # this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
@@ -137,7 +137,13 @@ def product(x: Any, y: Any) -> Any:
         if 1 < x.size <= 64 and y.size <= 64 and type(x) is np.ndarray:
             return np.einsum("ij,jk", x, y, order="C")
         return x.dot(y)  # costs half as much as `matmul`
-    return np.matmul(x, y)
+    return matmul(x, y)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """`x @ y` of batches."""
+    backend = backend_of(x)
+    return np.matmul(x, y) if backend is None else backend.matmul(x, y)
 
 
 def turned_product(x: Any, y: Any) -> Any:
@@ -203,7 +209,8 @@ class ArrayWords:
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
         """`g` where `y`, what relu gave, is above 0 or NaN, else 0."""
-        return masked(y != 0, g)
+        made = None if type(g) is np.ndarray else by_kernel("threshold_backward", g, y)
+        return masked(y != 0, g) if made is None else made
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

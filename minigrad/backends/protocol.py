@@ -122,6 +122,9 @@ class Backend(Protocol):
     def add_at(self, out: Any, index: Any, x: Any) -> None:
         """Add `x` to the elements of `out` at an index, as often as one is named."""
 
+    def matmul(self, x: Any, y: Any) -> Any:
+        """`x @ y`, of batches too; an operand that is turned is not copied."""
+
     def telling(self) -> AbstractContextManager[Any]:
         """A `with` block in which linear algebra waits for the device, to raise NumPy's LinAlgError where it fails."""
 

@@ -238,7 +238,9 @@ def by_kernel(name: str, x: Any, *others: Any) -> Any:
     if backend is None or x.dtype not in FUSED or any(is_array(v) and not alike(x, v) for v in others):
         return None
     kernel = backend.fused(name)
-    return None if kernel is None else kernel(x, *others, np.empty_like(x))
+    if kernel is None:
+        return None
+    return kernel(x, *others) if x.flags.c_contiguous else kernel(x, *others, np.empty_like(x))
 
 
 def alike(x: Any, other: Any) -> bool:

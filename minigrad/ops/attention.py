@@ -14,6 +14,7 @@ from minigrad._tensor import Tensor, plain
 from minigrad._tensor_errors import IN_C
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record_n
+from minigrad.backends.numpy import product
 from minigrad.backends.registry import backend_of
 from minigrad.ops._devices import same_device
 from minigrad.ops._elementwise import underived
@@ -25,7 +26,7 @@ from minigrad.ops.reduce import sum
 from minigrad.ops.repeat import repeat_interleave
 from minigrad.ops.scalar import MulScalar
 from minigrad.ops.shape import Transpose
-from minigrad.ops.softmax import Softmax
+from minigrad.ops.softmax import Softmax, SoftmaxBackward
 
 __all__: list[str] = []
 
@@ -40,8 +41,10 @@ class SafeSoftmax(OfResult):
     @staticmethod
     def values(x: Any, dim: int) -> Any:
         y = Softmax.values(x, dim)
-        broken = np.isnan(y).any(dim, keepdims=True)
-        if backend_of(x) is None and not broken.any():
+        if backend_of(x) is not None:  # nobody waits to know whether there is one
+            np.copyto(y, 0, where=x.max(dim, keepdims=True) == -math.inf)
+            return y
+        if not np.isnan(y).any():
             return y
         return np.where((x == -math.inf).all(dim, keepdims=True), y.dtype.type(0), y)
 
@@ -51,7 +54,8 @@ class SafeSoftmax(OfResult):
 class ScaledDotProductFlashAttentionForCpu(Node):
     """The one op: q of shape (B, H, L, E), k and v (B, heads, S, E), where `heads` divides H.
 
-    Only q, k and v are kept: the formula makes the weights anew, as PyTorch's does.
+    Only q, k and v are kept: the formula makes the weights anew, as PyTorch's does. On a GPU without a mask the softmax
+    is the plain one, again as PyTorch's.
     """
 
     __slots__ = ()
@@ -72,10 +76,7 @@ class ScaledDotProductFlashAttentionForCpu(Node):
     def values(q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:
         heads = k.shape[1]
         q5 = (q * q.dtype.type(scale)).reshape(q.shape[0], heads, q.shape[1] // heads, *q.shape[2:])
-        scores = q5 @ k[:, :, None].swapaxes(-1, -2)
-        if bias is not None:
-            scores = scores + bias.reshape(grouped(bias.shape, heads))
-        return (SafeSoftmax.values(scores, 4) @ v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
+        return product(weighed(q5, k[:, :, None], bias), v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
 
     def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
         found: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
@@ -91,20 +92,31 @@ class FlashAttentionBackward:
         (b, h, rows, e), heads = q.shape, k.shape[1]
         q5 = (q * q.dtype.type(scale)).reshape(b, heads, h // heads, rows, e)
         g5, k5, v5 = g.reshape(*q5.shape[:4], v.shape[3]), k[:, :, None], v[:, :, None]
-        scores = q5 @ k5.swapaxes(-1, -2)
-        if bias is not None:
-            scores = scores + bias.reshape(grouped(bias.shape, heads))
-        weights = SafeSoftmax.values(scores, 4)
-        slopes = (g5 @ v5.swapaxes(-1, -2)) * weights
-        slopes -= weights * slopes.sum(4, keepdims=True)
-        return ((slopes @ k5).reshape(q.shape) * q.dtype.type(scale), (slopes.swapaxes(-1, -2) @ q5).sum(2),
-                (weights.swapaxes(-1, -2) @ g5).sum(2))
+        weights = weighed(q5, k5, bias)
+        slopes = product(g5, v5.swapaxes(-1, -2))
+        if backend_of(slopes) is None:
+            slopes *= weights
+            slopes -= weights * slopes.sum(4, keepdims=True)
+        else:  # by a kernel, without the last line's product
+            slopes = SoftmaxBackward.values(slopes, weights, 4)
+        return (product(slopes, k5).reshape(q.shape) * q.dtype.type(scale),
+                product(slopes.swapaxes(-1, -2), q5).sum(2), product(weights.swapaxes(-1, -2), g5).sum(2))
 
     @staticmethod
     def forward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> tuple[Tensor, ...]:
         """On Tensors."""
         found = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
         return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in found])
+
+
+def weighed(q: Any, k: Any, bias: Any) -> Any:
+    """What the rows of q, already scaled, look at: of shape (B, heads, H / heads, L, S)."""
+    scores = product(q, k.swapaxes(-1, -2))
+    if bias is None and backend_of(scores) is not None:
+        return Softmax.values(scores, 4)
+    if bias is not None:
+        scores = scores + bias.reshape(grouped(bias.shape, q.shape[1]))
+    return SafeSoftmax.values(scores, 4)
 
 
 def grouped(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from minigrad._tensor_errors import check_tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.inplace import in_place
 from minigrad.autograd.record import record2, record_n
+from minigrad.backends.numpy import product
 from minigrad.ops._devices import same_device
 from minigrad.ops._meet import broadcast_shape
 from minigrad.ops._products import check_into, check_output, kind_of, no_bools, plus, same_dtype, size_of, wanted
@@ -40,11 +41,11 @@ class Mm(Node):
         if type(x) is not type(y):
             same_device(x, y)
         try:
-            product = x.dot(y)
+            made = x.dot(y)
         except ValueError:  # NumPy's: the sizes do not fit
             check_matrices(a, b)
             raise
-        return record2(Mm, product, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
+        return record2(Mm, made, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
@@ -62,8 +63,8 @@ class Bmm(Node):
         x, y = a.array, b.array
         if type(x) is not type(y):
             same_device(x, y)
-        product = (x @ y).astype(y.dtype, copy=False)
-        return record2(Bmm, product, a, b, wanted(a, b), (), None if x.dtype is y.dtype else (kind_of(x), kind_of(y)))
+        made = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
+        return record2(Bmm, made, a, b, wanted(a, b), (), None if x.dtype is y.dtype else (kind_of(x), kind_of(y)))
 
     backward = Mm.backward
 

@@ -81,14 +81,14 @@ class SoftmaxBackward:
     @staticmethod
     def values(g: Any, y: Any, dim: int) -> Any:
         """On arrays; along the last dimension by products of rows, in 0.8 of the time."""
-        if type(y) is np.ndarray and y.ndim and dim == y.ndim - 1 and g.dtype is y.dtype:
+        if type(y) is not np.ndarray:
+            made = by_kernel("softmax_backward", g, y, summed(g * y, dim))  # which does not hold the product meanwhile
+            if made is not None:
+                return made
+        elif y.ndim and dim == y.ndim - 1 and g.dtype is y.dtype:
             return in_blocks(SoftmaxBackward.of_rows, g, y, width=y.shape[-1])
         both = g * y
-        added = summed(both, dim)
-        made = None if type(y) is np.ndarray else by_kernel("softmax_backward", g, y, added)
-        if made is not None:
-            return made
-        both -= y * added
+        both -= y * summed(both, dim)
         return both
 
     @staticmethod

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import cupy
 import numpy as np
 import pytest
 
 import minigrad
-from minigrad.backends.cupy import BACKEND, Watch, allocate
+from minigrad.backends import gemm
+from minigrad.backends.cupy import BACKEND, allocate
 
 
 class Pool:
     """A pool that hands out one address, and rounds up as CuPy's does."""
 
-    begin, used, full = 1 << 20, 0, False
+    begin, used, full, emptied = 1 << 20, 0, False, 0
+
+    def free_all_blocks(self):
+        """What is free goes back."""
+        self.emptied += 1
 
     def used_bytes(self):
         """Of all threads."""
@@ -50,24 +57,23 @@ def test_all_views_know_the_bytes_that_were_asked_for(pool):
         assert BACKEND.index_of(view) == 0
 
 
-def test_the_peak_is_no_less_than_what_is_held(pool, monkeypatch):
-    watch = Watch()
-    monkeypatch.setattr(BACKEND, "watch", watch)
-    for size in (512, 1024):
-        watch.malloc_postprocess(device_id=0, mem_size=size, mem_ptr=pool.begin)
-    watch.free_postprocess(device_id=0, mem_size=1024)
+def test_the_peak_is_the_most_that_was_held_since_it_was_reset(pool, monkeypatch):
+    monkeypatch.setattr(BACKEND, "peaks", {})
+    for used in (512, 1536, 1024):  # of all threads
+        pool.used = used
+        x = allocate(100)
     assert BACKEND.memory_stats(None)["peak"] == 1536
-    pool.used = 4096  # another thread's arrays
-    assert BACKEND.memory_stats(None)["peak"] == 4096
     BACKEND.reset_peak(0)
-    assert watch.peaks[0].most == 4096 and list(watch.peaks) == [0]
+    assert BACKEND.memory_stats(None)["peak"] == 1024
+    pool.used = 4096
+    assert BACKEND.memory_stats(None)["peak"] == 4096 and x.ptr == pool.begin
 
 
 def test_a_pool_without_memory_left(pool):
     full = Pool()
     full.full = True
     with pytest.raises(minigrad.OutOfMemoryError, match="Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 2"):
-        allocate(3 << 30, full)
+        allocate(3 << 30, SimpleNamespace(pool=full))
     assert allocate(100).ptr == pool.begin
 
 
@@ -97,12 +103,23 @@ def test_a_capture_has_its_own_pool_and_the_same_error(pool, monkeypatch):
     monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: own)
     monkeypatch.setattr(cupy.cuda, "Stream", Stream)
     monkeypatch.setattr(cupy.cuda, "using_allocator", lambda given: nullcontext(used.append(given)))
-    own.begin, own.full = 1 << 30, False
-    with BACKEND.capture():
+    monkeypatch.setattr(gemm, "captured", nullcontext)
+    own.begin, own.full, own.used = 1 << 30, False, 4096
+    with BACKEND.capture() as again:
         assert used[0](100).ptr == 1 << 30
         own.full = True
         with pytest.raises(minigrad.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 100 bytes"):
             used[0](100)
+        own.full = False
+        x = cupy.ndarray((5, 5), "f4", used[0](100))
+    assert BACKEND.memory_stats(None)["allocated"] == 4096
+    used.clear()
+    del again
+    gc.collect()
+    assert own.emptied == 0  # an array is still there
+    del x
+    gc.collect()
+    assert own.emptied == 1 and BACKEND.memory_stats(None)["allocated"] == 0
 
 
 def test_what_comes_from_the_host_is_sent_row_by_row_and_turned_back(pool, monkeypatch):

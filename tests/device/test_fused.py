@@ -143,6 +143,19 @@ def test_activation(fused, name, dtype, shape):
     same_on_both(fused, ACTIVATIONS[name], [kernel, *[f"{kernel}_backward"] * 2], dtype, values, rtol)
 
 
+@pytest.mark.parametrize("dtype", [minigrad.float32, minigrad.float64])
+@pytest.mark.parametrize("name", ["relu", "tanh"])
+def test_a_derivative_from_the_result(fused, name, dtype):
+    values, slopes = [-2.0, -0.0, 0.5, 3.0, math.inf, math.nan], [1.0, math.inf, math.nan, -2.0, 0.0, 3.0]
+    found = []
+    for device in ("cpu", "cuda"):
+        x = minigrad.tensor(values, dtype=dtype, device=device, requires_grad=True)
+        getattr(x, name)().backward(minigrad.tensor(slopes, dtype=dtype, device=device))
+        found.append(x.grad.tolist())
+    np.testing.assert_allclose(*found, rtol=1e-6)
+    assert fused.ran == ["threshold_backward" if name == "relu" else "tanh_backward"]
+
+
 def test_an_activation_of_float16_is_array_code_between_kernels(fused):
     x = minigrad.ones(3, device="cuda", dtype=minigrad.float16, requires_grad=True)
     y = minigrad.nn.functional.gelu(x)

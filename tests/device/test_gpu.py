@@ -7,6 +7,7 @@ Its skip is one line. What passes here is what docs/gpu.md may say that a GPU ha
 
 from __future__ import annotations
 
+import gc
 import json
 
 import numpy as np
@@ -164,6 +165,76 @@ def test_a_step_of_training_in_a_graph():
         graph.replay()
     for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
         np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-5)
+
+
+def layers():
+    """Models with all kinds of products, and the shape of what they take."""
+    nn = minigrad.nn
+    return {
+        "mlp": (nn.Sequential(nn.Linear(40, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 5)), (32, 40)),
+        "cnn": (nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 6, 3, stride=2),
+                              nn.Flatten(), nn.Linear(54, 5)), (9, 3, 16, 16)),
+        "transformer": (nn.TransformerEncoderLayer(24, 4, 48, 0.0, "gelu", batch_first=True), (3, 7, 24)),
+        "lstm": (nn.LSTM(6, 8, 2, batch_first=True), (3, 5, 6)),
+    }
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "transformer", "lstm"])
+def test_gradients_are_those_of_the_cpu(name):
+    found = []
+    for device in ("cpu", "cuda"):
+        minigrad.manual_seed(2)
+        model, shape = layers()[name]
+        x = minigrad.randn(*shape).to(device).requires_grad_()
+        out = model.to(device)(x)
+        out = out[0] if isinstance(out, tuple) else out
+        (out * out).mean().backward()
+        found.append([v.grad.cpu().numpy() for v in (x, *model.parameters())])
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-5 * max(1e-3, abs(here).max()))
+
+
+SHAPES = [((4, 3), (3, 5)), ((2, 4, 3), (2, 3, 5)), ((6, 1, 4, 3), (1, 2, 3, 5)), ((2, 4, 3), (3, 5)),
+          ((2, 1, 3), (2, 3, 1))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_products_of_what_lies_in_any_way_also_in_a_graph(left, right, dtype):
+    def views(shape):
+        x = minigrad.randn(*shape).to(getattr(minigrad, dtype))
+        yield x
+        yield minigrad.randn(*shape[:-2], shape[-1], shape[-2]).to(x.dtype).mT
+        yield minigrad.cat([x, x], -1)[..., :shape[-1]]
+
+    for x in views(left):
+        for y in views(right):
+            there = [v.to("cuda") for v in (x, y)]
+            rtol, wanted = {"float16": 1e-2}.get(dtype, 1e-5), (x.double() @ y.double()).numpy()
+            made = minigrad.matmul(*there)
+            np.testing.assert_allclose(made.cpu().double().numpy(), wanted, rtol=rtol, atol=rtol)
+            graph = minigrad.cuda.CUDAGraph()
+            with minigrad.cuda.graph(graph):
+                made = minigrad.matmul(*there)
+            graph.replay()
+            np.testing.assert_allclose(made.cpu().double().numpy(), wanted, rtol=rtol, atol=rtol)
+
+
+def test_the_memory_of_a_graph_goes_back_with_it():
+    x = minigrad.rand(1000, 1000, device="cuda")
+    x @ x
+    gc.collect()
+    before = minigrad.cuda.memory_allocated()
+    for _ in range(3):
+        graph = minigrad.cuda.CUDAGraph()
+        with minigrad.cuda.graph(graph):
+            y = (x @ x).softmax(1)
+        graph.replay()
+        np.testing.assert_allclose(y.sum(1).cpu().numpy(), 1, rtol=1e-4)
+        assert minigrad.cuda.memory_allocated() - before >= 4_000_000
+        del graph, y
+        gc.collect()
+        assert minigrad.cuda.memory_allocated() == before
 
 
 def test_events_measure():

@@ -29,10 +29,15 @@ def server() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_a_lesson_runs_on_the_device(server, tmp_path: Path, name: str) -> None:
+    solved(server, tmp_path, name, ON_THE_DEVICE)
+
+
+def solved(server: subprocess.Popen[str], folder: Path, name: str, setup: str) -> None:
+    """A lesson with its answers, after a first cell: every cell does what it should."""
     key = KEYS[name]
     notebook = write(lesson(name), key.recall | key.predict, key.why, key.exercises)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    first, *ran = play(server, [("device", ON_THE_DEVICE), *[(cell.id, cell.source) for cell in code]], tmp_path)
+    first, *ran = play(server, [("device", setup), *[(cell.id, cell.source) for cell in code]], folder)
     assert first.text.strip() == "cuda:0"
     for cell, each in zip(code, ran, strict=True):
         assert bool(each.error) is ("raises-exception" in cell.metadata.get("tags", [])), f"{cell.id}: {each.text}"

@@ -1,0 +1,172 @@
+"""Products of float matrices on a GPU: what CuPy asks of cuBLAS, without its copies, and in CUDA graphs.
+
+CuPy lays each operand of a product of batches out row by row first, also one that is turned, which cuBLAS can take as
+it lies: the scores of attention would be copied twice in each backward pass. And while a graph is captured it refuses
+to call cuBLAS at all (`cublas.setStream`), which allows it: so a graph's products go to a handle of our own, with
+memory of its own to work in, as NVIDIA asks for graphs. A reader finds here how an array's strides become what
+`cublasGemmStridedBatchedEx` calls transposition, leading dimension and stride; cuBLAS counts by columns, and so gets
+the product's operands exchanged.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+from cupy_backends.cuda import libs  # its `cublas` loads the library when it is first asked for
+
+__all__ = ["captured", "product"]
+
+# By dtype: cudaDataType, cublasComputeType_t and what the factors 1 and 0 are. Products of float16 add in float32.
+KINDS = {np.dtype("float16"): (2, 68, ctypes.c_float), np.dtype("float32"): (0, 68, ctypes.c_float),
+         np.dtype("float64"): (1, 70, ctypes.c_double)}
+FACTORS: dict[Any, Any] = {kind: (kind(1), kind(0)) for kind in (ctypes.c_float, ctypes.c_double)}
+DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
+WORKSPACE = 32 << 20  # what NVIDIA advises for Hopper, and PyTorch takes; other cards need less
+ARGUMENTS = "p iiiii p piiq piiq p piiq iii"  # the arguments: pointers, ints, long longs
+C_TYPES: dict[str, Any] = {"p": ctypes.c_void_p, "i": ctypes.c_int, "q": ctypes.c_longlong}
+
+
+class Laid(NamedTuple):
+    """How the matrices of an operand lie: by columns or by rows, elements from one to the next, and from one matrix to
+    the next."""
+
+    turned: bool
+    lead: int
+    step: int
+
+
+def laid(x: Any) -> Laid | None:
+    """An operand's strides, if cuBLAS can take them."""
+    rows, columns = x.shape[-2:]
+    down, across = x.strides[-2:]
+    size, step, over = x.itemsize, 0, None
+    for n, stride in zip(x.shape[-3::-1], x.strides[-3::-1], strict=True):
+        if n > 1:
+            if over not in (None, stride) or stride < 0 or stride % size:
+                return None
+            step, over = stride // size if over is None else step, stride * n
+    if across == size or columns == 1:
+        lead = down // size if rows > 1 else columns
+        if lead >= columns and not (rows > 1 and down % size):
+            return Laid(False, lead, step)
+    if down == size or rows == 1:
+        lead = across // size if columns > 1 else rows
+        if lead >= rows and not (columns > 1 and across % size):
+            return Laid(True, lead, step)
+    return None
+
+
+def operand(x: Any, batch: tuple[int, ...], whole: bool) -> tuple[Any, Laid] | None:
+    """An operand for each of a batch, copied if cuBLAS cannot take it as it lies. `whole`: also if each of the batch
+    then needs a copy of its own."""
+    wide = cupy.broadcast_to(x, (*batch, *x.shape[-2:]))
+    found = laid(wide)
+    if found is None:
+        wide = cupy.broadcast_to(cupy.ascontiguousarray(x), wide.shape)
+        found = laid(wide)
+    if found is None and whole:
+        wide = cupy.ascontiguousarray(wide)
+        found = laid(wide)
+    return None if found is None else (wide, found)
+
+
+def product(x: Any, y: Any, out: Any = None, call: Callable[..., Any] | None = None) -> Any:
+    """`x @ y`; None where cuBLAS has no function for it, or CuPy a better way. `call`: a graph's cuBLAS."""
+    if x.dtype != y.dtype or x.dtype not in KINDS or not (x.size and y.size) or min(x.ndim, y.ndim) < 2:
+        return None
+    if x.shape[-1] != y.shape[-2]:
+        return None  # CuPy says what is wrong
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    left, right = (operand(v, batch, call is not None) for v in (x, y))
+    if left is None or right is None:
+        return None
+    rows, columns, inner = x.shape[-2], y.shape[-1], x.shape[-1]
+    fits = out is not None and out.dtype == x.dtype and out.flags.c_contiguous
+    made = out if fits else cupy.empty((*batch, rows, columns), x.dtype)
+    (a, of_a), (b, of_b), (kind, compute, number) = left, right, KINDS[x.dtype]
+    one, zero = [ctypes.addressof(factor) for factor in FACTORS[number]]
+    count = made.size // (rows * columns)
+    handle = cupy.cuda.device.get_cublas_handle() if call is None else None
+    (libs.cublas.gemmStridedBatchedEx if call is None else call)(
+        *([] if handle is None else [handle]), int(of_b.turned), int(of_a.turned), columns, rows, inner, one,
+        b.data.ptr, kind, of_b.lead, of_b.step, a.data.ptr, kind, of_a.lead, of_a.step, zero,
+        made.data.ptr, kind, columns, rows * columns, count, compute, DEFAULT)
+    if out is not None and not fits:
+        out[...] = made
+    return made if out is None else out
+
+
+class Graphs:
+    """A handle for graphs, and its memory, on one device."""
+
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL(libs.cublas.__file__)  # what it was linked with is found through it
+        self.memory = cupy.cuda.Memory(WORKSPACE)
+        self.handle = ctypes.c_void_p()
+        self.ask("cublasCreate_v2", ctypes.byref(self.handle))
+        self.gemm = self.library.cublasGemmStridedBatchedEx
+        self.gemm.argtypes = [C_TYPES[letter] for letter in ARGUMENTS.replace(" ", "")]
+
+    def ask(self, name: str, *args: Any) -> None:
+        """Call a function of the library."""
+        self.check(getattr(self.library, name)(*args))
+
+    @staticmethod
+    def check(status: int) -> None:
+        """CuPy's error for a status that is not 0."""
+        libs.cublas.check_status(status)
+
+    def use(self, stream: Any) -> None:
+        """Give work to this stream. That takes the handle's memory away, so that it is given anew."""
+        self.ask("cublasSetStream_v2", self.handle, ctypes.c_void_p(stream.ptr))
+        self.ask("cublasSetWorkspace_v2", self.handle, ctypes.c_void_p(self.memory.ptr), ctypes.c_size_t(WORKSPACE))
+
+    def call(self, *args: Any) -> None:
+        """A product."""
+        self.check(self.gemm(self.handle, *args))
+
+
+KNOWN: dict[int, Graphs] = {}
+OURS: dict[Any, tuple[str, ...]] = {cupy: ("dot", "matmul"), cupy.ndarray: ("dot", "__matmul__")}
+
+
+@contextmanager
+def captured(stream: Any) -> Iterator[None]:
+    """A block in which products go into the graph that a stream is about to capture, whoever asks CuPy for them."""
+    index = cupy.cuda.runtime.getDevice()
+    graphs = KNOWN[index] if index in KNOWN else KNOWN.setdefault(index, Graphs())
+    graphs.use(stream)
+    before = {(place, name): place.__dict__.get(name) for place in (cupy, cupy.ndarray) for name in OURS[place]}
+    for (place, name), theirs in before.items():
+        setattr(place, name, either(graphs, theirs or getattr(place, name)))
+    try:
+        yield
+    finally:
+        for (place, name), theirs in before.items():
+            if theirs is None:
+                delattr(place, name)
+            else:
+                setattr(place, name, theirs)
+
+
+def either(graphs: Graphs, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A product: in the graph by its own cuBLAS, else, also on other streams meanwhile, CuPy's."""
+    def call(x: Any, y: Any, out: Any = None) -> Any:
+        made = None
+        if isinstance(x, cupy.ndarray) and isinstance(y, cupy.ndarray) and 0 < min(x.ndim, y.ndim) and (
+                cupy.cuda.get_current_stream().is_capturing()):
+            wide, turned = (x if x.ndim > 1 else x[None], y if y.ndim > 1 else y[:, None])
+            made = product(wide, turned, None, graphs.call) if x.ndim + y.ndim > 2 else None
+        if made is None:
+            return theirs(x, y) if out is None else theirs(x, y, out)
+        made = made.reshape(made.shape[:-2] + made.shape[-2:-1] * (x.ndim > 1) + made.shape[-1:] * (y.ndim > 1))
+        if out is None:
+            return made
+        out[...] = made
+        return out
+    return call
