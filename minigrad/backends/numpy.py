@@ -209,7 +209,7 @@ class ArrayWords:
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
         """`g` where `y`, what relu gave, is above 0 or NaN, else 0."""
-        made = None if type(g) is np.ndarray else by_kernel("threshold_backward", g, y)
+        made = by_kernel("threshold_backward", g, y) if type(g) in OF_TYPE else None
         return masked(y != 0, g) if made is None else made
 
     @staticmethod

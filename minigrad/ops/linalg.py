@@ -116,7 +116,7 @@ class Addmm(Node):
             same_device(x, v, w)
         turned = w.flags.f_contiguous and not scales
         if turned and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
-            y = np.add(w.T.dot(v.T).T, x, order="C")  # BLAS is slow at few rows times a large turned matrix
+            y = np.add(w.T.dot(v.T).T, x, np.empty((len(v), w.shape[1]), w.dtype))  # BLAS is slow the other way round
         elif scales:
             y = plus(x, v.dot(w), *scales)
         else:
