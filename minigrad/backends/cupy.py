@@ -50,9 +50,9 @@ class Room:
 
     count = 0  # of those that there are
 
-    def __init__(self) -> None:
+    def __init__(self, index: int) -> None:
+        self.pool, self.index = cupy.cuda.MemoryPool(), index
         Room.count += 1
-        self.pool, self.index = cupy.cuda.MemoryPool(), BACKEND.current_device()
 
     def malloc(self, size: int) -> Any:
         """Memory of this graph."""
@@ -236,7 +236,7 @@ class Cuda:
         """A stream that notes, and a pool of memory for nobody else."""
         noted: dict[str, Any] = {}
         stream = cupy.cuda.Stream(non_blocking=True)
-        room = Room()
+        room = Room(self.current_device())
         self.rooms.add(room)
         with cupy.cuda.using_allocator(room.malloc), gemm.captured(stream), stream:
             stream.begin_capture()

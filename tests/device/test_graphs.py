@@ -24,7 +24,8 @@ DRAWS = {
     "dropout in float16": lambda: F.dropout(minigrad.ones(16, device="cuda", dtype=minigrad.float16)),
     "dropout2d": lambda: F.dropout2d(minigrad.ones(2, 3, 4, 4, device="cuda"))[:, :, 0, 0],
     "rand_like": lambda: minigrad.rand_like(minigrad.ones(2, 3, device="cuda").t()),
-    "multinomial": lambda: minigrad.multinomial(minigrad.ones(6, device="cuda"), 3),
+    "multinomial": lambda: minigrad.multinomial(minigrad.ones(4, 6, device="cuda"), 1),
+    "multinomial, several": lambda: minigrad.multinomial(minigrad.ones(6, device="cuda"), 3, replacement=True),
 }
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 
 cupy = pytest.importorskip("cupy")
-BACKEND = pytest.importorskip("minigrad.backends.cupy").BACKEND
+gemm = pytest.importorskip("minigrad.backends.gemm")
+Cuda, BACKEND = (getattr(pytest.importorskip("minigrad.backends.cupy"), name) for name in ("Cuda", "BACKEND"))
 
 
 class Stream(nullcontext):
@@ -16,7 +18,11 @@ class Stream(nullcontext):
 
     def __init__(self, fails=None):
         super().__init__()
-        self.open, self.fails, self.launched = 0, fails, 0
+        self.open, self.fails, self.launched, self.freed = 0, fails, 0, 0
+        self.pool = SimpleNamespace(free_all_blocks=self.free)
+
+    def free(self):
+        self.freed += 1
 
     def begin_capture(self):
         self.open += 1
@@ -42,9 +48,13 @@ class Failed(cupy.cuda.runtime.CUDARuntimeError):
 def stream(monkeypatch):
     made = Stream()
     monkeypatch.setattr(cupy.cuda, "Stream", lambda non_blocking: made)
-    monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: SimpleNamespace(malloc=None))
+    monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: made.pool)
     monkeypatch.setattr(cupy.cuda, "using_allocator", nullcontext)
-    return made
+    monkeypatch.setattr(gemm, "captured", nullcontext)
+    monkeypatch.setattr(Cuda, "current_device", lambda self: 0)
+    monkeypatch.setattr(Cuda, "on", lambda self, index: nullcontext())
+    yield made
+    gc.collect()  # what a graph holds is given back while all this stands
 
 
 def test_what_was_captured_is_launched(stream):
@@ -52,7 +62,10 @@ def test_what_was_captured_is_launched(stream):
         assert stream.open == 1
     again()
     again()
-    assert (stream.open, stream.launched) == (0, 2)
+    assert (stream.open, stream.launched, stream.freed) == (0, 2, 0)
+    del again
+    gc.collect()
+    assert stream.freed == 1  # a graph's memory goes back with it
 
 
 @pytest.mark.parametrize("fails", [None, Failed])
