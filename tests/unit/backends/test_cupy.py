@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -10,7 +11,14 @@ import pytest
 
 cupy = pytest.importorskip("cupy")
 gemm = pytest.importorskip("minigrad.backends.gemm")
-Cuda, BACKEND = (getattr(pytest.importorskip("minigrad.backends.cupy"), name) for name in ("Cuda", "BACKEND"))
+backend = pytest.importorskip("minigrad.backends.cupy")
+BACKEND = backend.BACKEND
+
+
+class Memory:
+    """A graph's."""
+
+    malloc = None
 
 
 class Stream(nullcontext):
@@ -18,11 +26,7 @@ class Stream(nullcontext):
 
     def __init__(self, fails=None):
         super().__init__()
-        self.open, self.fails, self.launched, self.freed = 0, fails, 0, 0
-        self.pool = SimpleNamespace(free_all_blocks=self.free)
-
-    def free(self):
-        self.freed += 1
+        self.open, self.fails, self.launched, self.room = 0, fails, 0, Memory()
 
     def begin_capture(self):
         self.open += 1
@@ -48,13 +52,11 @@ class Failed(cupy.cuda.runtime.CUDARuntimeError):
 def stream(monkeypatch):
     made = Stream()
     monkeypatch.setattr(cupy.cuda, "Stream", lambda non_blocking: made)
-    monkeypatch.setattr(cupy.cuda, "MemoryPool", lambda: made.pool)
     monkeypatch.setattr(cupy.cuda, "using_allocator", nullcontext)
     monkeypatch.setattr(gemm, "captured", nullcontext)
-    monkeypatch.setattr(Cuda, "current_device", lambda self: 0)
-    monkeypatch.setattr(Cuda, "on", lambda self, index: nullcontext())
-    yield made
-    gc.collect()  # what a graph holds is given back while all this stands
+    monkeypatch.setattr(backend.Cuda, "current_device", lambda self: 0)
+    monkeypatch.setattr(backend, "Room", lambda index: made.room)
+    return made
 
 
 def test_what_was_captured_is_launched(stream):
@@ -62,10 +64,14 @@ def test_what_was_captured_is_launched(stream):
         assert stream.open == 1
     again()
     again()
-    assert (stream.open, stream.launched, stream.freed) == (0, 2, 0)
+    assert (stream.open, stream.launched) == (0, 2)
+    memory = weakref.ref(stream.room)
+    stream.room = None
+    gc.collect()
+    assert memory() is not None
     del again
     gc.collect()
-    assert stream.freed == 1  # a graph's memory goes back with it
+    assert memory() is None  # it goes with the graph
 
 
 @pytest.mark.parametrize("fails", [None, Failed])
