@@ -208,9 +208,9 @@ class ArrayWords:
 
     @staticmethod
     def threshold_backward(g: Any, y: Any) -> Any:
-        """`g` where `y`, what relu gave, is above 0 or NaN, else 0."""
+        """`g` where `y` is above 0 or NaN, else 0. (Somebody may have written below 0 what relu had not given.)"""
         made = by_kernel("threshold_backward", g, y) if type(g) in OF_TYPE else None
-        return masked(y != 0, g) if made is None else made
+        return masked(~(y <= 0), g) if made is None else made
 
     @staticmethod
     def sum(x: Any, axes: tuple[int, ...] | None, keepdims: bool) -> Any:

@@ -45,7 +45,7 @@ class BatchLast:
 
     def rows(self, g: Any) -> Any:
         """Gradients (N, C, *out) in the order of the columns: (C, places)."""
-        return last(g).reshape(g.shape[1], -1)
+        return last(g).reshape(g.shape[1], math.prod(self.out) * len(g))
 
     def pictures(self, rows: Any) -> Any:
         """Results, in the order of the columns, as (N, C, *out)."""
@@ -117,7 +117,7 @@ def chunks(x: Any, sweep: Sweep, channels: int, order: BatchLast | Shifted) -> I
         view = order.columns(x[part])
         cols = memory[:view.size].reshape(view.shape)
         cols[...] = view
-        yield part, cols.reshape(*shape, -1)
+        yield part, cols.reshape(*shape, order.count * (part.stop - part.start))
 
 
 def last(x: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.autograd.graph import Node
 from minigrad.autograd.record import record1
-from minigrad.backends.numpy import FLOAT32, WORDS
+from minigrad.backends.numpy import FLOAT16, FLOAT32, WORDS
 from minigrad.backends.registry import by_kernel
 from minigrad.ops import functions
 from minigrad.ops._blocks import in_blocks
@@ -153,24 +153,30 @@ class GeluTanh(OfInput, name="Gelu"):
 
     @staticmethod
     def slopes(g: Any, x: Any) -> Any:
-        """The formula of `backward` on NumPy's arrays, where (1 + t) / 2 is sigmoid(2z), in two pieces of memory."""
-        slope = x * x
+        """The formula of `backward` on NumPy's arrays, where (1 + t) / 2 is sigmoid(2z), in two pieces of memory.
+
+        Where 1 - t is 0, what it is multiplied by has not overflowed, unless x² has.
+        """
+        slope = np.multiply(x, x, np.empty_like(g))
         slope *= ROOT * CUBE
         slope += ROOT
         t = slope * x
         t = np.tanh(t, out=t if t.ndim else None)
         slope *= 1.5
-        slope -= ROOT
-        slope *= x  # half of the slope of z, times x
+        slope -= ROOT  # half of the slope of z
         slope *= 1 - t
-        slope += 0.5
         t += 1
         slope *= t
+        slope *= x
+        t *= 0.5
+        slope += t
         slope *= g
         return slope
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         if type(g) is np.ndarray:
+            if g.dtype is FLOAT16:
+                return self.slopes(g.astype(FLOAT32), a.astype(FLOAT32)).astype(FLOAT16)
             return in_blocks(self.slopes, g, a)
         made = by_kernel("gelu_tanh_backward", g, a)
         if made is not None:

@@ -66,3 +66,19 @@ def test_what_is_infinite_at_an_edge_reaches_only_what_looks_at_it(torch, name):
     assert not np.isfinite(theirs[0]).all() and np.isfinite(theirs[0]).any()
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_gradients_of_weights_lie_row_by_row(torch, name):
+    *_, size, _, given, _ = CONVOLUTIONS[name]
+    for library in (minigrad, torch):
+        x, w, _, _ = [library.tensor(array) for array in drawn(name)]
+        y = getattr(library.nn.functional, f"conv{len(size)}d")(x, w.requires_grad_(), **given)
+        assert library.autograd.grad(y.sum(), w)[0].is_contiguous()
+
+
+def test_no_channels_are_no_error():
+    x, w, b = minigrad.ones(2, 0, 5, 5), minigrad.ones(3, 0, 3, 3), minigrad.ones(3)
+    leaves = [t.requires_grad_() for t in (x, w, b)]
+    minigrad.nn.functional.conv2d(*leaves).sum().backward()
+    assert [tuple(t.grad.shape) for t in leaves] == [(2, 0, 5, 5), (3, 0, 3, 3), (3,)]

@@ -110,3 +110,58 @@ def test_small_shares_are_as_exact_as_the_large(torch, greatest):
     x = np.array([[greatest, greatest - 80]], np.float32)
     ours, theirs = (lib.softmax(lib.tensor(x), 1).numpy() for lib in (minigrad, torch))
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("size", [5.0, 130.0, 300.0, 1e4])
+def test_gelu_by_tanh_has_slopes_far_out(torch, dtype, size):
+    x = np.array([-size, -1.0, 0.5, size], dtype)
+    found = []
+    for lib in (torch, minigrad):
+        leaf = lib.tensor(x).requires_grad_()
+        lib.nn.functional.gelu(leaf, approximate="tanh").sum().backward()
+        found.append(leaf.grad.numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=3e-3 if dtype == "float16" else 1e-5, atol=1e-6)
+
+
+LAID = {
+    "softmax": lambda F, x: F.softmax(x.transpose(1, 2), -1),
+    "softmax, first": lambda F, x: F.softmax(x.transpose(1, 2), 0),
+    "log_softmax": lambda F, x: F.log_softmax(x.transpose(0, 2), -1),
+    "log_softmax, expanded": lambda F, x: F.log_softmax(x[:, :1].expand(3, 400, 300), 2),
+}
+
+
+@pytest.mark.parametrize("name", LAID)
+def test_softmax_lies_row_by_row(torch, name):
+    theirs, ours = (LAID[name](lib.nn.functional, lib.tensor(drawn(*LONG))) for lib in (torch, minigrad))
+    assert ours.stride() == theirs.stride() and ours.is_contiguous()
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-9)
+
+
+def test_gelu_of_a_turned_tensor_gives_a_gradient_in_its_order(torch):
+    found = []
+    for lib in (torch, minigrad):
+        x = lib.tensor(drawn(3, 7)).requires_grad_()
+        y = lib.nn.functional.gelu(x.t(), approximate="tanh")
+        found.append(lib.autograd.grad(y, x, lib.ones(7, 3, dtype=lib.float64))[0].stride())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("way", ["data", "numpy", "hooks"])
+def test_relu_asks_what_was_saved(torch, way):
+    found = []
+    for lib in (torch, minigrad):
+        x = lib.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        if way == "hooks":
+            with lib.autograd.graph.saved_tensors_hooks(lambda t: t - 1.5, lambda t: t):
+                y = lib.relu(x)
+        else:
+            y = lib.relu(x)
+        if way == "data":
+            y.data.sub_(2)
+        elif way == "numpy":
+            y.detach().numpy()[:] = -1
+        y.sum().backward()
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
