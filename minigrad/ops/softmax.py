@@ -68,13 +68,14 @@ def powers(x: Any, dim: int) -> tuple[Any, Any]:
     return y, summed(y, dim)
 
 
-def exponentials(x: Any, dim: int) -> tuple[Any, Any] | None:
-    """exp of `below_greatest`, and the greatest elements, by a kernel of a GPU; None: there is none for this."""
+def exponentials(x: Any, dim: int) -> tuple[Any, tuple[Any, Any] | None]:
+    """`x`, on a GPU row by row; exp of `below_greatest` and the greatest elements by a kernel, None if it has none."""
     if backend_of(x) is None or not (x.size and x.ndim):
-        return None
+        return x, None
+    x = np.ascontiguousarray(x, like=x)
     top = x.max(dim, keepdims=True)
     y = by_kernel("exp_of_difference", x, top)
-    return None if y is None else (y, top)
+    return x, None if y is None else (y, top)
 
 
 class SoftmaxBackward:
@@ -136,7 +137,7 @@ class Softmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        made = None if type(x) is np.ndarray else exponentials(x, dim)
+        x, made = (x, None) if type(x) is np.ndarray else exponentials(x, dim)
         y, sums = powers(x, dim) if made is None else (made[0], summed(made[0], dim))
         y /= sums
         return y
@@ -154,7 +155,7 @@ class LogSoftmax(OfResult):
 
     @staticmethod
     def values(x: Any, dim: int) -> Any:
-        made = None if type(x) is np.ndarray else exponentials(x, dim)
+        x, made = (x, None) if type(x) is np.ndarray else exponentials(x, dim)
         if made is not None:
             return by_kernel("log_softmax", x, made[1], summed(made[0], dim))
         if type(x) is np.ndarray and x.nbytes > 2 * BLOCK and dim == x.ndim - 1 and x.flags.c_contiguous and (
