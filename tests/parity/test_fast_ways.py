@@ -165,3 +165,14 @@ def test_relu_asks_what_was_saved(torch, way):
         y.sum().backward()
         found.append(x.grad.tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("rows", [7, 8, 32, 48, 49])
+@pytest.mark.parametrize("bias", [(256,), (1,), (1, 256)])
+def test_few_rows_times_a_large_turned_matrix(torch, rows, bias):
+    def call(F, b, x, w):
+        y = (minigrad if isinstance(x, minigrad.Tensor) else torch).addmm(b, x, w.t())
+        assert y.is_contiguous()
+        return y
+
+    compare(torch, call, drawn(*bias), drawn(rows, 130, seed=1), drawn(256, 130, seed=2))
