@@ -55,20 +55,22 @@ TRICKS = """## What makes it fast
 
 Each trick stands in the source as a NOTE or in the docstring of what uses it, with what was measured.
 
-- The engine: [`run`](../minigrad/autograd/engine.py#L1) goes straight ahead and takes the heap only when two nodes are
+- The engine: [`run`](../minigrad/core/engine.py#L1) goes straight ahead and takes the heap only when two nodes are
   ready; a gradient that nobody else holds is added to in place (NOTE 3).
-- Recording: [`record2`](../minigrad/autograd/record.py#L1) is straight code for two operands behind one truth test;
-  [`Form`](../minigrad/ops/_form.py#L1) makes the question of shapes and dtypes an `is`.
-- Sums: [`of_channels`](../minigrad/backends/numpy.py#L1) and [`Form`](../minigrad/ops/_form.py#L1)'s `ones` make them
+- Recording: [`record2`](../minigrad/core/record.py#L1) is straight code for two operands behind one truth test;
+  [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) makes the question of shapes and dtypes an `is`.
+- Sums: [`of_channels`](../minigrad/backends/numpy.py#L1) and the `ones` of
+  [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) make them
   products with ones: 0.2 and 0.7 of the time.
-- Products: [`Addmm`](../minigrad/ops/linalg.py#L1) of few rows goes the other way round, 0.95 of an MLP's step.
-- Convolutions: [`Shifted`](../minigrad/ops/_columns.py#L1) copies windows in one run; with the weights' gradient the
+- Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) of few rows goes the other way round, 0.95 of an MLP's step.
+- Convolutions: [`Shifted`](../minigrad/ops/nn/im2col.py#L1) copies windows in one run; with the weights' gradient the
   faster way round, 0.86 of a CNN's step.
-- Rows: [`normalized`](../minigrad/ops/_rows.py#L1) is `layer_norm` by products with vectors, 0.7 of the time;
-  [`in_blocks`](../minigrad/ops/_blocks.py#L1) keeps long formulas in the cache, 0.45 of it; softmax by
-  [`powers`](../minigrad/ops/softmax.py#L1) asks for the greatest element only where it must, half of it.
+- Rows: [`normalized`](../minigrad/ops/nn/layer_norm_rows.py#L1) is `layer_norm` by products with vectors, 0.7 of
+  the time;
+  [`in_blocks`](../minigrad/ops/_dispatch/blocks.py#L1) keeps long formulas in the cache, 0.45 of it; softmax by
+  [`powers`](../minigrad/ops/activation/softmax.py#L1) asks for the greatest element only where it must, half of it.
 - Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) has the C library keep what arrays give back (NOTE 7).
-- Importing: [`done`](../minigrad/_importing.py#L1) ends a time without garbage collection (NOTE 8).
+- Importing: [`done`](../minigrad/_base/import_gc.py#L1) ends a time without garbage collection (NOTE 8).
 - Optimisers: [`Walk`](../minigrad/optim/_walk.py#L1) goes through a rule block by block, in scratch memory.
 
 """

@@ -11,12 +11,13 @@ import importlib
 from math import e, inf, nan, pi
 from typing import Any
 
-from minigrad import _importing, autograd
+from minigrad import autograd
 from minigrad import backends as backends  # its `cudnn` and `mps` are asked for
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
-from minigrad._device import OutOfMemoryError, device, get_default_device, layout, set_default_device, strided
-from minigrad._dtype import (
+from minigrad._base import import_gc as _importing
+from minigrad._base.device import OutOfMemoryError, device, get_default_device, layout, set_default_device, strided
+from minigrad._base.dtype import (
     ABSENT,
     NOT_HERE,
     Size,
@@ -37,102 +38,96 @@ from minigrad._dtype import (
     short,
     uint8,
 )
-from minigrad._switches import (
-    are_deterministic_algorithms_enabled,
-    get_float32_matmul_precision,
-    set_float32_matmul_precision,
-    use_deterministic_algorithms,
-)
-from minigrad._tensor import Tensor
-from minigrad._tensor_str import set_printoptions
-from minigrad._warnings import is_warn_always_enabled, set_warn_always
+from minigrad._base.tensor_str import set_printoptions
+from minigrad._base.warnings import is_warn_always_enabled, set_warn_always
 from minigrad.autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
-from minigrad.autograd.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.compat.complex import *
+from minigrad.compat.switches import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    set_float32_matmul_precision,
+    use_deterministic_algorithms,
 )
-from minigrad.ops.adaptive_pool import *
-from minigrad.ops.aliases import *
-from minigrad.ops.batch_norm import *
-from minigrad.ops.batches import *
-from minigrad.ops.binary import *
-from minigrad.ops.bits import *
-from minigrad.ops.broadcast import *
-from minigrad.ops.cdist import *
-from minigrad.ops.chain import *
-from minigrad.ops.compare import *
-from minigrad.ops.complex import *
-from minigrad.ops.conv import *
-from minigrad.ops.copy import *
-from minigrad.ops.count import *
-from minigrad.ops.create import *
-from minigrad.ops.ctc import *
-from minigrad.ops.cumulative import *
-from minigrad.ops.data import *
-from minigrad.ops.diagonal import *
-from minigrad.ops.distance import *
-from minigrad.ops.division import *
-from minigrad.ops.dropout import *
-from minigrad.ops.dtypes import *
-from minigrad.ops.einsum import *
-from minigrad.ops.embed import *
-from minigrad.ops.extrema import *
-from minigrad.ops.extremes import *
-from minigrad.ops.factor import *
-from minigrad.ops.fill import *
-from minigrad.ops.fold import *
-from minigrad.ops.functions import *
-from minigrad.ops.gather import *
-from minigrad.ops.generator import *
-from minigrad.ops.grid import *
-from minigrad.ops.index import *
-from minigrad.ops.join import *
-from minigrad.ops.linalg import *
-from minigrad.ops.lu import *
-from minigrad.ops.mask import *
-from minigrad.ops.matrix_exp import *
-from minigrad.ops.matrix_norm import *
-from minigrad.ops.memory import *
-from minigrad.ops.moments import *
-from minigrad.ops.norm import *
-from minigrad.ops.pick import *
-from minigrad.ops.pool import *
-from minigrad.ops.products import *
-from minigrad.ops.properties import *
-from minigrad.ops.quantile import *
-from minigrad.ops.random import *
-from minigrad.ops.rectify import *
-from minigrad.ops.reduce import *
-from minigrad.ops.repeat import *
-from minigrad.ops.rnn import *
-from minigrad.ops.rnn_cell import *
-from minigrad.ops.rounding import *
-from minigrad.ops.scatter_reduce import *
-from minigrad.ops.sequences import *
-from minigrad.ops.shape import *
-from minigrad.ops.similarity import *
-from minigrad.ops.slices import *
-from minigrad.ops.smooth import *
-from minigrad.ops.softmax import *
-from minigrad.ops.solve import *
-from minigrad.ops.sort import *
-from minigrad.ops.special import *
-from minigrad.ops.special_pairs import *
-from minigrad.ops.spectral import *
-from minigrad.ops.split import *
-from minigrad.ops.tensor_types import *
-from minigrad.ops.tensor_types import __all__ as _tensor_types
-from minigrad.ops.ternary import *
-from minigrad.ops.turn import *
-from minigrad.ops.unary import *
+from minigrad.compat.tensor_types import *
+from minigrad.compat.tensor_types import __all__ as _tensor_types
+from minigrad.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from minigrad.core.tensor import Tensor
+from minigrad.ops.activation.piecewise import *
+from minigrad.ops.activation.smooth import *
+from minigrad.ops.activation.softmax import *
+from minigrad.ops.factory.sequences import *
+from minigrad.ops.factory.sizes import *
+from minigrad.ops.factory.values import *
+from minigrad.ops.index.gather import *
+from minigrad.ops.index.index_select import *
+from minigrad.ops.index.indexing import *
+from minigrad.ops.index.mask import *
+from minigrad.ops.index.scatter_reduce import *
+from minigrad.ops.linalg.batched_products import *
+from minigrad.ops.linalg.cdist import *
+from minigrad.ops.linalg.cholesky_qr import *
+from minigrad.ops.linalg.distance import *
+from minigrad.ops.linalg.einsum import *
+from minigrad.ops.linalg.lu import *
+from minigrad.ops.linalg.matmul import *
+from minigrad.ops.linalg.matrix_chain import *
+from minigrad.ops.linalg.matrix_exp import *
+from minigrad.ops.linalg.norms import *
+from minigrad.ops.linalg.products import *
+from minigrad.ops.linalg.solve import *
+from minigrad.ops.linalg.spectral import *
+from minigrad.ops.nn.adaptive_pool import *
+from minigrad.ops.nn.batch_norm import *
+from minigrad.ops.nn.conv import *
+from minigrad.ops.nn.ctc import *
+from minigrad.ops.nn.dropout import *
+from minigrad.ops.nn.embedding import *
+from minigrad.ops.nn.fold import *
+from minigrad.ops.nn.normalization import *
+from minigrad.ops.nn.pool import *
+from minigrad.ops.nn.rnn import *
+from minigrad.ops.nn.rnn_cell import *
+from minigrad.ops.nn.similarity import *
+from minigrad.ops.pointwise.aliases import *
+from minigrad.ops.pointwise.binary import *
+from minigrad.ops.pointwise.bitwise import *
+from minigrad.ops.pointwise.compare import *
+from minigrad.ops.pointwise.division import *
+from minigrad.ops.pointwise.functions import *
+from minigrad.ops.pointwise.minmax import *
+from minigrad.ops.pointwise.rounding import *
+from minigrad.ops.pointwise.ternary import *
+from minigrad.ops.pointwise.unary import *
+from minigrad.ops.random.factory import *
+from minigrad.ops.random.generator import *
+from minigrad.ops.random.inplace import *
+from minigrad.ops.reduce.count import *
+from minigrad.ops.reduce.cumulative import *
+from minigrad.ops.reduce.minmax import *
+from minigrad.ops.reduce.quantile import *
+from minigrad.ops.reduce.sort import *
+from minigrad.ops.reduce.sums import *
+from minigrad.ops.reduce.variance import *
+from minigrad.ops.shape.broadcast import *
+from minigrad.ops.shape.diagonal import *
+from minigrad.ops.shape.flip import *
+from minigrad.ops.shape.join import *
+from minigrad.ops.shape.meshgrid import *
+from minigrad.ops.shape.repeat import *
+from minigrad.ops.shape.slices import *
+from minigrad.ops.shape.split import *
+from minigrad.ops.shape.views import *
+from minigrad.ops.special.binary import *
+from minigrad.ops.special.unary import *
+from minigrad.ops.tensor.copy import *
+from minigrad.ops.tensor.properties import *
+from minigrad.ops.tensor.storage import *
+from minigrad.ops.tensor.type_info import *
 
 __all__ = [
     "OutOfMemoryError", "Size", "Tensor", "__version__", "are_deterministic_algorithms_enabled", "autograd", "bool",

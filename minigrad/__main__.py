@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from minigrad._optional import MissingExtra, optional
+from minigrad._base.optional import MissingExtra, optional
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ the CPU.
 from __future__ import annotations
 
 from minigrad import cuda
-from minigrad._device import NO_GPU, device
+from minigrad._base.device import NO_GPU, device
 
 __all__ = ["current_accelerator", "current_device_index", "device_count", "empty_cache", "get_memory_info",
            "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",

@@ -8,32 +8,35 @@ from collections.abc import Sequence
 import numpy as np
 
 from minigrad import return_types
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor, plain
+from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import beside
-from minigrad.ops import diagonal as diagonals
-from minigrad.ops import distance, pointwise, products, reduce, shape
-from minigrad.ops import solve as solvers
-from minigrad.ops._frame import in_frames
-from minigrad.ops._matrices import LinAlgError, check_float
-from minigrad.ops.chain import matrix_power, multi_dot
-from minigrad.ops.cumulative import cumprod
-from minigrad.ops.factor import cholesky_ex
-from minigrad.ops.factor import linalg_cholesky as cholesky
-from minigrad.ops.factor import linalg_qr as qr
-from minigrad.ops.join import cat
-from minigrad.ops.linalg import matmul
-from minigrad.ops.lstsq import lstsq
-from minigrad.ops.lu import linalg_lu_solve as lu_solve
-from minigrad.ops.lu import lu, lu_factor, lu_factor_ex
-from minigrad.ops.matrix_exp import matrix_exp
-from minigrad.ops.matrix_norm import cond, matrix_norm
-from minigrad.ops.matrix_norm import linalg_norm as norm
-from minigrad.ops.products import vector_cross as cross
-from minigrad.ops.reduce import Dims
-from minigrad.ops.solve import inv_ex, solve, solve_ex, solve_triangular
-from minigrad.ops.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
-from minigrad.ops.spectral import linalg_svd as svd
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.arg_parser import in_frames
+from minigrad.ops.linalg import distance, products
+from minigrad.ops.linalg import solve as solvers
+from minigrad.ops.linalg.cholesky_qr import cholesky_ex
+from minigrad.ops.linalg.cholesky_qr import linalg_cholesky as cholesky
+from minigrad.ops.linalg.cholesky_qr import linalg_qr as qr
+from minigrad.ops.linalg.lstsq import lstsq
+from minigrad.ops.linalg.lu import linalg_lu_solve as lu_solve
+from minigrad.ops.linalg.lu import lu, lu_factor, lu_factor_ex
+from minigrad.ops.linalg.matmul import matmul
+from minigrad.ops.linalg.matrix_chain import matrix_power, multi_dot
+from minigrad.ops.linalg.matrix_checks import LinAlgError, check_float
+from minigrad.ops.linalg.matrix_exp import matrix_exp
+from minigrad.ops.linalg.norms import cond, matrix_norm
+from minigrad.ops.linalg.norms import linalg_norm as norm
+from minigrad.ops.linalg.products import vector_cross as cross
+from minigrad.ops.linalg.solve import inv_ex, solve, solve_ex, solve_triangular
+from minigrad.ops.linalg.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
+from minigrad.ops.linalg.spectral import linalg_svd as svd
+from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.reduce import sums as reduce
+from minigrad.ops.reduce.cumulative import cumprod
+from minigrad.ops.reduce.sums import Dims
+from minigrad.ops.shape import diagonal as diagonals
+from minigrad.ops.shape import views as shape
+from minigrad.ops.shape.join import cat
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv",
            "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",

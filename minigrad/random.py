@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad._device import device
+from minigrad._base.device import device
 from minigrad.backends.registry import located
-from minigrad.ops.generator import (
+from minigrad.ops.random.generator import (
     Generator,
     default_generator,
     device_states,

@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
-from minigrad._trace.build import LIBRARIES, Builder, Large
-from minigrad._trace.data import Event, NodeRecord, TensorRecord, Trace, Value
-from minigrad._trace.frame import Frame
-from minigrad._trace.held import Held
-from minigrad._trace.listen import OBSERVERS, ObserverLike, register_observer
-from minigrad._trace.pack import written
-from minigrad._trace.tell import SAME, Teller
-from minigrad._trace.traverse import Traversal
-from minigrad._trace.watch import NOWHERE, RARER, Watch, Watched
+from minigrad.trace.build import LIBRARIES, Builder, Large
+from minigrad.trace.data import Event, NodeRecord, TensorRecord, Trace, Value
+from minigrad.trace.frame import Frame
+from minigrad.trace.held import Held
+from minigrad.trace.listen import OBSERVERS, ObserverLike, register_observer
+from minigrad.trace.pack import written
+from minigrad.trace.tell import SAME, Teller
+from minigrad.trace.traverse import Traversal
+from minigrad.trace.watch import NOWHERE, RARER, Watch, Watched
 
 __all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Event", "Frame", "Held", "Large", "NodeRecord", "Teller",
            "TensorRecord", "Trace", "Traversal", "Value", "Watch", "Watched", "record", "register_library",

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._device import CPU, device
-from minigrad._dtype import DTYPES, Size, dtype
-from minigrad._optional import optional
-from minigrad._tensor import Tensor, plain
+from minigrad._base.device import CPU, device
+from minigrad._base.dtype import DTYPES, Size, dtype
+from minigrad._base.optional import optional
 from minigrad.backends.registry import count, host
+from minigrad.core.tensor import Tensor, plain
 from minigrad.nn.parameter import Buffer, Parameter
 
 __all__ = ["LoadError", "load", "save"]

@@ -1,17 +1,20 @@
 """Special functions: mirrors `torch.special`.
 
-How exact each is stands in the modules that compute it on arrays: minigrad/ops/_erf.py, _gamma.py and _bessel.py.
+How exact each is stands in the modules of minigrad/ops/special that compute it on arrays: error_function.py,
+gamma_function.py and bessel.py.
 """
 
 from __future__ import annotations
 
-from minigrad._tensor import Tensor
-from minigrad.ops._frame import in_frames
-from minigrad.ops.activation import Sigmoid
-from minigrad.ops.reduce import logsumexp
-from minigrad.ops.rounding import RoundDecimals
-from minigrad.ops.softmax import log_softmax, softmax
-from minigrad.ops.special import (
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.arg_parser import in_frames
+from minigrad.ops.activation.basic import Sigmoid
+from minigrad.ops.activation.softmax import log_softmax, softmax
+from minigrad.ops.pointwise.rounding import RoundDecimals
+from minigrad.ops.pointwise.unary import exp2, expm1, log1p, sinc
+from minigrad.ops.reduce.sums import logsumexp
+from minigrad.ops.special.binary import xlog1py, xlogy, zeta
+from minigrad.ops.special.unary import (
     SpecialEntr,
     SpecialErfcx,
     SpecialI0E,
@@ -30,8 +33,6 @@ from minigrad.ops.special import (
     ndtr,
     polygamma,
 )
-from minigrad.ops.special_pairs import xlog1py, xlogy, zeta
-from minigrad.ops.unary import exp2, expm1, log1p, sinc
 
 __all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e",
            "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri",

@@ -1,6 +1,6 @@
 """Links from the docs into the source. `python -m tests.links` gives every one of them the line it means.
 
-A link to a line names what is there: [`Node.release`](../minigrad/autograd/graph.py#L180). Lines move, names stay, so
+A link to a line names what is there: [`Node.release`](../minigrad/core/graph.py#L180). Lines move, names stay, so
 the line is found by the name; tests/test_docs.py holds the pages to what is found.
 """
 

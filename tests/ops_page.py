@@ -25,7 +25,7 @@ from typing import Any
 import minigrad
 import minigrad.nn.functional
 from minigrad import ops
-from minigrad.autograd.graph import Node
+from minigrad.core.graph import Node
 from tests.links import ROOT, definitions
 from tests.parity import opinfo_skips
 from tests.parity.compare import arrays_of, leaves_of, outputs_of

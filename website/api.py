@@ -3,7 +3,7 @@
 from pathlib import Path
 
 GROUPS = {
-    "minigrad": ("minigrad", "minigrad.autograd", "minigrad.autograd.function", "minigrad.autograd.graph",
+    "minigrad": ("minigrad", "minigrad.autograd", "minigrad.autograd.function", "minigrad.core.graph",
                  "minigrad.autograd.functional", "minigrad.autograd.anomaly_mode", "minigrad.linalg",
                  "minigrad.special", "minigrad.random"),
     "minigrad.nn": ("minigrad.nn", "minigrad.nn.Module", "minigrad.nn.functional", "minigrad.nn.init",

@@ -1,22 +1,23 @@
 """Automatic differentiation: mirrors `torch/autograd/__init__.py`."""
 
-from minigrad.autograd import functional, graph
+from minigrad.autograd import functional
 from minigrad.autograd import observer as _observer  # noqa: F401 -- it registers itself with the recorder
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first one is there, and not for everybody
-    _unsafe_preserve_version_counter,
-    enable_grad,
-    inference_mode,
-    is_multithreading_enabled,
-    no_grad,
-    set_grad_enabled,
-    set_multithreading_enabled,
+           _unsafe_preserve_version_counter,
+           enable_grad,
+           inference_mode,
+           is_multithreading_enabled,
+           no_grad,
+           set_grad_enabled,
+           set_multithreading_enabled,
 )
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 from minigrad.autograd.saved_hooks import SavedTensor
 from minigrad.autograd.variable import Variable
+from minigrad.core import graph
 
 __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad",

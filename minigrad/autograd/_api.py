@@ -9,16 +9,16 @@ from typing import Any, overload
 
 import numpy as np
 
-from minigrad._dtype import Size
-from minigrad._type_name import type_name
-from minigrad._warnings import warn_once
-from minigrad.autograd.engine import execute
-from minigrad.autograd.evaluate import check_place
-from minigrad.autograd.graph import GradientEdge, metadata_of
-from minigrad.autograd.graph_task import destination
-from minigrad.autograd.saved import REGISTRY, is_tensor
+from minigrad._base.dtype import Size
+from minigrad._base.type_name import type_name
+from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import edge_of
 from minigrad.backends.registry import HERE, OF_TYPE, info_of, lies_in
+from minigrad.core.engine import execute
+from minigrad.core.evaluate import check_place
+from minigrad.core.graph import GradientEdge, metadata_of
+from minigrad.core.graph_task import destination
+from minigrad.core.saved import REGISTRY, is_tensor
 
 __all__ = ["backward", "grad", "run_backward"]
 

@@ -11,18 +11,19 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from minigrad._tensor import Tensor, owned, plain
-from minigrad._type_name import type_name
-from minigrad.autograd.evaluate import check_gradient, check_place, sum_to
-from minigrad.autograd.extras import NodeExtras
-from minigrad.autograd.grad_mode import LOCAL, no_grad, switch
-from minigrad.autograd.graph import Node
+from minigrad._base.type_name import type_name
+from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.inplace import check_inplace, rebase_history
-from minigrad.autograd.saved import counter_of, refuse_outside, tensors, versions_of
 from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.autograd.views import FUNCTION, MANY, edge_of, grad_fn_now, set_history, share
 from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
+from minigrad.core.evaluate import check_gradient, check_place, sum_to
+from minigrad.core.extras import NodeExtras
+from minigrad.core.grad_mode import LOCAL, switch
+from minigrad.core.graph import Node
+from minigrad.core.saved import counter_of, refuse_outside, tensors, versions_of
+from minigrad.core.tensor import Tensor, owned, plain
 
 __all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
 
@@ -162,13 +163,13 @@ class FunctionBase(Node, number=None):
         if LOCAL.grad_enabled is not mode:
             switch(mode)
         results = self._checked(found if isinstance(found, tuple) else (found,))
-        edges, index, fit = iter(self.next), -1, []
+        edges, index, input_metadata = iter(self.next), -1, []
         for g, info in zip(results, self._input_info, strict=True):
             if info is not None:
                 index += 1
                 wanted = next(edges) is not None and g is not None
-                fit.append(fitted(self, index, g, info, task) if wanted else task.unwrapped(g))
-        return tuple(fit)
+                input_metadata.append(fitted(self, index, g, info, task) if wanted else task.unwrapped(g))
+        return tuple(input_metadata)
 
     def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """What backward returned: one gradient per argument, for a tensor a tensor or None, else None."""

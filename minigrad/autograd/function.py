@@ -13,9 +13,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from minigrad._tensor import Tensor
 from minigrad.autograd.custom_function import FunctionBase, delayed_error, wrap_outputs
-from minigrad.autograd.grad_mode import LOCAL, no_grad
+from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.tensor import Tensor
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 

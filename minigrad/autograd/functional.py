@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.autograd import _functional_texts as texts
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
-from minigrad.ops.create import zeros_like
-from minigrad.ops.join import stack
+from minigrad.core.tensor import Tensor
+from minigrad.ops.factory.sizes import zeros_like
+from minigrad.ops.shape.join import stack
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._tensor import Tensor, owned, plain
 from minigrad.autograd import _gradcheck_texts as texts
 from minigrad.autograd._api import grad
 from minigrad.autograd._jacobians import analytical, as_tuple, difference, numerical, unit_vectors
-from minigrad.autograd.graph import Node
-from minigrad.autograd.record import record1
 from minigrad.backends import random as draws
 from minigrad.backends.registry import beside, moved
-from minigrad.ops.create import zeros_like
-from minigrad.ops.join import stack
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops.factory.sizes import zeros_like
+from minigrad.ops.shape.join import stack
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",
            "get_numerical_jacobian_wrt_specific_input", "gradcheck", "gradgradcheck"]

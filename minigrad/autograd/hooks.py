@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._type_name import type_name
-from minigrad.autograd.saved import is_tensor
+from minigrad._base.type_name import type_name
 from minigrad.backends.registry import OF_TYPE
+from minigrad.core.saved import is_tensor
 
 __all__ = ["HookDict", "NodeHooks", "RemovableHandle", "call_post_accumulate", "checked", "checked_tuple"]
 

@@ -14,12 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, owned, plain
-from minigrad._type_name import type_name
-from minigrad.autograd.evaluate import derivatives
-from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node
-from minigrad.autograd.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of, refuse_outside
+from minigrad._base.type_name import type_name
 from minigrad.autograd.views import (
     edge_of,
     geometry_of,
@@ -31,6 +26,11 @@ from minigrad.autograd.views import (
     set_history,
 )
 from minigrad.backends.registry import OF_TYPE, bounds, check_devices
+from minigrad.core.evaluate import derivatives
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import Node
+from minigrad.core.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of, refuse_outside
+from minigrad.core.tensor import Tensor, owned, plain
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 

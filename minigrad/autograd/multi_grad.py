@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from minigrad.autograd.grad_mode import LOCAL
 from minigrad.autograd.hooks import RemovableHandle
+from minigrad.core.grad_mode import LOCAL
 
 __all__ = ["register_multi_grad_hook"]
 

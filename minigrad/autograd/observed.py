@@ -1,8 +1,8 @@
 """What an observer has seen: tensors and nodes of the core, by the numbers that they have in the trace.
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
-put into the log. What is the same for every library is in `minigrad._trace.watch`, what becomes of the log in
-`minigrad._trace.tell`.
+put into the log. What is the same for every library is in `minigrad.trace.watch`, what becomes of the log in
+`minigrad.trace.tell`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 from numpy import asarray, generic
 
-from minigrad._trace.tell import SAME
-from minigrad._trace.watch import NOWHERE, Watch, Watched
-from minigrad.autograd.graph import Node
-from minigrad.autograd.saved import Packed, is_tensor
 from minigrad.autograd.views import address, grad_fn_now
 from minigrad.backends.registry import OF_TYPE, is_array, storage
+from minigrad.core.graph import Node
+from minigrad.core.saved import Packed, is_tensor
+from minigrad.trace.tell import SAME
+from minigrad.trace.watch import NOWHERE, Watch, Watched
 
 __all__ = ["CONSTANTS", "Seen"]
 

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
-from minigrad._trace.build import Builder
-from minigrad._trace.listen import register_observer
-from minigrad._trace.tell import SAME, Teller
-from minigrad._trace.watch import NOWHERE, RARER
-from minigrad.autograd.grad_mode import LOCAL, UNUSUAL, switch
-from minigrad.autograd.graph import Node
+from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
-from minigrad.autograd.saved import is_tensor
 from minigrad.autograd.views import grad_fn_now
 from minigrad.backends.registry import is_array
+from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
+from minigrad.core.graph import Node
+from minigrad.core.saved import is_tensor
+from minigrad.trace.build import Builder
+from minigrad.trace.listen import register_observer
+from minigrad.trace.tell import SAME, Teller
+from minigrad.trace.watch import NOWHERE, RARER
 
 if TYPE_CHECKING:
     from minigrad.recorder import Trace
@@ -31,6 +32,7 @@ __all__ = ["CONSTANTS", "WATCHING", "Observer"]
 
 FUNCTION = "Function.apply"
 SLICES = "CopySlices"
+GRAD_MODE = {switch.__code__.co_filename, no_grad.__enter__.__code__.co_filename}  # what switches modes for users
 WATCHING: list[Observer] = []  # the observers that listen, of all threads: a module looks here before it is called
 
 
@@ -139,7 +141,7 @@ class Observer:
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; what the library does inside is not told, save what a user's `forward` runs in."""
         frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename == switch.__code__.co_filename:
+        while frame.f_back is not None and frame.f_code.co_filename in GRAD_MODE:
             frame = frame.f_back
         file = self.builder.file(frame.f_code.co_filename)
         at = (file, frame.f_lineno) if file >= 0 else self.look()

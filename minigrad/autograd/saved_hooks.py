@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.grad_mode import LOCAL, no_grad
-from minigrad.autograd.saved import (
+from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.saved import (
     DETACHED,
     FREED,
     REGISTRY,

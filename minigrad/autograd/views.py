@@ -14,11 +14,11 @@ from weakref import WeakSet
 
 import numpy as np
 
-from minigrad.autograd.extras import extras_of
-from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node
-from minigrad.autograd.saved import counter_of, op_of
 from minigrad.backends.registry import HERE, OF_TYPE, beside
+from minigrad.core.extras import extras_of
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import Node
+from minigrad.core.saved import counter_of, op_of
 
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "edge_of", "grad_fn_of",
            "refuse_view", "set_history", "share"]

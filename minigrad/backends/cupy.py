@@ -16,7 +16,7 @@ import cupy
 import cupyx
 import numpy as np
 
-from minigrad._device import out_of_memory
+from minigrad._base.device import out_of_memory
 from minigrad.backends import gemm
 from minigrad.backends.kernels import KERNELS
 from minigrad.backends.layout import kept

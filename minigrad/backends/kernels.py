@@ -72,8 +72,8 @@ m = mean;
 v = square;
 p = held * stay - pace * mean / (root + eps);
 """)
-# `minigrad.ops.smooth.Gelu` and `GeluTanh`. The literals are 1 / sqrt(2), 1 / sqrt(2 pi) and sqrt(2 / pi); a literal
-# without `(T)` would make the whole a computation in doubles.
+# `minigrad.ops.activation.smooth.Gelu` and `GeluTanh`. The literals are 1 / sqrt(2), 1 / sqrt(2 pi) and sqrt(2 / pi);
+# a literal without `(T)` would make the whole a computation in doubles.
 GELU = Kernel("T x", "T y", """
 y = x * ((T)0.5 * erfc(x * (T)-0.70710678118654752));
 """)
@@ -92,7 +92,8 @@ y = g * (half + x * (half * ((T)1 - half)) * ((T)1 + (T)0.134145 * square) * twi
 # The derivatives of relu and tanh from their results: `y` is above 0 or NaN where a slope goes through relu.
 THRESHOLD_BACKWARD = Kernel("T g, T y", "T x", "x = y <= (T)0 ? (T)0 : g;")
 TANH_BACKWARD = Kernel("T g, T y", "T x", "x = g * ((T)1 - y * y);")
-# What stands between the means of a normalisation (`minigrad.ops.norm`): mean, scale and what follows from them are one
+# What stands between the means of a normalisation (`minigrad.ops.nn.normalization`): mean, scale and what
+# follows from them are one
 # for each group, w and b one for each element of a group or for all.
 SQUARED_DISTANCE = Kernel("T x, T mean", "T y", """
 T way = x - mean;
@@ -101,7 +102,8 @@ y = way * way;
 ONE_OVER_ROOT = Kernel("T x, T eps", "T y", "y = (T)1 / sqrt(x + eps);")
 STANDARDIZE = Kernel("T x, T mean, T scale, T w, T b", "T y", "y = (x - mean) * scale * w + b;")
 STANDARDIZE_BACKWARD = Kernel("T g, T x, T mean, T slope, T scale", "T y", "y = (g - x * slope - mean) * scale;")
-# What stands between the greatest element and the sum (`added`) of a softmax or its logarithm (`minigrad.ops.softmax`).
+# What stands between the greatest element and the sum (`added`) of a softmax or its logarithm
+# (`minigrad.ops.activation.softmax`).
 EXP_OF_DIFFERENCE = Kernel("T x, T top", "T y", "y = exp(x - top);")
 LOG_SOFTMAX = Kernel("T x, T top, T added", "T y", "y = (x - top) - log(added);")
 SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g * x - x * added;")

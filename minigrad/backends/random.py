@@ -3,7 +3,7 @@
 The same seed gives the numbers that PyTorch gives, so that a lesson, a forum answer and a test can be compared digit
 by digit. A reader finds here which draws of the Mersenne Twister become which number; docs/random.md has the table.
 Every distribution takes a stream, a shape and a NumPy dtype, and gives an array in row-major order.
-`minigrad.ops.random` wraps these arrays in tensors.
+`minigrad.ops.random.factory` wraps these arrays in tensors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import from_numpy_dtype
+from minigrad._base.dtype import from_numpy_dtype
 from minigrad.backends.stream import DEFAULT, Stream, fractions
 
 __all__ = ["DEFAULT", "Stream", "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "randint",

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided as strided
 
-from minigrad._device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
-from minigrad._optional import MissingExtra, optional
+from minigrad._base.device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, device
+from minigrad._base.optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
 __all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
@@ -86,7 +86,8 @@ def backend_for(kind: str) -> Backend:
 
 class Several:
     """Whether tensors were put on a device while another one was in use. Who has to look from then on where tensors lie
-    is told so once (`notice`): recording, which checks it, and the guards of ops (`minigrad.ops._guard`)."""
+    is told so once (`notice`): recording, which checks it, and the guards of ops
+    (`minigrad.ops._dispatch.device_guard`)."""
 
     known = False
     notice: ClassVar[list[Callable[[bool], None]]] = []

@@ -10,15 +10,15 @@ import math
 
 import numpy as np
 
-from minigrad._dtype import dtype
-from minigrad._tensor import Tensor, plain
-from minigrad._warnings import warn
-from minigrad.ops.attention import scaled_dot_product_attention
-from minigrad.ops.dropout import dropout
-from minigrad.ops.join import cat
-from minigrad.ops.linalg import linear
-from minigrad.ops.pad import pad
-from minigrad.ops.softmax import softmax
+from minigrad._base.dtype import dtype
+from minigrad._base.warnings import warn
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.activation.softmax import softmax
+from minigrad.ops.linalg.matmul import linear
+from minigrad.ops.nn.attention import scaled_dot_product_attention
+from minigrad.ops.nn.dropout import dropout
+from minigrad.ops.nn.pad import pad
+from minigrad.ops.shape.join import cat
 
 __all__ = ["multi_head_attention_forward"]
 

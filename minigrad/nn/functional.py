@@ -11,73 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor, plain
-from minigrad._tensor_errors import check_tensor
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
 from minigrad.backends.registry import Several
+from minigrad.core.tensor import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
-from minigrad.ops import activation, pointwise
-from minigrad.ops import softmax as soft
-from minigrad.ops._frame import framed, guardable, handing_on, in_frames
-from minigrad.ops._guard import guard_nodes
-from minigrad.ops.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
-from minigrad.ops.adaptive_pool import (
-    adaptive_max_pool1d_with_indices,
-    adaptive_max_pool2d,
-    adaptive_max_pool2d_with_indices,
-    adaptive_max_pool3d,
-    adaptive_max_pool3d_with_indices,
-)
-from minigrad.ops.attention import scaled_dot_product_attention
-from minigrad.ops.batch_norm import batch_norm, instance_norm
-from minigrad.ops.class_loss import cross_entropy, nll_loss
-from minigrad.ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from minigrad.ops.count import one_hot
-from minigrad.ops.ctc import ctc_loss_of as ctc_loss
-from minigrad.ops.dropout import alpha_dropout_of as alpha_dropout
-from minigrad.ops.dropout import dropout1d, dropout2d, dropout3d
-from minigrad.ops.dropout import dropout_of as dropout
-from minigrad.ops.dropout import feature_alpha_dropout_of as feature_alpha_dropout
-from minigrad.ops.embed import bilinear
-from minigrad.ops.embed import embedding_of as embedding
-from minigrad.ops.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
-from minigrad.ops.generator import stream_beside
-from minigrad.ops.inplace import relu_
-from minigrad.ops.linalg import linear
-from minigrad.ops.loss import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    huber_loss,
-    l1_loss,
-    mse_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-)
-from minigrad.ops.margin_loss import (
-    cosine_embedding_loss,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    kl_div,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_soft_margin_loss,
-    poisson_nll_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
-from minigrad.ops.norm import group_norm, layer_norm, rms_norm
-from minigrad.ops.pad import pad
-from minigrad.ops.pool import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
-)
-from minigrad.ops.rectify import (
+from minigrad.ops._dispatch.arg_parser import framed, guardable, handing_on, in_frames
+from minigrad.ops._dispatch.device_guard import guard_nodes
+from minigrad.ops.activation import basic as activation
+from minigrad.ops.activation import softmax as soft
+from minigrad.ops.activation.piecewise import (
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -93,9 +37,7 @@ from minigrad.ops.rectify import (
     threshold,
     threshold_,
 )
-from minigrad.ops.resample import interpolate
-from minigrad.ops.similarity import cosine_similarity, normalize, pairwise_distance
-from minigrad.ops.smooth import (
+from minigrad.ops.activation.smooth import (
     celu,
     celu_,
     elu,
@@ -111,6 +53,65 @@ from minigrad.ops.smooth import (
     softsign,
     tanhshrink,
 )
+from minigrad.ops.linalg.matmul import linear
+from minigrad.ops.nn.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
+from minigrad.ops.nn.adaptive_pool import (
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+)
+from minigrad.ops.nn.attention import scaled_dot_product_attention
+from minigrad.ops.nn.batch_norm import batch_norm, instance_norm
+from minigrad.ops.nn.class_loss import cross_entropy, nll_loss
+from minigrad.ops.nn.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from minigrad.ops.nn.ctc import ctc_loss_of as ctc_loss
+from minigrad.ops.nn.dropout import alpha_dropout_of as alpha_dropout
+from minigrad.ops.nn.dropout import dropout1d, dropout2d, dropout3d
+from minigrad.ops.nn.dropout import dropout_of as dropout
+from minigrad.ops.nn.dropout import feature_alpha_dropout_of as feature_alpha_dropout
+from minigrad.ops.nn.embedding import bilinear
+from minigrad.ops.nn.embedding import embedding_of as embedding
+from minigrad.ops.nn.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from minigrad.ops.nn.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    huber_loss,
+    l1_loss,
+    mse_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+)
+from minigrad.ops.nn.margin_loss import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    kl_div,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from minigrad.ops.nn.normalization import group_norm, layer_norm, rms_norm
+from minigrad.ops.nn.pad import pad
+from minigrad.ops.nn.pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
+from minigrad.ops.nn.resample import interpolate
+from minigrad.ops.nn.similarity import cosine_similarity, normalize, pairwise_distance
+from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise.inplace import relu_
+from minigrad.ops.random.generator import stream_beside
+from minigrad.ops.reduce.count import one_hot
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import beside
-from minigrad.ops._frame import guardable
-from minigrad.ops.generator import Generator
-from minigrad.ops.random import randperm
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.arg_parser import guardable
+from minigrad.ops.random.factory import randperm
+from minigrad.ops.random.generator import Generator
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad._tensor import Tensor, plain
-from minigrad.ops.properties import make_subclass
-from minigrad.ops.rebuild import apart, rebuild
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.tensor.pickling import apart, rebuild
+from minigrad.ops.tensor.properties import make_subclass
 
 __all__ = ["Buffer", "Parameter"]
 

@@ -6,91 +6,63 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.backends.registry import Several
-from minigrad.ops import (
-    adaptive_pool,
+from minigrad.compat import complex
+from minigrad.core.tensor import Tensor
+from minigrad.ops import backward_namespace as words
+from minigrad.ops._dispatch.arg_parser import framed, in_frames
+from minigrad.ops._dispatch.device_guard import guarded
+from minigrad.ops._dispatch.overloads import aten
+from minigrad.ops.activation import piecewise as rectify
+from minigrad.ops.activation import smooth, softmax
+from minigrad.ops.factory import sequences
+from minigrad.ops.factory import sizes as create
+from minigrad.ops.factory import values as data
+from minigrad.ops.index import gather, mask, scatter_reduce
+from minigrad.ops.index import index_select as pick
+from minigrad.ops.index import indexing as index
+from minigrad.ops.linalg import batched_products as batches
+from minigrad.ops.linalg import cdist, distance, einsum, lu, matrix_exp, products, solve, spectral
+from minigrad.ops.linalg import cholesky_qr as factor
+from minigrad.ops.linalg import matmul as linalg
+from minigrad.ops.linalg import matrix_chain as chain
+from minigrad.ops.linalg import norms as matrix_norm
+from minigrad.ops.nn import adaptive_pool, batch_norm, conv, ctc, dropout, fold, pool, rnn, rnn_cell, similarity
+from minigrad.ops.nn import embedding as embed
+from minigrad.ops.nn import normalization as norm
+from minigrad.ops.pointwise import (
     aliases,
-    batch_norm,
-    batches,
     binary,
-    bits,
-    broadcast,
-    cdist,
-    chain,
     compare,
     compare_inplace,
-    complex,
-    conv,
-    copy,
-    count,
-    create,
-    ctc,
-    cumulative,
-    data,
-    diagonal,
-    distance,
     division,
-    dropout,
-    dtypes,
-    einsum,
-    embed,
-    extrema,
-    extremes,
-    factor,
-    fill,
-    fold,
     functions,
-    gather,
-    generator,
-    grid,
-    index,
     inplace,
-    join,
-    linalg,
-    lu,
-    mask,
-    matrix_exp,
-    matrix_norm,
-    memory,
-    moments,
-    norm,
-    pick,
-    pointwise,
-    pool,
-    products,
-    properties,
-    quantile,
-    random,
-    rebuild,
-    rectify,
-    reduce,
-    repeat,
-    rnn,
-    rnn_cell,
     rounding,
-    scatter_reduce,
-    sequences,
-    shape,
-    shape_inplace,
-    similarity,
-    slices,
-    smooth,
-    softmax,
-    solve,
-    sort,
-    special,
-    special_pairs,
-    spectral,
-    split,
     ternary,
-    turn,
     unary,
-    words,
 )
-from minigrad.ops._frame import framed, in_frames
-from minigrad.ops._guard import guarded
-from minigrad.ops._overload import aten
+from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise import bitwise as bits
+from minigrad.ops.pointwise import minmax as extremes
+from minigrad.ops.random import factory as random
+from minigrad.ops.random import generator
+from minigrad.ops.random import inplace as fill
+from minigrad.ops.reduce import count, cumulative, quantile, sort
+from minigrad.ops.reduce import minmax as extrema
+from minigrad.ops.reduce import sums as reduce
+from minigrad.ops.reduce import variance as moments
+from minigrad.ops.shape import broadcast, diagonal, join, repeat, slices, split
+from minigrad.ops.shape import flip as turn
+from minigrad.ops.shape import meshgrid as grid
+from minigrad.ops.shape import views as shape
+from minigrad.ops.shape import views_inplace as shape_inplace
+from minigrad.ops.special import binary as special_pairs
+from minigrad.ops.special import unary as special
+from minigrad.ops.tensor import copy, properties
+from minigrad.ops.tensor import pickling as rebuild
+from minigrad.ops.tensor import storage as memory
+from minigrad.ops.tensor import type_info as dtypes
 
 __all__ = ["FUNCTIONS", "IN_PLACE", "METHODS", "MODULES", "STRAIGHT", "aten", "bind", "words"]
 

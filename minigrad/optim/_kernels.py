@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minigrad._tensor import Tensor
-from minigrad.autograd.saved import counter_of
 from minigrad.backends.registry import OF_TYPE
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor
 from minigrad.optim._walk import FAST
 
 __all__ = ["Kernel", "run"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.autograd.grad_mode import LOCAL
 from minigrad.backends.registry import OF_TYPE
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.tensor import Tensor
 
 __all__ = ["check_at_least", "check_betas", "check_fused", "check_lr", "number", "plain_number", "steps"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
-from minigrad.autograd.saved import counter_of
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor
 from minigrad.optim._blocks import BLOCK, Block, Scratch
 
 __all__ = ["Walk"]

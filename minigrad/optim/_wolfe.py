@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 
 __all__ = ["Point", "strong_wolfe"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.backends.registry import in_use
+from minigrad.core.tensor import Tensor
 from minigrad.optim._options import check_at_least, check_fused, check_lr, number
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.optim._options import check_at_least, check_lr, number, plain_number, steps
 from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
 from minigrad.optim.optimizer import Group, State

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.ops.join import cat
+from minigrad.core.tensor import Tensor
+from minigrad.ops.shape.join import cat
 from minigrad.optim._options import check_lr, plain_number
 from minigrad.optim._wolfe import Point, strong_wolfe
 from minigrad.optim.optimizer import Group, Optimizer, State

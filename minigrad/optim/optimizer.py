@@ -13,12 +13,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from minigrad._dtype import float32
-from minigrad._tensor import Tensor
-from minigrad._warnings import warn
-from minigrad.autograd.grad_mode import LOCAL
+from minigrad._base.dtype import float32
+from minigrad._base.warnings import warn
 from minigrad.autograd.hooks import RemovableHandle
-from minigrad.ops.properties import typename
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.tensor import Tensor
+from minigrad.ops.tensor.properties import typename
 from minigrad.optim._walk import ONE
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.ops.functions import where
+from minigrad.core.tensor import Tensor
+from minigrad.ops.pointwise.functions import where
 from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
 from minigrad.optim._update import Updating, filled, single
 from minigrad.optim.optimizer import Group, State

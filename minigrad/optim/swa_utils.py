@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor, plain
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.tensor import Tensor, plain
 from minigrad.nn.modules.batchnorm import _BatchNorm
 from minigrad.nn.modules.module import Module
 from minigrad.optim.lr_scheduler.base import LRScheduler, each_group

@@ -25,9 +25,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import Node
-from minigrad.ops._overload import entries, of_class
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import Node
+from minigrad.ops._dispatch.overloads import entries, of_class
 
 __all__ = ["TorchDispatchMode"]
 

@@ -3,7 +3,7 @@
 from base64 import b64encode
 from io import BytesIO
 
-from minigrad._optional import optional
+from minigrad._base.optional import optional
 
 INK, PAPER, LINE = "#1d2127", "#f4f6f8", "#7a828e"
 

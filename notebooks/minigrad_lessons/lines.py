@@ -6,7 +6,7 @@ from io import BytesIO
 from itertools import cycle
 from typing import Any
 
-from minigrad._optional import optional
+from minigrad._base.optional import optional
 
 INK, SOFT, GRID = "#1d2127", "#5b626d", "#e3e6ea"
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from minigrad._optional import MissingExtra, optional
+from minigrad._base.optional import MissingExtra, optional
 from minigrad_lessons import check, notes
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 

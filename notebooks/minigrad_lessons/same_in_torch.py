@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 import minigrad
-from minigrad._optional import optional
+from minigrad._base.optional import optional
 from minigrad_lessons.badge import Badge
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.json")

@@ -9,11 +9,11 @@ import pytest
 
 import minigrad
 from minigrad import accelerator, memory
-from minigrad._device import out_of_memory
+from minigrad._base.device import out_of_memory
 from minigrad.backends import registry
 from minigrad.nn import functional
-from minigrad.ops import resample
-from minigrad.ops.generator import OnDevices
+from minigrad.ops.nn import resample
+from minigrad.ops.random.generator import OnDevices
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ import pytest
 
 import minigrad
 from minigrad import nn, optim
-from minigrad.autograd.grad_mode import UNUSUAL
 from minigrad.backends.registry import Several
+from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn import functional as F
-from minigrad.ops import pointwise
+from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.utils.checkpoint import checkpoint
 from tests.device.strict import COUNTS
 from tests.device.test_optim import OPTIMIZERS

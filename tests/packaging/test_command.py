@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import minigrad
-from minigrad._optional import MissingExtra, optional
+from minigrad._base.optional import MissingExtra, optional
 from minigrad_lessons import server
 from minigrad_lessons.cli import main
 from minigrad_lessons.folder import LessonError, shipped

@@ -1,4 +1,6 @@
-"""Writes `minigrad/ops/overloads.txt`: what PyTorch calls the ops of minigrad. `python -m tests.parity.overloads`.
+"""Writes `minigrad/ops/_dispatch/overloads.txt`: what PyTorch calls the ops of minigrad.
+
+`python -m tests.parity.overloads`.
 
 A row is the word in an op's node, the op's name, and its overloads, the one that is printed first. The names are
 PyTorch's own: of its ops those whose name gives the node's word, and which are not put together of others.
@@ -14,8 +16,8 @@ from pathlib import Path
 import torch
 
 import minigrad.nn.functional  # it loads the ops that no function of `minigrad` uses
-from minigrad.autograd.graph import Node
-from minigrad.ops._overload import TABLE
+from minigrad.core.graph import Node
+from minigrad.ops._dispatch.overloads import TABLE
 
 FIRST = ("default", "Tensor")
 

@@ -1,4 +1,6 @@
-"""Writes `minigrad/ops/signatures.txt`: how PyTorch's functions may be called. `python -m tests.parity.signatures`.
+"""Writes `minigrad/ops/_dispatch/signatures.txt`: how PyTorch's functions may be called.
+
+`python -m tests.parity.signatures`.
 
 PyTorch ships the description of its operators, and the program that makes its Python bindings of it: that program is
 asked. `test_wrong_types.py` holds the table to what it says.
@@ -21,7 +23,7 @@ import torch
 
 import minigrad
 import minigrad.nn.functional
-from minigrad.ops._signature import TABLE, Signature
+from minigrad.ops._dispatch.signatures import TABLE, Signature
 
 # What is not made by that program; as its errors print it.
 BY_HAND = {

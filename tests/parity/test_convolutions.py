@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.ops._columns import BatchLast, Shifted, order_of
-from minigrad.ops._windows import Window
+from minigrad.ops.nn.im2col import BatchLast, Shifted, order_of
+from minigrad.ops.nn.windows import Window
 
 pytestmark = pytest.mark.torch
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 import minigrad
 import minigrad.nn
 from minigrad import ops
-from minigrad.autograd.graph import Node
-from minigrad.autograd.record import record1
-from minigrad.ops import pointwise
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.ops.pointwise import arithmetic as pointwise
 from tests.parity import drawn, seen
 from tests.parity.compare import LAYOUTS, arrays_of, derivatives, leaves_of, numbers, outputs_of
 from tests.parity.tables import all_cases, all_distinct, all_drawn, all_loose, text
@@ -174,7 +174,7 @@ HELD_ELSEWHERE = {"MkldnnRnnLayerBackward0", "WeightNormInterfaceBackward0"}
 
 
 # Their nodes give no gradient: test_random.py.
-DRAWING_MODULES = {"minigrad.ops.random", "minigrad.ops.fill"}
+DRAWING_MODULES = {"minigrad.ops.random.factory", "minigrad.ops.random.inplace"}
 # They come up on a GPU alone: tests/device.
 OF_DEVICES = {ops.copy.Move, ops.dropout.NativeDropout}
 

@@ -12,7 +12,7 @@ import pytest
 
 import minigrad
 from minigrad import ops
-from minigrad.autograd.graph import Node
+from minigrad.core.graph import Node
 from tests.ops_page import graphs
 from tests.parity.tables import merged, modules
 from tests.parity.tables import text as source

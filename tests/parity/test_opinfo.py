@@ -14,8 +14,8 @@ require("torch", has_torch(), "PyTorch 2.13 is not installed")
 import torch
 
 import minigrad
-from minigrad.autograd.record import record1
-from minigrad.ops import pointwise
+from minigrad.core.record import record1
+from minigrad.ops.pointwise import arithmetic as pointwise
 from tests.parity import opinfo, seen
 from tests.parity.opinfo_samples import OPS, Leaf, Sample, built, function_of, sample_of, samples
 from tests.parity.opinfo_skips import ONCE, REASONS, SAMPLES, SKIPS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.ops._overload import TABLE
+from minigrad.ops._dispatch.overloads import TABLE
 from tests.parity.alike import alike
 from tests.parity.outcome import Programs
 from tests.parity.overloads import written

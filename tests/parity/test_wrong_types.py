@@ -19,7 +19,7 @@ import minigrad.linalg
 import minigrad.nn.functional
 import minigrad.special
 from minigrad import ops
-from minigrad.ops._signature import TABLE, signatures_of
+from minigrad.ops._dispatch.signatures import TABLE, signatures_of
 from tests.parity.outcome import outcome
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]

@@ -18,7 +18,7 @@ from benchmarks.profiles import KINDS, kind_of, shares
     ("ufunc_generic_fastcall (numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so)", "NumPy's calls"),
     ("ones (numpy/_core/numeric.py:170)", "NumPy's calls"),
     ("malloc (libc.so.6)", "NumPy's calls"),
-    ("run (minigrad/autograd/engine.py:131)", "Python"),
+    ("run (minigrad/core/engine.py:131)", "Python"),
     ("gc_collect_main (libpython3.11.so.1.0)", "Python"),
 ])
 def test_kinds(frame, kind):
@@ -26,7 +26,7 @@ def test_kinds(frame, kind):
 
 
 def test_shares_are_of_what_a_worker_did():
-    stacks = ["serve (benchmarks/worker.py:94);run (minigrad/autograd/engine.py:9) 3",
+    stacks = ["serve (benchmarks/worker.py:94);run (minigrad/core/engine.py:9) 3",
               "serve (benchmarks/worker.py:94);sgemm_kernel (libscipy_openblas64_.so) 1",
               "serve (benchmarks/worker.py:90);readline (codecs.py:319);read (libc.so.6) 50",
               "start (other.py:1) 50"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minigrad._trace.frame import Fold
 from minigrad.recorder import Trace
+from minigrad.trace.frame import Fold
 from tests.unit.traces import accumulator, diamond, node, trace_of, value
 
 

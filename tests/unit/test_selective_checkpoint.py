@@ -8,8 +8,8 @@ import threading
 import weakref
 
 import minigrad as torch
-from minigrad.ops.linalg import Mm
-from minigrad.ops.pointwise import Mul
+from minigrad.ops.linalg.matmul import Mm
+from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.recorder import record
 from minigrad.utils._python_dispatch import TorchDispatchMode
 from minigrad.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts

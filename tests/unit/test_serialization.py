@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad
-from minigrad import _optional, nn, optim
+from minigrad import nn, optim
+from minigrad._base import optional as _optional
 from minigrad.serialization import LoadError
 
 pytest.importorskip("safetensors", reason="save and load need the extra io")
@@ -162,7 +163,7 @@ def cycle():
     ({"x": np.ones(2)}, TypeError, r"the object\['x'\] is of type numpy.ndarray"),
     ({"x": np.float64(2)}, TypeError, r"the object\['x'\] is of type numpy.float64"),
     ({b"x": 2}, TypeError, "a key of the object is of type builtins.bytes"),
-    ({minigrad.ones(1): 2}, TypeError, "a key of the object is of type minigrad._tensor.Tensor"),
+    ({minigrad.ones(1): 2}, TypeError, "a key of the object is of type minigrad.core.tensor.Tensor"),
     ({"x": lambda: 3}, TypeError, r"the object\['x'\] is of type builtins.function"),
     (collections.defaultdict(int), TypeError, "collections.defaultdict"),
     (cycle(), ValueError, r"the object\[1\] contains itself"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minigrad.ops import _bessel, _erf, _gamma
+from minigrad.ops.special import bessel as _bessel
+from minigrad.ops.special import error_function as _erf
+from minigrad.ops.special import gamma_function as _gamma
 
 mp = pytest.importorskip("mpmath")
 

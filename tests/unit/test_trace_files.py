@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from minigrad._trace.build import Builder, Large, statistics
-from minigrad._trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 from minigrad.recorder import Trace, record
+from minigrad.trace.build import Builder, Large, statistics
+from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 from tests.unit.traces import accumulator, diamond
 
 

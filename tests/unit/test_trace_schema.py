@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import minigrad
-from minigrad._trace.frame import RULES
-from minigrad._trace.schema import DERIVED, EVENTS, EVERY, NODE, SCOPE, TENSOR, fields_of
-from minigrad._trace.text import TELL
 from minigrad.recorder import Trace, record
+from minigrad.trace.frame import RULES
+from minigrad.trace.schema import DERIVED, EVENTS, EVERY, NODE, SCOPE, TENSOR, fields_of
+from minigrad.trace.text import TELL
 from minigrad.utils.checkpoint import checkpoint
 from tests.parity.programs_traced import PROGRAMS
 

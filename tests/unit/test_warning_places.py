@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad import _warnings
+from minigrad._base import warnings as _warnings
 
 CALLS = {
     "a function": lambda x: minigrad.tensor(x),

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from minigrad import _warnings
+from minigrad._base import warnings as _warnings
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad._warnings import warn
+from minigrad._base.warnings import warn
 from minigrad.autograd.function import Function
-from minigrad.autograd.grad_mode import is_grad_enabled
+from minigrad.core.grad_mode import is_grad_enabled
+from minigrad.core.tensor import Tensor
 
 __all__ = ["BackwardHook"]
 

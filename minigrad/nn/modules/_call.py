@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from minigrad._tensor import Tensor
-from minigrad._warnings import warn
-from minigrad.autograd.grad_mode import LOCAL
+from minigrad._base.warnings import warn
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.modules._hooks import (
     ALWAYS_CALLED,

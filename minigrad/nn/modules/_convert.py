@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules._tree import Tree
-from minigrad.ops.copy import parse_to
-from minigrad.ops.create import empty_like
+from minigrad.ops.factory.sizes import empty_like
+from minigrad.ops.tensor.copy import parse_to
 
 __all__ = ["Convertible"]
 

@@ -10,10 +10,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.properties import typename
+from minigrad.ops.tensor.properties import typename
 
 __all__ = ["ParameterDict", "ParameterList", "pairs", "place"]
 

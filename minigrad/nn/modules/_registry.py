@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules._hooks import BUFFERS, MODULES, PARAMETERS, Hooks
 from minigrad.nn.parameter import Buffer, Parameter
-from minigrad.ops.properties import typename
+from minigrad.ops.tensor.properties import typename
 
 if TYPE_CHECKING:
     from minigrad.nn.modules.module import Module

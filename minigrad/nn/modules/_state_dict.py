@@ -10,9 +10,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from minigrad._tensor import Tensor
-from minigrad._warnings import warn
+from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules._hooks import HookRegistry
 from minigrad.nn.modules._tree import Tree
 from minigrad.nn.parameter import Parameter

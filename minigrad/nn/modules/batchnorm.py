@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._dtype import int64
-from minigrad._tensor import Tensor
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.dtype import int64
+from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.normalization import _Affine
 from minigrad.nn.modules.utils import told
-from minigrad.ops.create import ones, zeros
+from minigrad.ops.factory.sizes import ones, zeros
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
 

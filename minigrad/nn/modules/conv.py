@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module
 from minigrad.nn.modules.utils import _ntuple, draw, fresh, told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.batchnorm import _NormBase
 

@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.distance import PairwiseDistance
 from minigrad.nn.modules.module import Module
-from minigrad.ops.loss import reduction_of
+from minigrad.ops.nn.loss import reduction_of
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",

@@ -1,7 +1,7 @@
 """Recurrent layers: mirrors `torch/nn/modules/rnn.py`.
 
 RNN, LSTM and GRU run over whole sequences; RNNCell, LSTMCell and GRUCell make one step. What a step computes is in
-minigrad/ops/rnn_cell.py.
+minigrad/ops/nn/rnn_cell.py.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad.core.tensor import Tensor
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
 from minigrad.nn.modules.utils import fresh
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
-from minigrad.ops.create import zeros
-from minigrad.ops.pick import index_select
-from minigrad.ops.rnn import gru, lstm, rnn_relu, rnn_tanh
-from minigrad.ops.rnn_cell import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from minigrad.ops.factory.sizes import zeros
+from minigrad.ops.index.index_select import index_select
+from minigrad.ops.nn.rnn import gru, lstm, rnn_relu, rnn_tanh
+from minigrad.ops.nn.rnn_cell import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
+from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import dtype as dtype_type
-from minigrad._tensor import Tensor
-from minigrad.autograd.grad_mode import is_grad_enabled
+from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import beside
+from minigrad.core.grad_mode import is_grad_enabled
+from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn._multi_head import canonical_mask, dtype_of
@@ -28,8 +28,8 @@ from minigrad.nn.modules.dropout import Dropout
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.nn.modules.normalization import LayerNorm
-from minigrad.ops.create import full
-from minigrad.ops.diagonal import triu
+from minigrad.ops.factory.sizes import full
+from minigrad.ops.shape.diagonal import triu
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
            "TransformerEncoderLayer"]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad._dtype import dtype as dtype_type
+from minigrad._base.dtype import dtype as dtype_type
 from minigrad.nn import init
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.create import empty
+from minigrad.ops.factory.sizes import empty
 
 __all__ = ["draw", "fresh", "told"]
 

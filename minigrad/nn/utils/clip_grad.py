@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterable
 from types import GeneratorType
 
-from minigrad._tensor import Tensor
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.linalg import vector_norm
-from minigrad.ops.create import zeros
-from minigrad.ops.extremes import clamp
-from minigrad.ops.join import stack
+from minigrad.ops.factory.sizes import zeros
+from minigrad.ops.pointwise.minmax import clamp
+from minigrad.ops.shape.join import stack
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minigrad._tensor import Tensor
-from minigrad._type_name import type_name
-from minigrad.ops.join import cat
+from minigrad._base.type_name import type_name
+from minigrad.core.tensor import Tensor
+from minigrad.ops.shape.join import cat
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

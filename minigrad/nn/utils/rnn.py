@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from minigrad._dtype import int64
-from minigrad._tensor import Tensor, plain
-from minigrad.ops.data import as_tensor
-from minigrad.ops.packing import pack, pad, pad_all
-from minigrad.ops.pick import index_select
-from minigrad.ops.sort import sort
+from minigrad._base.dtype import int64
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.factory.values import as_tensor
+from minigrad.ops.index.index_select import index_select
+from minigrad.ops.nn.packed_sequence import pack, pad, pad_all
+from minigrad.ops.reduce.sort import sort
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
            "pad_sequence", "unpack_sequence", "unpad_sequence"]

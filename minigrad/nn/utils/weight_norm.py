@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.weight_norm import lengths, normalised
+from minigrad.ops.nn.weight_norm import lengths, normalised
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = ["EPOCH_DEPRECATION_WARNING", "LRScheduler", "check_optimizer", "each_group", "set_value", "values_of"]

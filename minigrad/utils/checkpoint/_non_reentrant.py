@@ -24,10 +24,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from minigrad.autograd.grad_mode import LOCAL, enable_grad
-from minigrad.autograd.graph import Node, saved_tensors_hooks
-from minigrad.autograd.saved import tensors, versions_of
+from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.saved_hooks import pack_all
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import Node, saved_tensors_hooks
+from minigrad.core.saved import tensors, versions_of
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
 from minigrad.utils.checkpoint._group import GraphExecGroup
 from minigrad.utils.checkpoint._told import Run, tell

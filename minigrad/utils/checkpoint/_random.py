@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.backends.registry import HERE, beside, device_of
-from minigrad.ops.generator import device_states, set_device_states
+from minigrad.core.tensor import Tensor
+from minigrad.ops.random.generator import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
 
 __all__ = ["random_state"]

@@ -13,11 +13,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.autograd._api import backward
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.autograd.graph_task import can_checkpoint
+from minigrad.core.graph_task import can_checkpoint
+from minigrad.core.tensor import Tensor
 from minigrad.utils.checkpoint._random import random_state
 from minigrad.utils.checkpoint._told import Run
 

@@ -15,13 +15,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from minigrad._tensor import Tensor, plain
-from minigrad.autograd.grad_mode import LOCAL
-from minigrad.autograd.graph import ManyOutputs, Node
-from minigrad.autograd.record import record_many, record_n
-from minigrad.autograd.saved import counter_of
 from minigrad.autograd.saved_hooks import pack_all
-from minigrad.ops._overload import OpOverload, OpOverloadPacket, of_class
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import ManyOutputs, Node
+from minigrad.core.record import record_many, record_n
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.overloads import OpOverload, OpOverloadPacket, of_class
 from minigrad.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
@@ -80,7 +80,7 @@ class Listener:
         for op, node, inputs, outputs in self.heard:
             if node is not None and node.saved and LOCAL.saved_tensors_hooks:
                 if not isinstance(node, ManyOutputs):
-                    node.fit = tuple([(x.array.shape, x.array.dtype) for x in inputs])
+                    node.input_metadata = tuple([(x.array.shape, x.array.dtype) for x in inputs])
                 pack_all(node, outputs)
             if LOCAL.observer is not None:
                 LOCAL.observer.forward(op, node, inputs, outputs)
@@ -131,7 +131,7 @@ class Recorded:
         self.cls = None if node is None else type(node)
         self.inputs = without_tensors(inputs)
         self.saved = () if node is None else without_tensors(node.saved or ())
-        self.notes = ((), None) if node is None else (node.const, node.fit)
+        self.notes = ((), None) if node is None else (node.const, node.input_metadata)
         self.one = isinstance(result, Tensor)
         self.result = without_tensors([result] if self.one else result)
         self.arrays, self.counters = [x.array for x in outputs], [counter_of(x) for x in outputs]
@@ -154,13 +154,13 @@ class Recorded:
             return tuple([given[x] if type(x) is Given else self.arrays[x] if type(x) is Made else x for x in values])
 
         inputs, saved = filled(self.inputs), filled(self.saved)
-        const, fit = self.notes
+        const, input_metadata = self.notes
         if self.cls is None:
             made = tuple([plain(array) for array in self.arrays])
         elif issubclass(self.cls, ManyOutputs):
             made = record_many(self.cls, self.arrays, inputs, const, False, saved)
         else:
-            made = (record_n(self.cls, self.arrays[0], inputs, saved, const, fit),)
+            made = (record_n(self.cls, self.arrays[0], inputs, saved, const, input_metadata),)
         result = tuple([made[x] if type(x) is Made else given[x] if type(x) is Given else x for x in self.result])
         return result[0] if self.one else result
 
@@ -235,7 +235,8 @@ def create_selective_checkpoint_contexts(
 
     `policy_fn_or_list`: `policy(context, op, *args, **kwargs)` gives a `CheckpointPolicy`, or a bool: whether to save;
     or a list of the ops whose results are to be saved, as `torch.ops.aten.mm.default` or as minigrad's own class,
-    `minigrad.ops.linalg.Mm`. Arguments are those of the op's `forward`. Results that are chosen and then changed in
+    `minigrad.ops.linalg.matmul.Mm`. Arguments are those of the op's `forward`.
+    Results that are chosen and then changed in
     place are an error in the backward pass, unless `allow_cache_entry_mutation`; a second pass always is one.
 
     Raises:

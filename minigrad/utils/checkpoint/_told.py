@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.autograd.grad_mode import LOCAL
+from minigrad.core.grad_mode import LOCAL
 
 __all__ = ["Run", "tell"]
 

@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from minigrad._tensor import Tensor
-from minigrad.ops.generator import Generator, default_generator
-from minigrad.ops.random import randperm
+from minigrad.core.tensor import Tensor
+from minigrad.ops.random.factory import randperm
+from minigrad.ops.random.generator import Generator, default_generator
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
            "items_of", "random_split"]

@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from minigrad._dtype import float64, int64
-from minigrad._tensor import Tensor
-from minigrad.ops.create import empty
-from minigrad.ops.data import as_tensor
-from minigrad.ops.fill import multinomial
-from minigrad.ops.generator import Generator
-from minigrad.ops.random import randint, randperm
+from minigrad._base.dtype import float64, int64
+from minigrad.core.tensor import Tensor
+from minigrad.ops.factory.sizes import empty
+from minigrad.ops.factory.values import as_tensor
+from minigrad.ops.random.factory import randint, randperm
+from minigrad.ops.random.generator import Generator
+from minigrad.ops.random.inplace import multinomial
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
            "WeightedRandomSampler", "drawn_seed"]

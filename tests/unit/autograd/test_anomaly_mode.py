@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.autograd.grad_mode import UNUSUAL
+from minigrad.core.grad_mode import UNUSUAL
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad
 from minigrad import Tensor
-from minigrad.autograd.graph import Node
+from minigrad.core.graph import Node
 
 LONG = 100_000
 

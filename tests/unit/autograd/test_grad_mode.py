@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 import minigrad
-from minigrad.autograd.grad_mode import UNUSUAL
+from minigrad.core.grad_mode import UNUSUAL
 
 MODES = ["no_grad", "enable_grad", "inference_mode"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.autograd.grad_mode import LOCAL, UNUSUAL
+from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.recorder import record
 from tests.unit.autograd.observed import (
     PROGRAMS,

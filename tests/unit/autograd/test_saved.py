@@ -10,7 +10,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import graph
-from minigrad.autograd.grad_mode import UNUSUAL
+from minigrad.core.grad_mode import UNUSUAL
 
 
 def leaf():

@@ -1,4 +1,4 @@
-/** Who holds what: every storage that lives at a step, once, with all that hold it. minigrad/_trace/held.py does the same. */
+/** Who holds what: every storage that lives at a step, once, with all that hold it. minigrad/trace/held.py does the same. */
 import { KINDS } from "./chart";
 import { chain, scopeTitle } from "./groups";
 import { nodeName, shape, tensorName } from "./format";

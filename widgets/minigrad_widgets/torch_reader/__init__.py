@@ -6,7 +6,7 @@ shown by the same inspectors. PyTorch is imported here and nowhere else in the k
 
 from typing import TYPE_CHECKING
 
-from minigrad._optional import optional
+from minigrad._base.optional import optional
 
 if TYPE_CHECKING:
     from minigrad_widgets.torch_reader.reader import record

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._dtype import float64
-from minigrad._tensor import Tensor
-from minigrad.ops.data import as_tensor, tensor
-from minigrad.ops.join import stack
+from minigrad._base.dtype import float64
+from minigrad.core.tensor import Tensor
+from minigrad.ops.factory.values import as_tensor, tensor
+from minigrad.ops.shape.join import stack
 
 __all__ = ["collate", "default_collate", "default_collate_err_msg_format", "default_collate_fn_map", "default_convert"]
 

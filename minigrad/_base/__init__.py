@@ -1,0 +1,1 @@
+"""Plain data that everything else is built on: dtypes, devices, warnings."""

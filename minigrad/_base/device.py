@@ -1,0 +1,153 @@
+"""Devices and layouts: mirrors `torch.device` and `torch.layout`.
+
+Which devices there are is known to `minigrad.backends.registry`, which makes a place for arrays of a device's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from minigrad._base.type_name import type_name
+
+__all__ = ["CPU", "OutOfMemoryError", "device", "get_default_device", "layout", "set_default_device", "strided"]
+
+TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+         "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+NO_GPU = "\n\nWithout it leave `device` out, or pass device='cpu'."
+NO_CUPY = ("\n\nminigrad computes on NVIDIA's GPUs with CuPy, which is not installed. For CUDA 12 it comes with: "
+           'python -m pip install "minigrad-kit[cuda12x]"; for CUDA 13 with the extra cuda13x. ' + NO_GPU[2:])
+ACCELERATOR: list[Callable[[], int]] = []  # how many accelerators there are: the registry of backends puts it here
+
+
+class device:
+    """Where a tensor's data lives: `device("cpu")`. In a `with` block it is where new tensors are made.
+
+    Raises:
+        RuntimeError: for a string that names no device, and for a number, which would be that of a GPU.
+        TypeError: for anything else.
+    """
+
+    __slots__ = ("before", "index", "type")
+
+    type: str
+    index: int | None
+    before: device
+
+    def __init__(self, type: str | device | int, index: int | None = None) -> None:
+        if isinstance(type, device):
+            self.type, self.index = type.type, type.index
+            return
+        if isinstance(type, int) and not isinstance(type, bool):
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
+            if not any(count() for count in ACCELERATOR):
+                raise RuntimeError(f"Cannot access accelerator device when none is available.{NO_GPU}")
+            self.type, self.index = "cuda", type
+            return
+        if not isinstance(type, str):
+            given = type_name(type)
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+                " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
+                f"(!{given}!)\n * (str type, int index = -1)\n")
+        self.type, self.index = parsed(type)
+        if index is None:
+            return
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type_name(index)}")
+        if self.index is not None:
+            raise RuntimeError("type (string) must not include an index because index was passed explicitly: "
+                               f"{type}")
+        if index < 0:
+            raise RuntimeError("Device index must not be negative")
+        self.index = index
+
+    def __enter__(self) -> device:
+        self.before = Default.device
+        Default.device = self
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        Default.device = self.before
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else \
+            f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+
+def parsed(text: str) -> tuple[str, int | None]:
+    """The type and the index that a string names."""
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    match = re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9]\d*))?", text)
+    if match is None:
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    if match[1] not in TYPES:
+        raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {match[1]}")
+    return match[1], None if match[2] is None else int(match[2])
+
+
+class layout:
+    """How the elements of a tensor lie in memory; there is one, `strided`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout("strided")
+CPU = device("cpu")
+
+
+class Default:
+    """Where tensors are made if nobody says where: what `set_default_device` and `with device(...)` set."""
+
+    device = CPU
+
+
+def set_default_device(device: str | device | None) -> None:
+    """Make new tensors there from now on; None: on the CPU again."""
+    Default.device = CPU if device is None else CPU.__class__(device)
+
+
+def get_default_device() -> device:
+    """Where tensors are made if nobody says where."""
+    return Default.device
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has not as much memory as was asked for. All tensors are as they were."""
+
+
+def out_of_memory(size: int, index: int, told: dict[str, int]) -> OutOfMemoryError:
+    """PyTorch's sentence. `size`: the bytes asked for; `told`: what `Backend.memory_stats` says."""
+    total, free, own = [of_bytes(told[name]) for name in ("total", "free", "allocated")]
+    return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {of_bytes(size)}. GPU {index} has a total capacity "
+                            f"of {total} of which {free} is free. Of the allocated memory {own} is allocated by "
+                            f"minigrad, and {of_bytes(told['reserved'] - told['allocated'])} is reserved but "
+                            "unallocated.")
+
+
+def of_bytes(n: int) -> str:
+    """Bytes as PyTorch writes them in its errors: 512 bytes, 1.50 KiB, 20.00 MiB, 2.00 GiB."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n > size:
+            return f"{n / size:.2f} {unit}"
+    return f"{n} bytes"

@@ -1,0 +1,84 @@
+"""What PyTorch says about flags and gradients that a tensor cannot have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._base.type_name import type_name
+from minigrad.backends.registry import OF_TYPE
+
+__all__ = ["DETACH_IT", "DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad",
+           "check_tensor"]
+
+DETACH_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+    "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+    "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+    "torch/optim/optimizer.py as the solution."
+)
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
+    "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
+)
+NOT_A_LEAF = "you can only change requires_grad flags of leaf variables."
+DETACH_IT = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+    "var_no_grad = var.detach()."
+)
+TO_SCALAR = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+
+# what C++ calls the dtypes
+IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "unsigned char",
+        "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool"}
+
+
+def check_tensor(value: Any, name: str, argument: str = "input", position: int = 1) -> None:
+    """PyTorch's error for an argument of the function `name` that should be a tensor and is none."""
+    if not hasattr(value, "_version_counter"):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}")
+
+
+def check_data(tensor: Any, new: Any) -> None:
+    """Whether `new` can become `tensor.data`.
+
+    Raises:
+        TypeError: if it is no tensor.
+        RuntimeError: for integers where gradients are wanted.
+    """
+    if not hasattr(new, "array"):
+        raise TypeError(f"Variable data has to be a tensor, but got {type_name(new)}")
+    if tensor._requires_grad and new.array.dtype.kind != "f":
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+
+
+def check_grad(tensor: Any, new: Any) -> None:
+    """Whether `new` can become `tensor.grad`: another tensor of the same dtype, device and shape.
+
+    Raises:
+        RuntimeError: PyTorch's sentence for what does not fit.
+    """
+    if new is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if new.array.dtype != tensor.array.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{IN_C[new.dtype.name]}' to a tensor with grad_dtype "
+            f"'{tensor.dtype.type_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+            "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match.")
+    if OF_TYPE and (type(new.array) in OF_TYPE or type(tensor.array) in OF_TYPE) and new.device != tensor.device:
+        got, wanted = new.device, tensor.device
+        what = (("with device type", got.type, wanted.type) if got.type != wanted.type else
+                ("located on device with index", got.index, wanted.index))
+        raise RuntimeError(f"attempting to assign a gradient {what[0]} '{what[1]}' to a tensor {what[0]} '{what[2]}'. "
+                           "Please ensure that the gradient and the tensor are on the same device")
+    if new.array.shape != tensor.array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size '{list(tensor.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size")

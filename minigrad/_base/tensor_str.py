@@ -1,0 +1,217 @@
+"""How a tensor prints: mirrors `torch/_tensor_str.py`.
+
+`tensor_repr` gives, character for character, what PyTorch prints for the same tensor. A reader finds here why a tensor
+of whole numbers prints as `1.`, when the exponent form is chosen, and where the dots of a large tensor come from. All
+lessons compare printed tensors with PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from minigrad._base.dtype import default_dtype
+from minigrad.backends.registry import host
+
+__all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Printable(Protocol):
+    """What `tensor_repr` reads from a tensor."""
+
+    array: Any
+
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def device(self) -> Any: ...
+    @property
+    def grad_fn(self) -> Any: ...
+    @property
+    def requires_grad(self) -> bool: ...
+
+
+class Options:
+    """The settings of `set_printoptions`."""
+
+    def __init__(self, precision: int = 4, threshold: float = 1000, edgeitems: int = 3) -> None:
+        self.precision, self.threshold, self.edgeitems, self.linewidth = precision, threshold, edgeitems, 80
+        self.sci_mode: bool | None = None
+
+
+PROFILES = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
+OPTIONS = Options()
+
+
+def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+                     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:
+    """Change how tensors print; what is left out stays, except `sci_mode`, which None sets back to automatic.
+
+    `precision`: digits after the point. `threshold`: a tensor of more elements is shortened. `edgeitems`: how many
+    elements are then shown at each end of each dimension. `linewidth`: characters per line. `profile`: "default",
+    "short" or "full". `sci_mode`: exponent form always (True), never (False), or where it helps (None).
+    """
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    wanted = dict(vars(PROFILES[profile])) if profile in PROFILES else {}
+    wanted |= {name: value for name, value in given.items() if value is not None}
+    wanted["sci_mode"] = sci_mode
+    for name, value in wanted.items():
+        setattr(OPTIONS, name, value)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The settings now, as keyword arguments for `set_printoptions`."""
+    return dict(vars(OPTIONS))
+
+
+@contextmanager
+def printoptions(**options: Any) -> Iterator[None]:
+    """Settings for the length of a `with` block."""
+    before = get_printoptions()
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
+
+
+class Writer:
+    """How the elements of one tensor are written: all in the same form, padded to the same width.
+
+    The forms of floats: whole (`1.`) if every element is an integer, scientific if the largest element is more than
+    1000 times the smallest, or above 1e8, or the smallest is below 1e-4; fixed (`1.5000`) else. Zeros, infinities and
+    NaNs have no say.
+    """
+
+    def __init__(self, values: Array) -> None:
+        self.is_float = values.dtype.kind == "f"
+        self.whole, self.scientific, self.width = True, False, 1
+        told: list[Any] = values.ravel().tolist()
+        if self.is_float:
+            told = [v for v in told if v and math.isfinite(v)]
+            if not told:
+                return
+            self.whole = all(v == math.ceil(v) for v in told)
+            self.scientific = spread(told) if OPTIONS.sci_mode is None else OPTIONS.sci_mode
+        self.width = max([self.width, *[len(self.bare(v)) for v in told]])
+
+    def bare(self, value: Any) -> str:
+        """One element, not padded."""
+        if not self.is_float:
+            return str(value)
+        if self.scientific:
+            return f"{value:.{OPTIONS.precision}e}"
+        if not self.whole:
+            return f"{value:.{OPTIONS.precision}f}"
+        return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+
+    def __call__(self, value: Any) -> str:
+        return self.bare(value).rjust(self.width)
+
+
+def spread(values: list[float]) -> bool:
+    """Whether these finite non-zero values are too far apart, or too far from 1, for the fixed form."""
+    smallest, largest = min(map(abs, values)), max(map(abs, values))
+    return largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4
+
+
+def corners(array: Array) -> Array:
+    """The elements that a shortened tensor shows: they alone decide its form and width."""
+    edge = OPTIONS.edgeitems
+    if not edge:
+        return array if array.ndim < 2 else array[:0]
+    for axis, n in enumerate(array.shape):
+        if n > 2 * edge:
+            array = array.take([*range(edge), *range(n - edge, n)], axis)
+    return array
+
+
+def write_row(array: Array, indent: int, shorten: bool, write: Writer) -> str:
+    """One row, broken into lines of `linewidth`."""
+    edge = OPTIONS.edgeitems
+    if shorten and not edge:
+        parts = ["..."]
+    elif shorten and len(array) > 2 * edge:
+        parts = [*map(write, array[:edge].tolist()), " ...", *map(write, array[-edge:].tolist())]
+    else:
+        parts = [*map(write, array.tolist())]
+    per_line = max(1, (OPTIONS.linewidth - indent) // (write.width + 2))
+    lines = [", ".join(parts[i:i + per_line]) for i in range(0, len(parts), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def write_array(array: Array, indent: int, shorten: bool, write: Writer) -> str:
+    """An array in brackets; blank lines between blocks, one more for each further dimension."""
+    if array.ndim == 0:
+        return write(array.item())
+    if array.ndim == 1:
+        return write_row(array, indent, shorten, write)
+    edge = OPTIONS.edgeitems
+    if shorten and len(array) > 2 * edge:
+        shown: list[Array | None] = [*array[:edge], None, *(array[-edge:] if edge else ())]
+    else:
+        shown = [*array]
+    parts = ["..." if part is None else write_array(part, indent + 1, shorten, write) for part in shown]
+    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def write_data(array: Array, indent: int) -> str:
+    """All elements, or where there are more than `threshold` the corners."""
+    if array.size == 0:
+        return "[]"
+    shorten = array.size > OPTIONS.threshold
+    return write_array(array, indent, shorten, Writer(corners(array) if shorten else array))
+
+
+def suffixes(tensor: Printable, array: Array) -> Iterator[str]:
+    """What follows the data: where, how large if that cannot be seen, which dtype if not the usual, what graph."""
+    if tensor.device.type != "cpu":
+        yield f"device='{tensor.device}'"
+    if (array.size == 0 and array.ndim != 1) or (array.size and not OPTIONS.edgeitems):
+        yield f"size={array.shape}"
+    usual = array.dtype == default_dtype().numpy
+    if not usual and (array.size == 0 or array.dtype not in (np.int64, np.bool_)):
+        yield f"dtype={tensor.dtype}"
+    name = graph_name(tensor)
+    if name is not None:
+        yield f"grad_fn=<{name}>"
+    elif tensor.requires_grad:
+        yield "requires_grad=True"
+
+
+def graph_name(tensor: Printable) -> str | None:
+    """The name of the node that made the tensor; "Invalid" where asking for it is an error."""
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view made and then changed in place without grad mode has no history to tell
+        return "Invalid"
+    return None if node is None else type(node).__name__
+
+
+def tensor_repr(tensor: Printable) -> str:
+    """What `repr(tensor)` is."""
+    kind = type(tensor).__name__
+    is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)
+    prefix = "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}("
+    array = np.asarray(host(tensor.array))
+    parts = [prefix + write_data(array, len(prefix))]
+    length = len(parts[0]) - parts[0].rfind("\n") + 1
+    for suffix in suffixes(tensor, array):
+        if length + len(suffix) + 2 > OPTIONS.linewidth:
+            parts.append(",\n" + " " * len(prefix) + suffix)
+            length = len(prefix) + len(suffix)
+        else:
+            parts.append(", " + suffix)
+            length += len(suffix) + 2
+    text = "".join(parts) + ")"
+    return f"Parameter containing:\n{text}" if is_parameter else text

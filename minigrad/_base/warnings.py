@@ -1,0 +1,40 @@
+"""Warnings, given where the user's own line is, some once per program: mirrors `torch.set_warn_always`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from minigrad._base.type_name import type_name
+
+__all__ = ["is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
+
+GIVEN: set[str] = set()
+ALWAYS = [False]
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that come once per program come every time; for tests."""
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type_name(b)}")
+    ALWAYS[0] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether `set_warn_always` is on."""
+    return ALWAYS[0]
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning about the line that called minigrad, however deep in minigrad it is given."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
+
+
+def warn_once(text: str) -> None:
+    """`warn`, the first time in this program that this text comes up."""
+    if text not in GIVEN or ALWAYS[0]:
+        GIVEN.add(text)
+        warn(text)

@@ -1,0 +1,61 @@
+"""`Variable`, the tensor of old: mirrors `torch/autograd/variable.py`.
+
+Once a Variable was a tensor that takes part in autograd. Today every tensor does, and `Variable(tensor)` gives one.
+What is still used of it is `Variable._execution_engine.queue_callback`: to do something when a backward pass is over.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC
+from operator import index
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad._base.type_name import type_name
+from minigrad.autograd import _api
+from minigrad.core import engine
+from minigrad.core.tensor import Tensor, plain
+
+__all__ = ["ImperativeEngine", "Variable"]
+
+
+class ImperativeEngine:
+    """The engine as an object."""
+
+    queue_callback = staticmethod(engine.queue_callback)
+    run_backward = staticmethod(_api.run_backward)
+
+
+class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
+    """Every tensor is a Variable; calling this gives a tensor with the same data, outside of the graph.
+
+    Raises:
+        TypeError: if `data` is no tensor, or `_grad_fn` is given.
+        ValueError: if it is to be volatile and to require grad.
+        RuntimeError: if it is to require grad and does not hold floating point numbers.
+    """
+
+    _execution_engine: ClassVar[ImperativeEngine] = ImperativeEngine()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = False,  # type: ignore[misc]  # not a Variable
+                volatile: bool = False, _grad_fn: Any = None) -> Tensor:
+        if volatile:
+            warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                          UserWarning, stacklevel=2)
+        if volatile and requires_grad:
+            raise ValueError("Variable can't be volatile and require_grad at the same time!")
+        if _grad_fn is not None:
+            raise TypeError(f"_grad_fn has to be a Function object or None, but got {type_name(_grad_fn)}")
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
+        made = plain(np.empty(0, np.float32)) if data is None else data.detach()
+        if index(requires_grad):
+            if not made.is_floating_point():
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            made.requires_grad = True
+        return made
+
+
+Variable.register(Tensor)

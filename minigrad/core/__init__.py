@@ -1,0 +1,1 @@
+"""The reading path: a tensor, its graph, and one backward pass."""

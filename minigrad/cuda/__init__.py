@@ -1,0 +1,287 @@
+"""Graphics cards: mirrors `torch/cuda/__init__.py`, and parts of its `random.py`, `memory.py`, `streams.py` and
+`graphs.py`.
+
+minigrad computes on NVIDIA's cards with CuPy (docs/gpu.md). Without one, what a script asks before it chooses a device
+is answered as PyTorch answers it, so that `torch.device("cuda" if torch.cuda.is_available() else "cpu")` is the CPU,
+and what needs a GPU raises PyTorch's error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from minigrad._base.device import NO_GPU, OutOfMemoryError
+from minigrad._base.device import device as Device
+from minigrad.backends import registry
+from minigrad.backends.protocol import Backend
+from minigrad.core.tensor import Tensor
+from minigrad.cuda.graphed_callables import make_graphed_callables
+from minigrad.cuda.graphs import CUDAGraph, graph
+from minigrad.ops.random.generator import default_of, manual_seed_of_devices
+
+__all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "current_device", "device", "device_count", "empty_cache",
+           "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all",
+           "graph", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+           "is_initialized", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated",
+           "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+           "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "synchronize"]
+
+Where = Device | str | int | None
+
+
+def backend() -> Backend:
+    """What computes on the GPUs.
+
+    Raises:
+        AssertionError: if there is none.
+    """
+    return registry.BACKENDS["cuda"] if device_count() else refuse()
+
+
+def refuse() -> NoReturn:
+    """PyTorch's sentence for a build without CUDA."""
+    raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
+
+
+def index_of(where: Where) -> int:
+    """The number of a GPU; None and "cuda" are the one in use.
+
+    Raises:
+        AssertionError: if there is no GPU.
+        ValueError: for another kind of device.
+        RuntimeError: for a number that no GPU has.
+    """
+    using = backend()
+    if isinstance(where, int) or where is None:
+        where = Device("cuda", where)
+    asked = Device(where)
+    if asked.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {asked}")
+    return registry.located(asked).index or 0 if asked.index is not None else using.current_device()
+
+
+def is_available() -> bool:
+    """Whether there is a GPU to compute on, and CuPy to do it with."""
+    return device_count() > 0
+
+
+def is_initialized() -> bool:
+    """Whether somebody has asked for a GPU, and there is one."""
+    return "cuda" in registry.BACKENDS and is_available()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 can be used: False, as minigrad does not have it."""
+    return False
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether a CUDA graph is being captured."""
+    return is_initialized() and backend().capturing()
+
+
+def device_count() -> int:
+    """The number of GPUs."""
+    return registry.count("cuda")
+
+
+def current_device() -> int:
+    """The number of the GPU in use. Raises: AssertionError, if there is none."""
+    return backend().current_device()
+
+
+def set_device(device: Where) -> None:
+    """Use this GPU from now on. A negative number changes nothing."""
+    if not isinstance(device, int) or device >= 0:
+        backend().set_device(index_of(device))
+
+
+class device:
+    """A `with` block in which a GPU is in use. None or a negative number changes nothing."""
+
+    def __init__(self, device: Any) -> None:
+        self.block = (None if device is None or (isinstance(device, int) and device < 0)
+                      else backend().on(index_of(device)))
+
+    def __enter__(self) -> None:
+        if self.block is not None:
+            self.block.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        if self.block is not None:
+            self.block.__exit__(*error)
+
+
+def synchronize(device: Where = None) -> None:
+    """Wait until a GPU has done what it was given. Raises: AssertionError, if there is none."""
+    backend().synchronize(index_of(device))
+
+
+class Event:
+    """A moment in the work of the GPU in use, to wait for or to measure with.
+
+        start, end = Event(enable_timing=True), Event(enable_timing=True)
+        start.record(); ...; end.record(); end.synchronize()
+        start.elapsed_time(end)   # milliseconds
+    """
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
+                 external: bool = False) -> None:
+        if interprocess or external:
+            raise NotImplementedError("events are of one process and of its own graphs\n\nLeave out `interprocess` and "
+                                      "`external`.")
+        self.timed, self.recorded, self.backend = enable_timing, False, backend()
+        self.event = self.backend.event(enable_timing, blocking)
+
+    def record(self, stream: None = None) -> None:
+        """The moment is after the work given so far.
+
+        Raises:
+            NotImplementedError: for a stream: there is only the one in use.
+        """
+        if stream is not None:
+            raise NotImplementedError("events are recorded on the stream in use, which is the only one\n\nLeave out "
+                                      "`stream`.")
+        self.event.record()
+        self.recorded = True
+
+    def synchronize(self) -> None:
+        """Wait for the moment."""
+        self.event.synchronize()
+
+    def query(self) -> bool:
+        """Whether the moment has come."""
+        return bool(self.event.done)
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """The milliseconds from this moment to a later one.
+
+        Raises:
+            ValueError: if one of them was not made to measure with, was not recorded, or has not come yet.
+        """
+        if not (self.timed and end_event.timed):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if not (self.recorded and end_event.recorded):
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self.query() and end_event.query()):
+            raise ValueError("Both events must be completed before calculating elapsed time.\n\nCall synchronize() of "
+                             "the later one first.")
+        return self.backend.elapsed(self.event, end_event.event)
+
+
+def stats(device: Where) -> dict[str, int]:
+    """What a GPU's memory holds; zeros if there is no GPU."""
+    if not device_count():
+        return dict.fromkeys(("allocated", "peak", "reserved"), 0)
+    return backend().memory_stats(index_of(device))
+
+
+def memory_allocated(device: Where = None) -> int:
+    """The bytes that arrays hold on a GPU; 0 if there is none."""
+    return stats(device)["allocated"]
+
+
+def max_memory_allocated(device: Where = None) -> int:
+    """The most bytes that arrays held on a GPU since `reset_peak_memory_stats`; 0 if there is none."""
+    return stats(device)["peak"]
+
+
+def memory_reserved(device: Where = None) -> int:
+    """The bytes that CuPy's pool keeps, in use or not; 0 if there is no GPU."""
+    return stats(device)["reserved"]
+
+
+def max_memory_reserved(device: Where = None) -> int:
+    """What the pool keeps now: it gives nothing back but by `empty_cache`, and does not tell what it kept before."""
+    return stats(device)["reserved"]
+
+
+def reset_peak_memory_stats(device: Where = None) -> None:
+    """Forget what was the most. Raises: AssertionError, if there is no GPU."""
+    backend().reset_peak(index_of(device))
+
+
+def mem_get_info(device: Where = None) -> tuple[int, int]:
+    """Free and all bytes of a GPU, whoever uses them. Raises: AssertionError, if there is none."""
+    told = backend().memory_stats(index_of(device))
+    return told["free"], told["total"]
+
+
+def empty_cache() -> None:
+    """Give back what the pool keeps unused; nothing if there is no GPU."""
+    if is_initialized():
+        backend().empty_cache()
+
+
+class _CudaDeviceProperties(SimpleNamespace):
+    """`name`, `major`, `minor`, `total_memory`, `multi_processor_count`, `max_threads_per_multi_processor`."""
+
+
+def get_device_properties(device: Where = None) -> _CudaDeviceProperties:
+    """What a GPU is like. Raises: AssertionError, if there is none."""
+    return _CudaDeviceProperties(**backend().properties(index_of(device)))
+
+
+def get_device_name(device: Where = None) -> str:
+    """What a GPU is called. Raises: AssertionError, if there is none."""
+    return str(get_device_properties(device).name)
+
+
+def get_device_capability(device: Where = None) -> tuple[int, int]:
+    """The compute capability: what a GPU can do. Raises: AssertionError, if there is none."""
+    told = get_device_properties(device)
+    return told.major, told.minor
+
+
+def manual_seed(seed: int) -> None:
+    """Start the generator of the GPU in use from a seed; nothing if there is none."""
+    seed = int(seed)
+    if device_count():
+        default_of(Device("cuda", current_device())).manual_seed(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Start the generators of all GPUs from a seed, also of those that are first used afterwards."""
+    manual_seed_of_devices(int(seed))
+
+
+def seed() -> None:
+    """Start the generator of the GPU in use from a seed that nobody can foresee; nothing if there is none."""
+    if device_count():
+        default_of(Device("cuda", current_device())).seed()
+
+
+def seed_all() -> None:
+    """Start the generators of all GPUs from one seed that nobody can foresee; nothing if there is none."""
+    if device_count():
+        seed()
+        manual_seed_of_devices(initial_seed())
+
+
+def initial_seed() -> int:
+    """The seed that the generator of the GPU in use started from. Raises: AssertionError, if there is none."""
+    return default_of(Device("cuda", index_of(None))).initial_seed()
+
+
+def get_rng_state(device: Where = "cuda") -> Tensor:
+    """The state of a GPU's generator, 16 bytes: seed and offset. Raises: AssertionError, if there is none."""
+    return default_of(Device("cuda", index_of(device))).get_state()
+
+
+def set_rng_state(new_state: Tensor, device: Where = "cuda") -> None:
+    """Set the state of a GPU's generator; nothing if there is no GPU."""
+    if device_count():
+        default_of(Device("cuda", index_of(device))).set_state(new_state)
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The states of all GPUs' generators."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
+    """Set the states of all GPUs' generators."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)

@@ -1,0 +1,181 @@
+"""`cuda.make_graphed_callables`: mirrors the function of that name in `torch/cuda/graphs.py`.
+
+A function or a module becomes two CUDA graphs, its forward and its backward pass, inside one node of autograd. A reader
+finds here what such a graph asks for: inputs, results and gradients that stay at their places in memory, into which and
+out of which each call copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from minigrad.autograd import grad
+from minigrad.autograd.function import Function, once_differentiable
+from minigrad.core.tensor import Tensor
+from minigrad.cuda.graphs import CUDAGraph, graph
+from minigrad.ops.factory.sizes import empty_like
+
+__all__ = ["make_graphed_callables"]
+
+HOOKS = ("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
+         "after passing them through make_graphed_callables is allowed.")
+BUFFERS = ("In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be "
+           "trainable. All buffers must have ``requires_grad=False``.")
+TENSORS = ("In the beta API, sample_args for each callable must contain only Tensors. Other types are not allowed.")
+
+
+def make_graphed_callables(callables: Any, sample_args: tuple[Any, ...], num_warmup_iters: int = 3,
+                           allow_unused_input: bool = False, pool: Any = None) -> Any:
+    """The same functions or modules, whose passes are CUDA graphs; a tuple of them, with a tuple of `sample_args` each.
+
+    What is called later has tensors of the shapes, dtypes and `requires_grad` of `sample_args`. A module is changed: in
+    the mode, training or not, that it is in, its `forward` runs the graphs. Results lie where the next call writes its
+    own. `pool` means nothing here: each graph has memory of its own.
+
+    Raises:
+        AssertionError: for modules with hooks or with buffers that require grad, and arguments that are no tensors.
+        RuntimeError: for arguments that the results do not depend on, unless `allow_unused_input`.
+    """
+    alone = not isinstance(callables, tuple)
+    functions, samples = ((callables,), (sample_args,)) if alone else (callables, sample_args)
+    for function, args in zip(functions, samples):
+        check(function, args)
+    made = [Passes(function, args, allow_unused_input) for function, args in zip(functions, samples)]
+    for each in made:
+        each.warm_up(num_warmup_iters)
+    for each in made:
+        each.capture_forward()
+    for each in reversed(made):
+        each.capture_backward()
+    results = tuple([each.put_in() for each in made])
+    return results[0] if alone else results
+
+
+def check(function: Any, args: tuple[Any, ...]) -> None:
+    """PyTorch's errors for what cannot be captured."""
+    if is_module(function):
+        if function._backward_hooks or function._forward_hooks or function._forward_pre_hooks:
+            raise AssertionError(HOOKS)
+        if any(b.requires_grad for b in function.buffers()):
+            raise AssertionError(BUFFERS)
+    if not all(isinstance(each, Tensor) for each in leaves(args)):
+        raise AssertionError(TENSORS)
+
+
+def is_module(function: Any) -> bool:
+    """Whether a callable is a module: it has parameters, and `minigrad.nn` need not be loaded to ask."""
+    return hasattr(function, "parameters") and hasattr(function, "forward")
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """What stands in tuples, lists and dicts, in its order."""
+    if isinstance(tree, (tuple, list, dict)):
+        for each in tree.values() if isinstance(tree, dict) else tree:
+            yield from leaves(each)
+    else:
+        yield tree
+
+
+def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
+    """The same tuples, lists and dicts with other things in them."""
+    if isinstance(tree, dict):
+        return {key: rebuilt(each, values) for key, each in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        parts = [rebuilt(each, values) for each in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return next(values)
+
+
+class Passes:
+    """A callable and its two graphs.
+
+    `surface`: all that gradients may be asked for, the arguments and then the parameters; `outputs`: the results, each
+    call's at the same places; `given` and `found`: the gradients of the results and of the surface, likewise.
+    """
+
+    def __init__(self, function: Any, args: tuple[Any, ...], allow_unused: bool) -> None:
+        self.function, self.args, self.allow_unused = function, args, allow_unused
+        self.params = tuple(function.parameters()) if is_module(function) else ()
+        self.inputs = tuple(leaves(args))
+        self.surface = self.inputs + self.params
+        self.forward, self.backward = CUDAGraph(), CUDAGraph()
+        self.outputs: tuple[Any, ...] = ()
+        self.given: tuple[Any, ...] = ()
+        self.found: tuple[Any, ...] = ()
+
+    def warm_up(self, times: int) -> None:
+        """Run it as always, so that kernels are compiled; the gradients go nowhere."""
+        for _ in range(times):
+            self.differentiated(tuple(leaves(self.function(*self.args))))
+
+    def differentiated(self, outputs: tuple[Any, ...]) -> None:
+        """A backward pass of the results that require grad, from `given` if it is there."""
+        wanted = [o for o in outputs if o.requires_grad]
+        starts = [g for g in self.given if g is not None] or [empty_like(o) for o in wanted]
+        parts: Iterator[Any] = iter(())
+        if wanted:
+            parts = iter(grad(wanted, [x for x in self.surface if x.requires_grad], starts,
+                              allow_unused=self.allow_unused))
+        self.found = tuple([next(parts) if wanted and x.requires_grad else None for x in self.surface])
+
+    def capture_forward(self) -> None:
+        """Note the forward pass."""
+        with graph(self.forward):
+            self.tree = self.function(*self.args)
+        self.outputs = tuple(leaves(self.tree))
+
+    def capture_backward(self) -> None:
+        """Note the backward pass."""
+        self.given = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
+        if any(g is not None for g in self.given):
+            with graph(self.backward):
+                self.differentiated(self.outputs)
+        else:
+            self.found = (None,) * len(self.surface)
+
+    def put_in(self) -> Any:
+        """The callable that replays the graphs: a module has it as its `forward` from now on."""
+        function, run = self.function, self.as_function()
+        if not is_module(function):
+            return run
+        training, forward = function.training, function.forward
+
+        def either(*args: Any, **options: Any) -> Any:
+            return (run if function.training == training else forward)(*args, **options)
+
+        function.forward = either
+        return function
+
+    def as_function(self) -> Callable[..., Any]:
+        """A function with one node of autograd, which copies and replays."""
+        passes = self
+
+        class Graphed(Function):
+            @staticmethod
+            def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
+                for place, x in zip(passes.inputs, inputs):  # parameters are where they were
+                    passes.put(place, x)
+                passes.forward.replay()
+                return tuple([o.detach() for o in passes.outputs])
+
+            @staticmethod
+            @once_differentiable
+            def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+                for place, g in zip(passes.given, grads):
+                    if place is not None:
+                        passes.put(place, g)
+                passes.backward.replay()
+                return tuple([None if g is None else g.detach() for g in passes.found])
+
+        def call(*args: Any) -> Any:
+            found = Graphed.apply(*leaves(args), *passes.params)
+            return rebuilt(passes.tree, iter(found))
+
+        return call
+
+    @staticmethod
+    def put(place: Tensor, x: Tensor) -> None:
+        """Copy a tensor to its place, if it is not there."""
+        if place.data_ptr() != x.data_ptr():
+            place.detach().copy_(x.detach())

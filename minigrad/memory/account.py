@@ -1,0 +1,179 @@
+"""The account of a trace: bytes over time, per op and per module. Part of `minigrad.memory`.
+
+It adds nothing to what a recorder has taken down (docs/trace.md, `bytes`), and reads a trace that was loaded as well
+as one that grows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from minigrad._base.optional import optional
+from minigrad.recorder import Trace
+
+__all__ = ["Account", "Bytes", "OfNodes"]
+
+COLORS = ("#999999", "#56b4e9", "#0072b2", "#d55e00")  # told apart by the colour-blind too
+NAMES = ("parameters", "saved", "activations", "gradients")
+
+
+class Bytes(NamedTuple):
+    """Bytes held, by what for. Each storage is in one of them."""
+
+    parameters: int
+    activations: int
+    saved: int
+    gradients: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self)
+
+    @property
+    def extra(self) -> int:
+        """All but the parameters."""
+        return self.total - self.parameters
+
+
+class OfNodes(NamedTuple):
+    """What the ops of one name, or of one module, come to: how often they ran, bytes made, bytes saved."""
+
+    runs: int
+    made: int
+    saved: int
+
+
+class Account:
+    """Bytes held while a program ran, from its trace.
+
+    `steps`: after each event; `peak`: where they were most; `current`: at the end.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.steps: list[Bytes] = []
+        now = Bytes(0, 0, 0, 0)
+        for event in trace.events:
+            if "bytes" in event:
+                now = Bytes(*event["bytes"])
+            self.steps.append(now)
+
+    @property
+    def current(self) -> Bytes:
+        """At the end."""
+        return self.steps[-1] if self.steps else Bytes(0, 0, 0, 0)
+
+    @property
+    def peak(self) -> Bytes:
+        """At the step at which there was most."""
+        return max(self.steps, key=lambda held: held.total, default=Bytes(0, 0, 0, 0))
+
+    @property
+    def peak_step(self) -> int:
+        """The first step at which there was most."""
+        return self.steps.index(self.peak)
+
+    def at_backward(self) -> Bytes:
+        """What was held when the first backward pass began; of gradients there is that of its root.
+
+        Raises:
+            StopIteration: if there was none.
+        """
+        return next(held for held, event in zip(self.steps, self.trace.events, strict=True)
+                    if event["kind"] == "backward_start")
+
+    def per_op(self) -> dict[str, OfNodes]:
+        """For the ops of each name: bytes of their results, and what their nodes saved that no earlier one had."""
+        return self.gathered([event["op"] for event in self.forwards()])
+
+    def per_module(self) -> dict[str, OfNodes]:
+        """The same for each module, by its path; "" is what ran outside of all modules. Ops belong to the innermost."""
+        nodes, scopes = self.trace.nodes, self.trace.scopes
+
+        def path(scope: int | None) -> str:
+            parts: list[str] = []
+            while scope is not None:
+                parts.append(str(scopes[scope]["name"] or scopes[scope]["module"]))
+                scope = scopes[scope]["parent"]
+            return ".".join(reversed(parts))
+
+        return self.gathered([path((event if event["node"] is None else nodes[event["node"]]).get("scope"))
+                              for event in self.forwards()])
+
+    def forwards(self) -> Iterator[Any]:
+        """The events of ops."""
+        return (event for event in self.trace.events if event["kind"] == "forward")
+
+    def gathered(self, keys: list[str]) -> dict[str, OfNodes]:
+        """What ops come to, by the key of each."""
+        tensors, met, kept = self.trace.tensors, set[int](), set[int]()
+        found: dict[str, OfNodes] = {}
+        for key, event in zip(keys, self.forwards(), strict=True):
+            made = saved = 0
+            met.update(tensors[number]["storage"] for number in event["inputs"] or () if number is not None)
+            for number in event["outputs"]:
+                made += 0 if tensors[number]["storage"] in met else tensors[number]["bytes"]
+                met.add(tensors[number]["storage"])
+            for storage, size in self.saved_by(event["node"]):
+                saved += 0 if storage in kept else size
+                kept |= set() if storage is None else {storage}
+            runs, *before = found.get(key, OfNodes(0, 0, 0))
+            found[key] = OfNodes(runs + 1, before[0] + made, before[1] + saved)
+        return found
+
+    def saved_by(self, node: int | None) -> Iterator[tuple[int | None, int]]:
+        """Storage and bytes of each value that a node has saved; parameters are not counted."""
+        for _, number, value in () if node is None else self.trace.nodes[node]["saved"]:
+            if number is not None:
+                tensor = self.trace.tensors[number]
+                if not tensor["parameter"]:
+                    yield tensor["storage"], tensor["bytes"]
+            elif value is not None and self.trace.values[value]["shape"]:
+                shown = self.trace.values[value]
+                digits = re.search(r"\d+$", shown["dtype"])
+                yield None, math.prod(shown["shape"]) * (int(digits[0]) // 8 if digits else 1)
+
+    def text(self) -> str:
+        """The account as a table."""
+        rows = [f"{'':24}{'runs':>8}{'made':>16}{'saved':>16}"]
+        for title, part in (("per op", self.per_op()), ("per module", self.per_module())):
+            rows.append(title)
+            rows += [f"  {name or '(no module)':22}{of.runs:8,}{of.made:16,}{of.saved:16,}"
+                     for name, of in sorted(part.items(), key=lambda each: -each[1].saved)]
+        for title, held in (("peak", self.peak), ("at the end", self.current)):
+            parts = ", ".join(f"{each:,} {name}" for name, each in zip(Bytes._fields, held, strict=True))
+            rows.append(f"{title}: {held.total:,} bytes: {parts}")
+        return "\n".join(rows)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Bytes over the events, one on top of the other; backward passes are shaded. Gives matplotlib's figure.
+
+        Raises:
+            MissingExtra: without matplotlib.
+        """
+        if axes is None:
+            axes = optional("matplotlib.figure", "lessons").Figure(figsize=(8, 4), layout="constrained").subplots()
+        parts = [[getattr(held, name) / 2**20 for held in self.steps] for name in NAMES]
+        axes.stackplot(range(len(self.steps)), parts, labels=NAMES, colors=COLORS, step="post")
+        for start, end in self.passes():
+            axes.axvspan(start, end, color="black", alpha=0.07, linewidth=0)
+        axes.set_xlabel("event (shaded: backward pass)")
+        axes.set_ylabel("MiB held")
+        axes.margins(x=0)
+        axes.legend(loc="upper left", frameon=False)
+        return axes.figure
+
+    def passes(self) -> Iterator[tuple[int, int]]:
+        """First and last step of each outermost backward pass."""
+        start, depth = None, 0
+        for step, event in enumerate(self.trace.events):
+            if event["kind"] == "backward_start":
+                start, depth = (step if depth == 0 else start), depth + 1
+            elif event["kind"] == "backward_end":
+                depth -= 1
+                if depth == 0 and start is not None:
+                    yield start, step

@@ -1,0 +1,1 @@
+"""What stands between a call of an op and its formula: argument parsing, promotion, devices, `out=`."""

@@ -1,0 +1,230 @@
+"""The frame around the ops: arguments that a plain Python function does not take meet PyTorch's rules and errors.
+
+An op is a plain function. It is called as it is; only when that fails are the arguments held against PyTorch's
+signatures (`_signature.py`). If they fit, but were written in another way (NumPy's names, `out=`, a number in place of
+a tensor), the function is called again, in its own words. If they do not, PyTorch's error is raised (`_refusal.py`).
+If they fit as they were, the error came out of the op and goes on.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import Any
+
+from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.tensor_errors import check_tensor
+from minigrad._base.warnings import warn_once
+from minigrad.backends.registry import Several
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.arg_errors import matched
+from minigrad.ops._dispatch.device_guard import guarded
+from minigrad.ops._dispatch.out import delivered
+from minigrad.ops._dispatch.signatures import Signature, is_number, printed_type, signatures_of
+from minigrad.ops.pointwise.arithmetic import as_operand
+
+__all__ = ["framed", "guardable", "handing_on", "in_frames"]
+
+Function = Callable[..., Any]
+# What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
+MISFITS = (TypeError, AttributeError, ValueError, IndexError, RuntimeError)
+PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float: from_numpy_dtype("float64")}
+
+# Plain functions that take more than PyTorch's: what these are given is held against the signatures first.
+TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile", "uniform_"}
+# Functions that take a number for their first operand, which their methods do not.
+OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
+UNGUARDED = {"cuda"}  # without an argument it means the device in use
+
+
+def framed(function: Function, name: str, method: bool = False, words: Function | None = None) -> Function:
+    """A function, or a method, that meets arguments which it does not take with PyTorch's rules.
+
+    `name` is that of PyTorch's operator, `linalg_norm`; `words` is the function whose parameters are those of
+    `function`, where that one does not show them.
+    """
+    shown = function if words is None else words
+    first, settle = plain = checked_first(function, name, method), settled
+
+    @functools.wraps(shown)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            result = first(*args, **options)
+        except MISFITS as error:
+            return settle(error, function, shown, name, method, args, options)
+        if result is NotImplemented:
+            return settle(TypeError(name), function, shown, name, method, args, options)
+        return result
+
+    def guard(on: bool) -> None:
+        nonlocal first, settle
+        first, settle = (guarded(plain[0]), guarded(plain[1])) if on else plain
+
+    if name not in UNGUARDED:
+        guarding(guard)
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def guarding(guard: Callable[[bool], None]) -> None:
+    """Let a frame put its guard on, and take it off, with all others (`_guard.py`)."""
+    Several.notice.append(guard)
+    if Several.known:
+        guard(True)
+
+
+def checked_first(function: Function, name: str, method: bool) -> Function:
+    """The same function; where it takes more than PyTorch's, one that raises a TypeError for that."""
+    if method and name in OF_TENSORS:
+        def of_tensor(*args: Any, **options: Any) -> Any:
+            if not (args and isinstance(args[0], Tensor)):
+                raise TypeError(name)
+            return function(*args, **options)
+        return of_tensor
+    if name in TAKE_MORE:
+        def matching(*args: Any, **options: Any) -> Any:
+            matched(signatures_of(name, method), args[method:], options)
+            return function(*args, **options)
+        return matching
+    return function
+
+
+def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The functions of a module, each in its frame; `prefix` is what PyTorch's operators have before their names."""
+    made = {name: framed(each, prefix + name, words=inspect.unwrap(each)) for name in names
+            if isinstance(each := namespace.get(name), FunctionType)}
+    for name, call in made.items():
+        call.__module__, call.__qualname__ = namespace["__name__"], name  # where pickle finds it
+    return made
+
+
+def handing_on(function: Function, name: str, module: str, *operator: Any) -> Function:
+    """A function that hands its first argument on to an operator, and has that one's error if it is no tensor.
+
+    `module` is where pickle finds it under this name, `operator` what `check_tensor` is to say.
+    """
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except AttributeError:
+            check_tensor(args[0] if args else next(iter(options.values())), *operator)
+            raise
+
+    def guard(on: bool) -> None:
+        nonlocal function
+        function = guarded(plain) if on else plain
+
+    plain = function
+    guarding(guard)
+    call.__module__, call.__name__, call.__qualname__ = module, name, name
+    return call
+
+
+def guardable(function: Function, module: str) -> Function:
+    """A function that needs no frame, but a guard where there are several devices: it computes beside its ops."""
+    plain = function
+
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    def guard(on: bool) -> None:
+        nonlocal function
+        function = guarded(plain) if on else plain
+
+    guarding(guard)
+    call.__module__ = module  # where pickle finds it
+    return call
+
+
+def settled(error: Exception, function: Function, words: Function, name: str, method: bool, args: tuple[Any, ...],
+            options: dict[str, Any]) -> Any:
+    """What a call that failed comes to: its result in other words, PyTorch's error, or its own."""
+    signatures = signatures_of(name, method)
+    if not signatures:
+        raise error
+    if method:
+        check_method(name, signatures, args, options)
+    signature, found = matched(signatures, args[method:], options)
+    if signature.deprecated:
+        warn_once(advice(signature, signatures))
+    out = found.pop("out", None)
+    given, named = in_words_of(words, signature, found, args[method:])
+    given[:0] = args[:method]
+    if out is not None:
+        return delivered(name, out, [*given, *named.values()], lambda: function(*given, **named))
+    if same(given, args) and named.keys() == options.keys() and same(named.values(), [options[k] for k in named]):
+        raise error
+    return function(*given, **named)
+
+
+def same(these: Iterable[Any], those: Iterable[Any]) -> bool:
+    """Whether both are the same objects."""
+    return list(map(id, these)) == list(map(id, those))
+
+
+def check_method(name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """The errors of a method that is written in C."""
+    if not args:
+        raise TypeError(f"unbound method TensorBase.{name}() needs an argument")
+    if not isinstance(args[0], Tensor):
+        raise TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+                        f"'{printed_type(args[0])}' object")
+    if not any(s.parameters for s in signatures):
+        if options:
+            raise TypeError(f"TensorBase.{name}() takes no keyword arguments")
+        if len(args) > 1:
+            raise TypeError(f"TensorBase.{name}() takes no arguments ({len(args) - 1} given)")
+
+
+def advice(signature: Signature, signatures: tuple[Signature, ...]) -> str:
+    """PyTorch's warning about a signature of its early days."""
+    name = signature.function
+    others = "".join(f"\n\t{name}{each}" for each in signatures if not each.deprecated)
+    return (f"This overload of {name} is deprecated:\n\t{name}{signature}\nConsider using one of the following "
+            f"signatures instead:{others}")
+
+
+def in_words_of(words: Function, signature: Signature, found: dict[str, Any],
+                args: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as a plain function takes them: by place what was given by place, the rest by its names.
+
+    What it does not know is left out if it changes nothing (`layout=torch.strided`, `pin_memory=False`).
+    """
+    code = inspect.unwrap(words).__code__
+    known = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    values, given, contiguous = plain_values(signature, found), [], True
+    for i, parameter in enumerate(signature.positional):
+        by_place = i < len(args) and not signature.deprecated
+        if by_place and found.get(parameter.name) is args:  # f(2, 3), where f((2, 3)) would do
+            values.pop(parameter.name)
+            given += args
+        elif by_place or (contiguous and parameter.name in values and parameter.name not in known):
+            given.append(values.pop(parameter.name, None))
+        else:
+            contiguous = False
+    return given, {name: value for name, value in values.items() if name in known or not neutral(value)}
+
+
+def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, with tensors where numbers stand for them, numbers where 0-d tensors do, and dtypes for types."""
+    kinds = {p.name: p for p in signature.parameters}
+    values = dict(found)
+    tensors = [v for v in found.values() if isinstance(v, Tensor)]
+    for name, value in found.items():
+        kind = kinds[name].kind
+        if kind == "Tensor" and name == "input" and is_number(value):
+            values[name] = as_operand(value, tensors[0] if tensors else found.get("other"))
+        elif kind in ("Scalar", "int", "float") and isinstance(value, Tensor):
+            values[name] = value.item()
+        elif kind == "ScalarType" and value in PYTHONS:
+            values[name] = PYTHONS[value]
+    return values
+
+
+def neutral(value: Any) -> bool:
+    """Whether an option asks for nothing that is not so anyway."""
+    return value is None or value is False or str(value) == "torch.strided"

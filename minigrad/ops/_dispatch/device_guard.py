@@ -1,0 +1,108 @@
+"""Guards: an op runs on the GPU that its tensors lie on. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
+
+CuPy gives work to the GPU in use, whatever its arrays lie on. PyTorch puts the GPU of an op's tensors in use while the
+op runs, and so do the guards here. Where all work is for one device nobody needs them: they are put on when a device is
+first named that is not in use (`minigrad.backends.registry.Several`), around the methods of Tensor, the functions in
+their frames, and the forward of every node. Until then an op does not know that there are guards.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+from minigrad._base.device import Default, device
+from minigrad.backends.protocol import Backend
+from minigrad.backends.registry import BACKENDS, OF_TYPE, Several, check_devices
+from minigrad.core.graph import Node
+from minigrad.core.tensor import Tensor
+
+__all__ = ["guard_nodes", "guarded"]
+
+Function = Callable[..., Any]
+PLAIN: dict[type[Node], Any] = {}  # by class: its forward without a guard
+FORWARD = "forward"
+HOLDING = (list, tuple)
+
+
+def guarded(function: Function) -> Function:
+    """A function that runs on the device of its tensors, or on the one that its `device` names.
+
+    "cuda" as an argument stays what it was outside: the device in use. Tensors of two devices, which CuPy refuses where
+    these cannot reach each other's memory, are PyTorch's error.
+    """
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        found = place_of(args, options)
+        if found is None:
+            return function(*args, **options)
+        backend, index = found
+        now = backend.current_device()
+        if index != now:
+            args = tuple([numbered(v, backend.type, now) for v in args])
+            options = {name: numbered(v, backend.type, now) for name, v in options.items()}
+        with backend.on(index) if index != now else nullcontext():
+            try:
+                return function(*args, **options)
+            except ValueError:
+                check_devices(*[v for v in arrays_in((args, options)) if type(v) in OF_TYPE])
+                raise
+
+    return call
+
+
+def place_of(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Backend, int] | None:
+    """The device of a call: that of the option `device`, else that of the first tensor on one, else the default."""
+    given = options.get("device")
+    if given is None or isinstance(given, Tensor):
+        for array in arrays_in((args, options)):
+            backend = OF_TYPE.get(type(array))
+            if backend is not None:
+                return backend, backend.index_of(array)
+        given = Default.device
+    where = given if isinstance(given, device) else device(given)
+    backend = BACKENDS.get(where.type)
+    return None if backend is None or where.index is None else (backend, where.index)
+
+
+def arrays_in(values: Any) -> Iterator[Any]:
+    """The arrays of the tensors among some arguments, and in lists that begin with one."""
+    for value in values.values() if isinstance(values, dict) else values:
+        if isinstance(value, Tensor):
+            yield value.array
+        elif isinstance(value, dict) or (isinstance(value, HOLDING) and any(
+                isinstance(v, (Tensor, dict, *HOLDING)) for v in value[:3])):
+            yield from arrays_in(value)
+
+
+def numbered(value: Any, kind: str, index: int) -> Any:
+    """A device without a number as the one in use; every other argument as it is."""
+    if isinstance(value, (str, device)) and str(value) == kind:
+        return device(kind, index)
+    return value
+
+
+def nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
+    """All ops of minigrad that are nodes."""
+    for each in cls.__subclasses__():
+        if each.__module__.startswith("minigrad.ops"):
+            yield each
+        yield from nodes(each)
+
+
+def guard_nodes(on: bool) -> None:
+    """Put guards around the forward of all nodes, or take them off; also of those that were loaded since."""
+    for cls in nodes() if on else ():
+        forward = cls.__dict__.get(FORWARD)
+        if isinstance(forward, (staticmethod, classmethod)) and cls not in PLAIN:
+            PLAIN[cls] = forward
+            setattr(cls, FORWARD, type(forward)(guarded(forward.__func__)))
+    if not on:
+        for cls, forward in PLAIN.items():
+            setattr(cls, FORWARD, forward)
+        PLAIN.clear()
+
+
+Several.notice.append(guard_nodes)

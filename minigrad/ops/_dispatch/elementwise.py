@@ -1,0 +1,130 @@
+"""The forms that pointwise ops share: a function of one tensor, of two, of a tensor and a number,
+and one without a derivative.
+
+A class of this kind says in its head which function it is (`of`), in `saves` what it keeps, and under it stands its
+derivative. What the forward does with the function is written here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from minigrad.backends.numpy import FLOAT16
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2, record_n
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
+from minigrad.ops.pointwise.arithmetic import floating
+
+__all__ = ["ByNumber", "OfNumber", "OfOne", "OfTwo", "Underived", "check_kind", "underived"]
+
+Kernel = Callable[..., Any]
+NOTHING, INPUT = ("", ""), ("self",)
+
+
+class Elementwise(Node, number=None):
+    """What these forms have: a formula uses such a function as `xp.apply(Sinh, a)`."""
+
+    __slots__ = ()
+    values: ClassVar[Kernel]  # the function on arrays
+    integers: ClassVar[bool] = False  # whether the function takes integers; else they become float32
+    refuses: ClassVar[tuple[str, str]] = NOTHING  # what `check_kind` needs to know
+
+    def __init_subclass__(cls, of: Kernel | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if of is not None:
+            setattr(cls, "values", staticmethod(of))  # noqa: B010 (mypy knows no staticmethod as a variable)
+
+
+class OfOne(Elementwise, number=None):
+    """A function of one tensor; it saves nothing, `self`, `result`, or both in this order."""
+
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        """The function of each element."""
+        x = a.array if cls.integers else floating(a.array)
+        if cls.refuses is not NOTHING:
+            check_kind(x, *cls.refuses)
+        y = cls.values(x)
+        if len(cls.saves) == 1:
+            return record1(cls, y, a, (a,) if cls.saves == INPUT else (y,))
+        return record1(cls, y, a, (a, y) if cls.saves else ())
+
+
+class OfTwo(Elementwise, number=None):
+    """A function of two tensors, which broadcast and meet in one dtype."""
+
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, a: Tensor, b: Tensor) -> Tensor:
+        """The function of each pair of elements."""
+        x, y, input_metadata = a.array, b.array, None
+        if x.dtype is not y.dtype or x.shape != y.shape or type(x) is not type(y):
+            x, y, input_metadata = broadcast_and_promote(x, y)
+        if cls.refuses is not NOTHING:
+            check_kind(x, *cls.refuses)
+        z = cls.values(x, y) if cls.integers else cls.values(floating(x), floating(y))
+        values = {"self": a, "other": b, "result": z}
+        return record2(cls, z, a, b, tuple([values[name] for name in cls.saves]), input_metadata=input_metadata)
+
+
+class OfNumber(Elementwise, number=None):
+    """A function of a Python number and a tensor."""
+
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, c: Any, b: Tensor) -> Tensor:
+        """The function of the number and each element."""
+        y, c = promote_scalar(floating(b.array), c)
+        return record1(cls, cls.values(c, y), b, (b,) * len(cls.saves), (c,) * len(cls.constants))
+
+
+class ByNumber(Elementwise, number=None):
+    """A function of a tensor and a Python number."""
+
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, a: Tensor, c: Any) -> Tensor:
+        """The function of each element and the number."""
+        x, c = promote_scalar(floating(a.array), c)
+        y = cls.values(x, c)
+        return record1(cls, y, a, tuple([a if name == "self" else y for name in cls.saves]), (c,) * len(cls.constants))
+
+
+class Underived(Node, number=None):
+    """The node of an op whose derivative PyTorch does not implement: it says so when a pass arrives."""
+
+    __slots__ = ()
+    op = "NotImplemented"
+
+    def name(self) -> str:
+        """PyTorch's qualified name of this node."""
+        return "torch::autograd::NotImplemented"
+
+    def backward(self, xp: Any, g: Any, op: str) -> Any:
+        """No gradient, but PyTorch's error."""
+        raise RuntimeError(f"derivative for aten::{op} is not implemented")
+
+
+Underived.__name__ = Underived.__qualname__ = Underived.op
+
+
+def underived(op: str, array: Any, *inputs: Tensor) -> Tensor:
+    """The result of an op that has no derivative; its node has an edge for each input that requires grad."""
+    return record_n(Underived, array, [x for x in inputs if x._requires_grad] or inputs, (), (op,))
+
+
+def check_kind(x: Any, kinds: str, kernel: str) -> None:
+    """PyTorch's error where the dtype of `x` is one of these kinds, which `kernel` does not know.
+
+    The kinds are NumPy's: b (bool), u, i, f, and e for float16.
+    """
+    if x.dtype.kind in kinds or ("e" in kinds and x.dtype is FLOAT16):
+        refuse(kernel, x.dtype)

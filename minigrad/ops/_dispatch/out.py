@@ -1,0 +1,61 @@
+"""`out=`: the result of a function, written into a tensor that is given. Mirrors `resize_output` and its kind.
+
+Every function that takes `out` in PyTorch takes it here, by this one rule (`_frame.py`): autograd records nothing, the
+tensor gets the result's shape, and keeps its dtype where the result can be converted to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad._base.warnings import warn
+from minigrad.autograd.inplace import check_memory, check_written
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.saved import counter_of, refuse_outside
+from minigrad.core.tensor import Tensor, owned
+
+__all__ = ["delivered"]
+
+RESIZED = (
+    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
+    "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
+    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+    "t.resize_(0)."
+)
+
+
+def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
+    """The tensors of `out` with the result in them.
+
+    Raises:
+        RuntimeError: if some argument requires grad, the result cannot be converted to the dtype of its tensor, or
+            they share memory in a way that would change what is read.
+    """
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))
+               if isinstance(v, Tensor)]
+    if LOCAL.recording and any(v._requires_grad for v in (*tensors, *outs)):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of the arguments requires grad.")
+    result = compute()
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(outs, results, strict=True):
+        write(target, value, tensors)
+    return type(result)(outs) if isinstance(result, tuple) else out
+
+
+def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
+    """Write one result into one tensor, which gets its shape."""
+    refuse_outside(target)
+    if target.array.shape != value.array.shape:
+        if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
+            warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
+        check_written(value.array.astype(target.array.dtype), value)
+        target.array, target._form = value.array.astype(target.array.dtype), None
+    else:
+        array = owned(target)
+        check_written(array, value)
+        check_memory(array, tuple(v for v in inputs if v is not target), constant=False)
+        array[...] = value.array
+    counter_of(target).value += 1

@@ -1,0 +1,125 @@
+"""Ops by name: `torch.ops.aten.mm.default` is the op that `torch.mm` ends in. Mirrors `torch/_ops.py`.
+
+What a mode is told of (`minigrad.utils._python_dispatch`), and what a policy of checkpointing decides on, is an
+`OpOverload`. PyTorch may have several of one name, `aten.add.Tensor` and `aten.add.Scalar`; here these are one op and
+equal. What PyTorch puts together of others (`aten.matmul`) is no op here either; nor is what has no derivative, and so
+no node. `overloads.txt` has the names; an op that PyTorch has not is called `minigrad.lstm_layer.default`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+from minigrad.core.graph import Node
+from minigrad.trace.tell import op_name
+
+__all__ = ["TABLE", "OpOverload", "OpOverloadPacket", "aten", "entries", "of_class"]
+
+TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
+
+
+class OpOverload:
+    """One op. Called, it runs on the arguments that the op's `forward` takes; two of one name are equal."""
+
+    __slots__ = ("_forward", "_overloadname", "_packet")
+
+    def __init__(self, packet: str, overload: str, forward: Callable[..., Any]) -> None:
+        self._packet, self._overloadname, self._forward = packet, overload, forward
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._forward(*args, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpOverload) and self._packet == other._packet
+
+    def __hash__(self) -> int:
+        return hash(self._packet)
+
+    def __str__(self) -> str:
+        return f"{self._packet}.{self._overloadname}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self._packet}', overload='{self._overloadname}')>"
+
+    def name(self) -> str:
+        """As PyTorch's dispatcher writes it: `aten::mm`, `aten::add.Tensor`."""
+        end = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return self._packet.replace(".", "::") + end
+
+
+class OpOverloadPacket:
+    """The overloads of one name, as attributes: `aten.add` has `Tensor` and `Scalar`."""
+
+    def __init__(self, word: str, name: str, overloads: list[str]) -> None:
+        self._word, self._name, self._overloads = word, f"aten.{name}", overloads
+        for each in overloads:
+            setattr(self, each, OpOverload(self._name, each, functools.partial(by_word, word)))
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return by_word(self._word, *args, **options)
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self._name}')>"
+
+    def overloads(self) -> list[str]:
+        """Their names."""
+        return list(self._overloads)
+
+
+@functools.cache
+def packets() -> dict[str, OpOverloadPacket]:
+    """The table, by the word in an op's nodes."""
+    with open(TABLE, encoding="utf-8") as file:
+        rows = [row.split() for row in file.read().splitlines()]
+    return {word: OpOverloadPacket(word, name, overloads) for word, name, *overloads in rows}
+
+
+class Namespace:
+    """`torch.ops.aten`: packets as attributes. The table is read when the first of them is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        packet = next((each for each in packets().values() if each._name == f"aten.{name}"), None)
+        if packet is None:
+            raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+        setattr(self, name, packet)
+        return packet
+
+
+def classes(cls: type[Node] = Node) -> Iterator[type[Node]]:
+    """All classes of nodes that belong to an op of minigrad."""
+    for each in cls.__subclasses__():
+        if each.__module__.startswith("minigrad.ops."):
+            yield each
+        yield from classes(each)
+
+
+def entries() -> Iterator[tuple[FunctionType, type[Node] | None]]:
+    """The functions by which ops are entered, each with the class of its op: None where it is given the class."""
+    for cls in classes():
+        method = vars(cls).get("forward")
+        if method is not None and method.__name__ == "forward" and method.__func__.__closure__ is None:
+            yield method.__func__, None if isinstance(method, classmethod) else cls
+
+
+def by_word(word: str, *args: Any, **options: Any) -> Any:
+    """Run the op whose nodes have this word in their names."""
+    cls: Any = next(each for each in classes() if each.op == word and hasattr(each, "forward"))
+    return cls.forward(*args, **options)
+
+
+def of_class(cls: type[Node], forward: Callable[..., Any]) -> OpOverload:
+    """The op of a class of nodes; called, it runs `forward`."""
+    packet = packets().get(cls.op)
+    if packet is None:
+        return OpOverload(f"minigrad.{op_name(cls.op)}", "default", forward)
+    return OpOverload(packet._name, packet._overloads[0], forward)
+
+
+aten = Namespace()

@@ -1,0 +1,61 @@
+"""A Python number as an element of a tensor: mirrors the checked conversion of PyTorch's `Scalar.h`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import is_array
+from minigrad.core.tensor import Tensor
+
+__all__ = ["number_in"]
+
+IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
+        "int16": "int16_t", "int32": "int", "int64": "int64_t"}
+FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
+INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64")]
+# As far as each dtype reaches; a negative number wraps around where there is no sign.
+LIMITS: dict[Any, tuple[float, float]] = {kind: (float(np.finfo(kind).min), float(np.finfo(kind).max))
+                                          for kind in FLOATS}
+LIMITS |= {kind: (-int(np.iinfo(kind).max) - (kind.kind == "i"), int(np.iinfo(kind).max)) for kind in INTEGERS}
+
+
+def number_in(value: Any, dtype: Any) -> Any:
+    """A number, or a tensor of one, in this NumPy dtype; floats lose their fraction in integers.
+
+    Raises:
+        RuntimeError: if the dtype does not reach that far.
+    """
+    number = value
+    if not isinstance(number, (float, int)):
+        given = value.array if isinstance(value, Tensor) else value
+        number = given.item() if is_array(given) else given
+        if isinstance(number, complex):
+            if number.imag:
+                raise overflow(dtype)
+            number = number.real
+    if dtype.kind == "b":
+        return np.bool_(number)
+    low, high = LIMITS[dtype]
+    if dtype.kind == "f":
+        if not low <= number <= high and math.isfinite(number):
+            raise overflow(dtype)
+        return dtype.type(number)
+    if not math.isfinite(number) or not low <= int(number) <= high:
+        raise overflow(dtype)
+    return np.array(int(number)).astype(dtype)[()]
+
+
+def check_scale(name: str, scale: Any, dtype: Any) -> None:
+    """PyTorch's errors for a factor that a result of this NumPy dtype does not take."""
+    if isinstance(scale, bool) and dtype.kind != "b":
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if dtype.kind != "f" and not isinstance(scale, int):
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
+def overflow(dtype: Any) -> RuntimeError:
+    """PyTorch's error for a number that a dtype does not reach."""
+    return RuntimeError(f"value cannot be converted to type {IN_C.get(dtype.name, dtype.name)} without overflow")

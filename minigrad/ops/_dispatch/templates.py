@@ -1,0 +1,110 @@
+"""Forms that many ops share: how an op of one tensor is recorded, so that its class says only what it computes.
+
+An op of such a form is written as `class Silu(OfInput)` with `values`, which works on arrays, and right under it
+`backward`, the formula of its derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from minigrad._base.dtype import from_numpy_dtype
+from minigrad.backends.numpy import FLOAT16, FLOAT32
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.type_promotion import input_metadata_of
+
+__all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely"]
+
+
+def refuse(kernel: str, dtype: Any) -> NoReturn:
+    """PyTorch's error for a dtype that an op has no code for."""
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(dtype).type_name}'")
+
+
+def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
+    """`values(x, *const)`; of float16 in float32, rounded once. PyTorch's error where `x` holds no real numbers."""
+    dtype = x.dtype
+    if dtype.kind != "f":
+        refuse(kernel, dtype)
+    return values(x.astype(FLOAT32), *const).astype(FLOAT16) if dtype is FLOAT16 else values(x, *const)
+
+
+class OfReals(Node, number=None):
+    """An op of one tensor, of real numbers."""
+
+    __slots__ = ()
+    kernel: ClassVar[str]  # what PyTorch's error calls the op
+    values: ClassVar[Callable[..., Any]]  # the op on arrays
+
+
+class OfInput(OfReals, number=None):
+    """The same where the derivative needs the input."""
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @classmethod
+    def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
+        """The op on a Tensor."""
+        made: Tensor = record1(cls, widely(cls.values, cls.kernel, a.array, *const), a, (a,), const)
+        return made
+
+
+class OfResult(OfReals, number=None):
+    """The same where the derivative needs the result."""
+
+    __slots__ = ()
+    saves = ("result",)
+
+    @classmethod
+    def forward(cls: Any, a: Tensor, *const: Any) -> Tensor:
+        """The op on a Tensor."""
+        y = widely(cls.values, cls.kernel, a.array, *const)
+        made: Tensor = record1(cls, y, a, (y,), const)
+        return made
+
+
+class Gate(Node):
+    """The derivative of a function made of straight pieces: `g` where `keep`, else `g * other` (`other` 0: none).
+
+    `a` is what `keep` was decided by: as in PyTorch the result has an edge to it, along which zeros go.
+    """
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def values(g: Any, a: Any, keep: Any, other: Any = 0) -> Any:
+        """On arrays."""
+        return np.where(keep, g, g.dtype.type(0) if type(other) is int else g * other)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, keep: Any, other: Any = 0) -> Tensor:
+        kept = keep.array if isinstance(keep, Tensor) else keep
+        return record2(Gate, Gate.values(g.array, a.array, kept, other), g, a, (a,), (kept, other))
+
+    def backward(self, xp: Any, g: Any, a: Any, keep: Any, other: Any) -> tuple[Any, Any]:
+        return xp.apply(Gate, g, a, keep, other), xp.zeros(g.shape, g)
+
+
+class Scaled(Node):
+    """A tensor times an array that wants no gradient."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, factor: Any) -> Any:
+        return x * factor
+
+    @staticmethod
+    def forward(a: Tensor, factor: Any) -> Tensor:
+        x, y = a.array, a.array * factor
+        return record1(Scaled, y, a, (), (factor,), input_metadata_of(y.shape, y.dtype, x))
+
+    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
+        return xp.apply(Scaled, g, factor)

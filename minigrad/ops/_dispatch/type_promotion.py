@@ -1,0 +1,127 @@
+"""Broadcasting and type promotion, once for all ops.
+
+No formula mentions either. The forward notes on the node what each input was (its input metadata), and the engine sums
+and casts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
+from minigrad.backends.registry import OF_TYPE, Apart, beside
+from minigrad.ops._dispatch.same_device import together
+
+__all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
+           "check_cast", "check_minus", "input_metadata_of", "promote_scalar"]
+
+FLOAT16, FLOAT32, INT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("int64")
+NUMBERS = (float, int)
+RANKS = {"b": 0, "u": 1, "i": 1, "f": 2}
+NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                 "mask, use the `~` or `logical_not()` operator instead.")
+NO_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                  "`logical_xor()` operator instead.")
+Fit = tuple[tuple[Any, ...] | None, ...]
+
+
+def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of two operands together; PyTorch's error where they do not fit."""
+    out: list[int] = []
+    for dim in range(-1, -max(len(a), len(b)) - 1, -1):
+        m = a[dim] if -dim <= len(a) else 1
+        n = b[dim] if -dim <= len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                               f"dimension {dim + max(len(a), len(b))}")
+        out.insert(0, n if m == 1 else m)
+    return tuple(out)
+
+
+def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:
+    """Two arrays in the dtype in which they meet, and what the engine must undo for each (`Node.input_metadata`)."""
+    if type(x) is not type(y) and OF_TYPE:
+        (x, y), input_metadata = broadcast_and_promote_all(x, y)
+        return x, y, input_metadata
+    shape = broadcast_shape(x.shape, y.shape)
+    dtype = result_dtype(x, y)
+    return (x if x.dtype is dtype else x.astype(dtype), y if y.dtype is dtype else y.astype(dtype),
+            input_metadata_of(shape, dtype, x, y))
+
+
+def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
+    """Any number of arrays in the dtype in which they meet, and their input metadata."""
+    given = arrays
+    if OF_TYPE:
+        arrays = tuple(together(*arrays))
+    like = arrays[0]
+    for each in arrays[1:]:
+        like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
+    dtype = like.dtype
+    if OF_TYPE and len({type(v) in OF_TYPE for v in given}) == 2:
+        input_metadata: Fit = Apart([(v.shape, v.dtype, beside(v)) for v in given])
+    else:
+        input_metadata = input_metadata_of(like.shape, dtype, *arrays)
+    return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], input_metadata
+
+
+def input_metadata_of(shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Fit:
+    """Per array its (shape, dtype); None where it has the result's shape already and nothing was promoted."""
+    promoted = any(v.dtype is not dtype for v in arrays)
+    return tuple([None if v.shape == shape and not promoted else (v.shape, v.dtype) for v in arrays])
+
+
+def check_cast(result: Any, target: Any) -> None:
+    """PyTorch's error where a result of one dtype is to be written as one of a lower kind (bool < int < float)."""
+    if RANKS[result.kind] > RANKS[target.kind]:
+        raise RuntimeError(f"result type {from_numpy_dtype(result).type_name} can't be cast to the desired output type "
+                           f"{from_numpy_dtype(target).type_name}")
+
+
+def check_minus(x: Any, y: Any) -> None:
+    """PyTorch's errors where one of two arrays to subtract, or both, are of bools."""
+    if "b" in (x.dtype.kind, y.dtype.kind):
+        raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == y.dtype.kind else NO_BOOL_MINUS)
+
+
+def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]:
+    """An array and a Python number as they meet: a number only decides if its kind (bool < int < float) is higher.
+
+    The number comes back as NotImplemented if it is none. A `factor` is not rounded to float16 (see `Wide`).
+    """
+    kind = x.dtype.kind
+    if kind == "f" and type(number) in NUMBERS:
+        return x, Wide(number) if factor and x.dtype is FLOAT16 and wide(x, number) else number
+    if isinstance(number, np.generic):
+        return promote_scalar(x, number.item(), factor)
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return x, number if isinstance(number, bool) else NotImplemented
+    if kind == "f":
+        return x, number
+    if isinstance(number, float):
+        return promote_scalar(x.astype(default_float()), number, factor)
+    if kind == "b":
+        return x.astype(INT64), number
+    return x, np.array(number).astype(x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
+
+
+def wide(x: Any, number: Any) -> bool:
+    """Whether float16 does not hold a number. On a device it is rounded first: the last bit may be another."""
+    return type(x) not in OF_TYPE and float(FLOAT16.type(number)) != number
+
+
+class Wide(float):
+    """A number that float16 does not hold. PyTorch multiplies float16 by it, and divides, in float32, and rounds once;
+    NumPy would round the number first."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any:
+        """What NumPy calls where such a number meets an array."""
+        whole = [float(v) if type(v) is Wide else v for v in inputs]
+        dtypes = {v.dtype for v in whole if isinstance(v, (np.ndarray, np.generic))}
+        if dtypes != {FLOAT16}:
+            return getattr(ufunc, method)(*whole)
+        return getattr(ufunc, method)(*[FLOAT32.type(v) if type(v) is float else v for v in whole]).astype(FLOAT16)

@@ -1,0 +1,128 @@
+"""Activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy import WORDS
+from minigrad.backends.registry import OF_TYPE, by_kernel
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.shape_dtype_key import form_of
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote
+from minigrad.ops.pointwise.arithmetic import floating
+
+
+def above_zero(x: Any) -> Any:
+    """max(0, x), where no zeros are kept that fit."""
+    if x.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if type(x) is not np.ndarray or not x.flags.c_contiguous:
+        return np.maximum(x.dtype.type(0), x)  # lies in memory as `x` does; on a GPU, row by row
+    out = np.zeros(x.shape, x.dtype)
+    return np.maximum(out, x, out=out)
+
+
+class Relu(Node):
+    """max(0, x); where the result is 0 no gradient passes, not even an infinite one.
+
+    NaN stays NaN and, because the 0 comes first or ties, -0.0 stays -0.0 in float32 and float64.
+    """
+
+    __slots__ = ()
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        form, x = a._form or form_of(a), a.array
+        if form.zeros is None:
+            y = above_zero(x)
+        elif not form.shape:
+            y = max(x[()], form.zeros)  # on NumPy's scalars Python's own is faster
+        else:
+            y = np.maximum(form.zeros, x) if form.small or x.flags.c_contiguous else above_zero(x)
+        t = record1(Relu, y, a, (y,))
+        t._form = form
+        return t
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return xp.threshold_backward(g, y)
+
+
+class ThresholdBackward(Node):
+    """What relu's derivative does: the gradient where the result `y` is above 0 or NaN, else 0.
+
+    The word of a recorded pass. As in PyTorch `y` is an input, of gradient zero: what follows is connected to the leaf.
+    """
+
+    __slots__ = ()
+    saves = ("self",)
+    constants = ("threshold",)
+
+    @staticmethod
+    def forward(g: Tensor, y: Tensor) -> Tensor:
+        # a hook on what relu saved may have unpacked another shape
+        z, x, input_metadata = broadcast_and_promote(y.array, g.array)
+        return record2(ThresholdBackward, WORDS.threshold_backward(x, z), g, y, (y,), (0,), input_metadata[::-1])
+
+    def backward(self, xp: Any, g: Any, y: Any, threshold: int) -> tuple[Any, Any]:
+        return xp.threshold_backward(g, y), xp.zeros(g.shape, g)
+
+
+class Sigmoid(Node):
+    __slots__ = ()
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = WORDS.sigmoid(floating(a.array))
+        return record1(Sigmoid, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g * ((1 - y) * y)
+
+
+class Tanh(Node):
+    __slots__ = ()
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = floating(a.array)
+        y = np.tanh(x)
+        t = record1(Tanh, y, a, (y,))
+        if x is a.array:
+            t._form = a._form
+        return t
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return xp.apply(TanhBackward, g, y)
+
+
+class TanhBackward(Node):
+    """What tanh's derivative does, g * (1 - y * y); `y` is the result of tanh."""
+
+    __slots__ = ()
+    saves = ("grad_output", "output")
+
+    @staticmethod
+    def values(g: Any, y: Any) -> Any:
+        """On arrays: all in one new array, where there would be two at once."""
+        if type(g) in OF_TYPE and (made := by_kernel("tanh_backward", g, y)) is not None:
+            return made
+        out = y * y
+        if not out.ndim or out.shape != g.shape:
+            return g * (1 - out)
+        return np.multiply(g, np.subtract(1, out, out), out)
+
+    @staticmethod
+    def forward(g: Tensor, y: Tensor) -> Tensor:
+        x, z, input_metadata = broadcast_and_promote(g.array, y.array)
+        return record2(TanhBackward, TanhBackward.values(x, z), g, y, (g if y._requires_grad else None, y), (),
+                       input_metadata)
+
+    def backward(self, xp: Any, h: Any, g: Any, y: Any) -> tuple[Any, Any]:
+        return xp.apply(TanhBackward, h, y), None if g is None else h * (-2 * y * g)

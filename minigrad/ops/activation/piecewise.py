@@ -1,0 +1,341 @@
+"""Activations made of straight pieces: leaky_relu, hardtanh and their kind. Mirrors rows of `torch.nn.functional`.
+
+Where a function bends, each takes the side that PyTorch takes; the second derivative is 0 everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.autograd.inplace import in_place
+from minigrad.backends import draws
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.templates import Gate, OfInput, OfResult, refuse
+from minigrad.ops._dispatch.type_promotion import input_metadata_of
+from minigrad.ops.random.generator import stream_beside
+from minigrad.ops.shape.views import View
+
+__all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]
+METHODS = ("hardshrink", "prelu")
+
+
+class LeakyRelu(OfInput):
+    __slots__ = ()
+    kernel = "leaky_relu_cpu"
+    constants = ("negative_slope",)
+
+    @staticmethod
+    def values(x: Any, slope: float) -> Any:
+        return np.maximum(x, x * slope) if 0 <= slope <= 1 else np.where(x > 0, x, x * slope)
+
+    def backward(self, xp: Any, g: Any, a: Any, slope: float) -> Any:
+        return xp.apply(Gate, g, a, a > 0, slope)
+
+
+class LeakyReluInPlace(OfResult, name="LeakyRelu", number=1):
+    """`leaky_relu_`, from its result: the input is gone."""
+
+    __slots__ = ()
+    kernel = LeakyRelu.kernel
+    constants = LeakyRelu.constants
+    values = LeakyRelu.values
+
+    def backward(self, xp: Any, g: Any, y: Any, slope: float) -> Any:
+        if slope < 0:
+            raise RuntimeError("In-place leakyReLu backward calculation is triggered with a negative slope which is "
+                               "not supported. This is caused by calling in-place forward function with a negative "
+                               "slope, please call out-of-place version instead. File an issue at "
+                               "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+                               "backward calculation with negative slope")
+        return xp.apply(Gate, g, y, y > 0, slope)
+
+
+class Hardtanh(Node):
+    """The input, but at least `low` and at most `high`; it takes integers too."""
+
+    __slots__ = ()
+    saves = ("self",)
+    constants = ("min_val", "max_val")
+
+    @staticmethod
+    def forward(a: Tensor, low: float, high: float) -> Tensor:
+        x = a.array
+        if x.dtype.kind == "b":
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        if x.dtype.kind == "u" and low < 0:
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+        if x.dtype.kind != "f":
+            low, high = int(low), int(high)
+        return record1(Hardtanh, np.minimum(np.maximum(x, low), high), a, (a,), (low, high))
+
+    def backward(self, xp: Any, g: Any, a: Any, low: float, high: float) -> Any:
+        return xp.apply(Gate, g, a, ~((a <= low) | (a >= high)))
+
+
+class Hardsigmoid(OfInput):
+    __slots__ = ()
+    kernel = "hardsigmoid_cpu"
+
+    @staticmethod
+    def values(x: Any) -> Any:
+        return np.minimum(np.maximum(x + 3, 0), 6) / 6
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return xp.apply(HardsigmoidBackward, g, a)
+
+
+class HardsigmoidBackward:
+    """The derivative of hardsigmoid, which has none itself in PyTorch; as there 1 / 6 is that of float32."""
+
+    @staticmethod
+    def values(g: Any, a: Any) -> Any:
+        """On arrays."""
+        return np.where((a > -3) & (a < 3), g * g.dtype.type(np.float32(1 / 6)), g.dtype.type(0))
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor) -> Tensor:
+        """On Tensors."""
+        return underived("hardsigmoid_backward", HardsigmoidBackward.values(g.array, a.array), g, a)
+
+
+class Hardswish(OfInput):
+    __slots__ = ()
+    kernel = "hardswish_cpu"
+
+    @staticmethod
+    def values(x: Any) -> Any:
+        return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return xp.where(a < 3, xp.masked(a > -3, g * (a / 3 + 0.5)), g)
+
+
+class Hardshrink(OfInput):
+    __slots__ = ()
+    kernel = "hardshrink_cpu"
+    constants = ("lambd",)
+
+    @staticmethod
+    def values(x: Any, limit: float) -> Any:
+        return np.where((x >= -limit) & (x <= limit), x.dtype.type(0), x)
+
+    def backward(self, xp: Any, g: Any, a: Any, limit: float) -> Any:
+        return xp.apply(Gate, g, a, ~((a >= -limit) & (a <= limit)))
+
+
+class Softshrink(OfInput):
+    __slots__ = ()
+    kernel = "softshrink_cpu"
+    constants = ("lambd",)
+
+    @staticmethod
+    def values(x: Any, limit: float) -> Any:
+        return x - np.minimum(np.maximum(x, -limit), limit)
+
+    backward = Hardshrink.backward
+
+
+class Threshold(Node):
+    """`value` where the input is at most `threshold`; it takes integers too."""
+
+    __slots__ = ()
+    saves = ("self",)
+    constants = ("threshold",)
+
+    @classmethod
+    def forward(cls, a: Tensor, threshold: float, value: float) -> Tensor:
+        x = a.array
+        if x.dtype.kind == "b":
+            refuse("threshold_cpu", x.dtype)
+        return record1(cls, np.where(x <= threshold, np.array(value).astype(x.dtype)[()], x), a, (a,), (threshold,))
+
+    def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
+        return xp.apply(Gate, g, a, ~(a <= threshold))
+
+
+class ThresholdInPlace(Threshold, name="Threshold", number=1):
+    __slots__ = ()
+
+
+class PreluKernel(Node):
+    """The input where it is above 0, else times a weight, which is broadcast."""
+
+    __slots__ = ()
+    saves = ("self", "weight")
+
+    @staticmethod
+    def forward(a: Tensor, w: Tensor) -> Tensor:
+        x, slope = a.array, w.array
+        if x.dtype.kind != "f":
+            refuse("prelu_cpu", x.dtype)
+        same_device(x, slope)
+        return record2(PreluKernel, np.where(x > 0, x, x * slope), a, w, (a, w), (),
+                       input_metadata_of(x.shape, x.dtype, x, slope))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any) -> tuple[Any, Any]:
+        return xp.where(a > 0, g, g * w), xp.masked(~(a > 0), g * a)
+
+
+class RreluWithNoise(OfInput):
+    """Negative elements times a slope: a drawn one for each, or one for all."""
+
+    __slots__ = ()
+    kernel = "leaky_relu_cpu"
+    constants = ("",)
+
+    @staticmethod
+    def values(x: Any, slope: Any) -> Any:
+        return np.where(x > 0, x, x * slope)
+
+    def backward(self, xp: Any, g: Any, a: Any, slope: Any) -> Any:
+        return xp.apply(Gate, g, a, a > 0, slope)
+
+
+class RreluWithNoiseInPlace(OfResult, name="RreluWithNoise", number=1):
+    """The same in place; the result has the sign of the input."""
+
+    __slots__ = ()
+    kernel = RreluWithNoise.kernel
+    values = RreluWithNoise.values
+    backward = RreluWithNoise.backward
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """The input where it is above 0, else times `negative_slope`."""
+    return chosen(LeakyReluInPlace if inplace else LeakyRelu, inplace, input, float(negative_slope))
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """The input, cut off below `min_val` and above `max_val`.
+
+    Raises:
+        ValueError: if `min_val` is the greater one.
+    """
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return chosen(Hardtanh, inplace, input, min_val, max_val)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """The input, cut off below 0 and above 6."""
+    return chosen(Hardtanh, inplace, input, 0.0, 6.0)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """0 below -3, 1 above 3, straight between."""
+    return chosen(Hardsigmoid, inplace, input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * hardsigmoid(input)`."""
+    return chosen(Hardswish, inplace, input)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input, but 0 between -lambd and lambd."""
+    return Hardshrink.forward(input, lambd)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input moved by `lambd` towards 0, and 0 between -lambd and lambd.
+
+    Raises:
+        RuntimeError: if `lambd` is negative.
+    """
+    if input.array.dtype.kind != "f":
+        refuse("softshrink_check", input.array.dtype)
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be in range [0, {np.finfo(input.array.dtype).max:g}] for input dtype "
+                           f"{input.dtype.type_name}, but found {lambd:g}")
+    return Softshrink.forward(input, lambd)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """The input where it is above `threshold`, else `value`."""
+    return chosen(ThresholdInPlace if inplace else Threshold, inplace, input, threshold, value)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is above 0, else times `weight`: one number, or one for each channel (dimension 1).
+
+    Raises:
+        RuntimeError: if the dtypes differ or `weight` fits neither.
+    """
+    x, w = input.array, weight.array
+    if x.dtype != w.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.type_name} and "
+                           f"{weight.dtype.type_name}")
+    if w.size != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if channels != w.size:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                               f"{w.size} and channel size = {channels}.")
+    if w.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
+    if w.ndim != x.ndim or w.size != 1:
+        fitting = tuple([w.size if d == 1 else 1 for d in range(x.ndim)])
+        weight = weight if w.shape == fitting else View.forward(weight, fitting)
+    return PreluKernel.forward(input, weight)
+
+
+def slopes(x: Any, lower: float, upper: float) -> Any:
+    """A slope of [lower, upper) for each element that is not above 0, else 1. On a GPU PyTorch draws one for each, of
+    (lower, upper], which waits for nothing."""
+    if backend_of(x) is None:
+        negative = x <= 0
+        slope = np.ones(x.shape, x.dtype)
+        slope[negative] = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
+        return slope
+    drawn = draws.uniform(stream_beside(x), x.shape, np.float64 if x.itemsize == 8 else np.float32)
+    drawn = np.where(drawn == 0, 1, drawn.astype(np.float64)) * (upper - lower) + lower
+    return np.where(x <= 0, drawn, 1).astype(x.dtype)
+
+
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+          inplace: bool = False) -> Tensor:
+    """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
+
+    The slopes are those that PyTorch draws from the same seed.
+
+    Raises:
+        RuntimeError: if `lower` is above `upper`.
+    """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
+    return chosen(RreluWithNoiseInPlace if inplace else RreluWithNoise, inplace, input, slope)
+
+
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    """`rrelu`, in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """`threshold`, in place."""
+    return chosen(ThresholdInPlace, True, input, threshold, value)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh`, in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`leaky_relu`, in place."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def chosen(op: Any, inplace: bool, input: Tensor, *const: Any) -> Tensor:
+    """An op, out of place or in place."""
+    made: Tensor = in_place(op.forward, input, *const) if inplace else op.forward(input, *const)
+    return made

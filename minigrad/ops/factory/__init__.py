@@ -1,0 +1,1 @@
+"""Tensors from sizes, from values and from ranges."""

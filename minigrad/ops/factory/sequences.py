@@ -1,0 +1,136 @@
+"""Creation: numbers in a row, `arange`, `linspace`, `logspace`, and the unit matrix `eye`. All of them are leaves."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import default_float, from_numpy_dtype
+from minigrad.backends.registry import HERE, home
+from minigrad.core.tensor import Tensor
+from minigrad.ops.factory.values import Dtype, made, numpy_dtype
+
+__all__ = ["arange", "eye", "linspace", "logspace"]
+
+INT64 = np.dtype("int64")
+
+
+def number_of(value: Any) -> Any:
+    """A number, or what a tensor of one holds."""
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+def no_bools(kind: Any, what: str) -> None:
+    """PyTorch's error for a dtype in which nothing can be counted."""
+    if kind.kind == "b":
+        raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{from_numpy_dtype(kind).type_name}'")
+
+
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
+           requires_grad: bool = False) -> Tensor:
+    """Numbers from `start` (0 where only one is given) up to, not including, `end`; int64 if all of them are whole.
+
+    Raises:
+        RuntimeError: if the bounds do not agree with the sign of the step, or are not finite.
+    """
+    if start is None and end is None:
+        raise TypeError("arange")
+    given = (0, start, step) if end is None else (0 if start is None else start, end, step)
+    low, high, by = [number_of(v) for v in given]
+    whole = not any(isinstance(v, float) for v in (low, high, by))
+    kind = numpy_dtype(dtype, INT64 if whole else default_float(), "arange")
+    no_bools(kind, "arange")
+    if by == 0 or (kind.kind != "f" and int(by) == 0):
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"unsupported range: {low:g} -> {high:g}")
+    if (high - low) * by < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if kind.name == "int64":
+        low, high, by = int(low), int(high), int(by)
+    count = -(-(high - low) // by) if whole or kind.name == "int64" else math.ceil((high - low) / by)
+    if kind.kind != "f":
+        low, by = int(low), int(by)
+    place = home(device)
+    found = (row if place is HERE else there(row))(place, count, low, by, kind)
+    return made(found, requires_grad, "arange")
+
+
+def row(place: Any, count: int, low: Any, by: Any, kind: Any) -> Any:
+    """`count` numbers from `low` on, `by` apart."""
+    counted: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=place)
+    return (low + by * counted).astype(kind)
+
+
+def there(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula whose steps are computed in the place that is its first argument, which is in use meanwhile."""
+    def call(place: Any, *args: Any) -> Any:
+        with place.backend.on(place.index):
+            return formula(place, *args)
+    return call
+
+
+def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[Any, Any, int]:
+    """The first and the last of `steps` numbers, as floats of the dtype that counts.
+
+    Raises:
+        RuntimeError: if there can be none.
+    """
+    bounds = [(name, v.array.ndim) for name, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
+    if any(ndim for _, ndim in bounds):
+        given = " and ".join([f"{name} with {ndim} dimension(s)" for name, ndim in bounds])
+        raise RuntimeError(f"{what} only supports 0-dimensional start and end tensors, but got {given}.")
+    steps = operator.index(steps)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    no_bools(kind, what)
+    counting = kind if kind.kind == "f" else np.dtype("float64")
+    low, high = [counting.type(kind.type(int(v) if kind.kind != "f" else v)) for v in map(number_of, (start, end))]
+    return low, high, steps
+
+
+def line(place: Any, low: Any, high: Any, steps: int, kind: Any, base: float | None = None) -> Any:
+    """`steps` numbers from `low` to `high`, counted from both ends to the middle; or `base` to their powers."""
+    counting = low.dtype
+    if steps == 1:
+        found = np.full(1, low, counting, like=place)
+    else:
+        by = (high - low) / counting.type(max(steps - 1, 1))
+        counted = np.arange(steps, like=place).astype(counting)
+        found = np.where(counted < steps // 2, low + by * counted, high - by * (steps - 1 - counted).astype(counting))
+    return (found if base is None else np.power(base, found.astype(np.float64))).astype(kind)
+
+
+def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included; integers lose their fraction.
+
+    Raises:
+        RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
+    """
+    kind = numpy_dtype(dtype, what="linspace")
+    place, found = home(device), steps_of(start, end, steps, kind, "linspace")
+    made_there = (line if place is HERE else there(line))(place, *found, kind)
+    return made(made_there, requires_grad, "linspace")
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:
+    """`base` to the powers that `linspace(start, end, steps)` gives."""
+    kind = numpy_dtype(dtype, what="logspace")
+    place, found = home(device), steps_of(start, end, steps, kind, "logspace")
+    made_there = (line if place is HERE else there(line))(place, *found, kind, float(base))
+    return made(made_there, requires_grad, "logspace")
+
+
+def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
+        requires_grad: bool = False) -> Tensor:
+    """Ones on the diagonal of an (n, m) matrix, zeros elsewhere."""
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")

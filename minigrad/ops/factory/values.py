@@ -1,0 +1,278 @@
+"""Creation: tensors from values, numbers, nested lists or arrays. What is made of a size is in create.py."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.device import device as Device
+from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.warnings import warn, warn_once
+from minigrad.backends.registry import HERE, beside, home, placed
+from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops.shape.slices import Alias
+from minigrad.ops.shape.views import shape_of
+from minigrad.ops.tensor.copy import clone, to
+from minigrad.ops.tensor.properties import make_subclass
+from minigrad.ops.tensor.storage import checked, from_numpy
+
+__all__ = ["as_tensor", "asarray", "tensor"]
+METHODS = ("new_tensor",)
+
+BOOL, INT64 = np.dtype(bool), np.dtype("int64")
+Dtype = dtype_type | None
+PYTHON_TYPES: dict[Any, Any] = {bool: BOOL, int: INT64, float: np.dtype("float64")}
+
+
+THERE = object()  # in the place of a device: the array was made where it is to be
+
+
+def made(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = THERE) -> Tensor:
+    """A leaf around a new array, put where it is to be; PyTorch's errors for a `requires_grad` that it cannot have."""
+    strict = what in ("tensor", "new_tensor")  # the others read None as False
+    if not isinstance(requires_grad, bool) and (strict or requires_grad is not None):
+        raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
+    if requires_grad and array.dtype.kind != "f":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if device is not THERE:
+        array = placed(array, device)
+    # a 0-d array of NumPy's becomes a scalar (see `owned`)
+    return plain(array[()] if type(array) is np.ndarray else array, bool(requires_grad))
+
+
+COPY_CONSTRUCT = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
+)
+
+
+STAYS_ON_RECORD = (
+    "asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False "
+    "explicitly to get the old behavior and silence this warning."
+)
+
+
+def numpy_dtype(dtype: Dtype, default: Any = Default, what: str = "tensor") -> Any:
+    """NumPy's dtype for one of ours, or a default (`Default`: that of `set_default_dtype`)."""
+    if dtype in PYTHON_TYPES:
+        return PYTHON_TYPES[dtype]
+    if dtype is not None and not isinstance(dtype, dtype_type):
+        raise TypeError(f"{what}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return dtype.numpy if dtype is not None else default_float() if default is Default else default
+
+
+def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
+    """The shape from `f(2, 3)` or `f((2, 3))`; PyTorch's errors for none and for a negative one."""
+    if not sizes:
+        raise TypeError(f'{what}() missing 1 required positional arguments: "size"')
+    shape = shape_of(sizes)
+    for n in shape:
+        if n < 0 and what == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
+    """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
+    wanted = numpy_dtype(dtype, None, what)
+    if isinstance(data, Tensor):
+        return np.array(data.array, wanted, order="C", like=beside(data.array))
+    if isinstance(data, (np.ndarray, np.generic)):
+        return np.array(checked(data), wanted, order="C")
+    plain_data = numbers(data)
+    try:
+        array = np.array(plain_data)
+    except ValueError:
+        raise ragged(data) from None
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"Could not infer dtype of complex{NOT_HERE}")
+    if array.dtype.kind not in "biuf":
+        raise no_dtype(data)
+    with np.errstate(all="ignore"):
+        return fitting(array, dtype_of(data) if wanted is None else wanted)
+
+
+def no_dtype(data: Any) -> Exception:
+    """PyTorch's error for what is no number."""
+    value = first(data)
+    if isinstance(value, str):
+        return TypeError("new(): invalid data type 'str'") if value is data else ValueError("too many dimensions 'str'")
+    if isinstance(value, int):
+        return ValueError("Overflow when unpacking long long")
+    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def fitting(array: Any, dtype: Any) -> Any:
+    """Numbers in a dtype; PyTorch's error where an integer dtype does not hold them."""
+    if array.dtype.kind == "u":
+        raise ValueError("Overflow when unpacking long long")
+    if dtype.kind in "iu" and array.dtype != dtype and array.size:
+        limits, low, high = np.iinfo(dtype), array.min(), array.max()
+        if not (limits.min - (dtype.kind == "u") * limits.max <= low and high <= limits.max):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return array.astype(dtype)
+
+
+def numbers(data: Any) -> Any:
+    """Nested lists in which tensors of one element and arrays stand for their values."""
+    if isinstance(data, Tensor):
+        return float(data) if data.array.dtype.kind == "f" else data._number()
+    if isinstance(data, np.ndarray):
+        warn_once(LIST_OF_ARRAYS)
+        return data.tolist()
+    if not isinstance(data, (list, tuple)) or PYTHON_TYPES.keys() >= set(map(type, data)):
+        return data
+    return [numbers(v) for v in data]
+
+
+def dtype_of(data: Any) -> Any:
+    """The dtype of numbers together: PyTorch's default for Python's own, theirs for tensors and NumPy's."""
+    if isinstance(data, Tensor):
+        return data.array.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return data.dtype
+    if isinstance(data, (list, tuple)):
+        kinds = set(map(type, data))
+        each = [kind() for kind in kinds] if PYTHON_TYPES.keys() >= kinds else data
+        return functools.reduce(promote_types, {dtype_of(v) for v in each}) if data else default_float()
+    return BOOL if isinstance(data, bool) else default_float() if isinstance(data, float) else INT64
+
+
+def first(data: Any) -> Any:
+    """The first value in nested lists."""
+    while isinstance(data, (list, tuple)):
+        if not data:
+            return 0.0
+        data = data[0]
+    return data
+
+
+def ragged(data: Any) -> Exception:
+    """PyTorch's error for nested lists that are not a box: the first of each says how long the others are."""
+    sizes, row = list[int](), data
+    while isinstance(row, (list, tuple)):
+        sizes.append(len(row))
+        row = row[0] if row else None
+    rows = [data]
+    for dim, size in enumerate(sizes):
+        for row in rows:
+            if not isinstance(row, (list, tuple)):
+                return TypeError("not a sequence")
+            if len(row) != size:
+                return ValueError(f"expected sequence of length {size} at dim {dim} (got {len(row)})")
+        rows = [each for row in rows for each in row]
+    name = next((type(v).__name__ for v in rows if isinstance(v, (list, tuple))), "list")
+    whole = dtype_of(data).kind in "biu"
+    return TypeError(f"'{name}' object cannot be interpreted as an integer" if whole else
+                     f"must be real number, not {name}")
+
+
+def construct(cls: type[Tensor], *data: Any, device: Any = THERE) -> Tensor:
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype. It
+    makes tensors on the CPU, whatever the default device is; that of a tensor lies where the tensor does.
+
+    Raises:
+        RuntimeError: for another device, and for any beside a tensor.
+        TypeError: for anything but sizes, one sequence, one tensor.
+    """
+    given = len(data) == 1 and isinstance(data[0], Tensor)
+    if device is not THERE and device is not None or device is None and given:
+        check_device(given, device)
+    if given:
+        made = Alias.forward(data[0])
+    elif len(data) == 1 and not isinstance(data[0], (int, Size)):
+        made = plain(sequence(data[0], get_default_dtype()))
+    else:
+        made = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
+    return made if cls is Tensor else make_subclass(cls, made)
+
+
+def check_device(given: bool, where: Any) -> None:
+    """PyTorch's errors for a device named to `Tensor(...)`, which was `given` a tensor or was not."""
+    if given:
+        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported."
+                           "  Use torch.tensor(...) or torch.as_tensor(...) instead.")
+    kind = Device(where).type
+    if kind != "cpu":
+        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {kind} was passed\n\nUse "
+                           "minigrad.tensor(...) or minigrad.empty(...).")
+
+
+def sequence(data: Any, dtype: dtype_type) -> Any:
+    """The one argument of `Tensor(...)` and its kind where it holds values, in a dtype."""
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(data, (list, tuple, range, np.ndarray)):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    if first(data) is None:
+        raise TypeError("must be real number, not NoneType")
+    return array_of(list(data) if isinstance(data, range) else data, dtype)
+
+
+def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`: numbers, nested lists, an array.
+
+    Floats become float32, integers int64, unless `dtype` says else; a NumPy array keeps its dtype.
+
+    Raises:
+        RuntimeError: for `requires_grad=True` with a dtype that is not floating point.
+        ValueError: if nested lists differ in length.
+    """
+    if isinstance(data, Tensor):
+        warn(COPY_CONSTRUCT.format("torch.tensor"))
+    return made(array_of(data, dtype), requires_grad, device=device)
+
+
+def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
+    """`data` as a tensor that shares its memory where it can."""
+    if isinstance(data, Tensor):
+        return to(data, device, dtype)
+    if isinstance(data, np.ndarray) and home(device) is HERE and (dtype is None or data.dtype == dtype.numpy):
+        return from_numpy(data)
+    return plain(placed(array_of(data, dtype), device))
+
+
+def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool | None = None) -> Tensor:
+    """`obj` as a tensor: with `copy` of memory of its own, else of the same memory where that can be.
+
+    A tensor stays on record, unless `requires_grad` is False.
+
+    Raises:
+        ValueError: with `copy=False` where the values must be copied.
+    """
+    shared = as_tensor(obj, dtype, device)
+    if isinstance(obj, (Tensor, np.ndarray)):
+        given = owned(obj) if isinstance(obj, Tensor) else obj
+        same = type(shared.array) is type(given) and np.may_share_memory(owned(shared), given)
+        if copy is False and not same:
+            raise ValueError("can't alias tensor with dtype "
+                             f"'{obj.dtype if isinstance(obj, Tensor) else np.dtype(obj.dtype).name}' into dtype "
+                             f"'{shared.dtype}'.")
+        if copy and same:
+            shared = clone(shared)
+    elif copy is False:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if requires_grad is None and shared._requires_grad:
+        warn_once(STAYS_ON_RECORD)
+    if requires_grad is False and shared._requires_grad:
+        return shared.detach()
+    return shared.requires_grad_() if requires_grad else shared
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = None,
+               requires_grad: bool = False) -> Tensor:
+    """A copy of `data` in this tensor's dtype."""
+    if isinstance(data, Tensor):
+        warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
+    where = self.device if device is None else device
+    return made(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor", where)

@@ -1,0 +1,1 @@
+"""Elements by index, by position or by mask."""

@@ -1,0 +1,322 @@
+"""Slices and elements by number: `index_select`, `index_add`, `index_copy`, `index_fill`, `take`, `put`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops.index.flat_indexing import in_range, is_index, raw, replaced, slices, spread, taken, written
+from minigrad.ops.reduce.sums import one_of
+from minigrad.ops.shape.views import dim_of
+
+__all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
+METHODS = ("index_add", "index_copy", "index_fill", "index_select", "put", "take")
+IN_PLACE = ("index_add", "index_copy", "index_fill", "put")
+
+Shape = tuple[int, ...]
+
+
+class IndexSelect(Node):
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("dim", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, index: Tensor) -> Tensor:
+        x, chosen = a.array, index.array.reshape(-1)
+        out = x.take(chosen, dim) if x.ndim else x.reshape(1).take(chosen, 0).reshape(())
+        return record1(IndexSelect, out, a, (index,), (dim, x.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> Any:
+        return spread(xp, xp.reshape(g, (-1,)), slices(raw(index), dim, shape).reshape(-1), shape)
+
+
+class IndexAdd(Node):
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("dim", "alpha")
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, source: Tensor, dim: int, alpha: Any) -> Tensor:
+        x, y = a.array, source.array
+        out = x.copy()
+        if x.size:
+            places = slices(index.array, dim, x.shape)
+            part = y if alpha == 1 else (y * alpha).astype(y.dtype)
+            out = written(x, places, part.reshape(places.shape), add=True)
+        return record2(IndexAdd, out, a, source, (index,), (dim, alpha, y.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
+        if self.next[1] is None or 0 in g.shape:
+            return g, None
+        part = xp.reshape(taken(xp, g, slices(raw(index), dim, tuple(g.shape))), shape)
+        return g, part if alpha == 1 else part * alpha
+
+
+class IndexCopy(Node):
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
+        x, y = a.array, source.array
+        places = slices(index.array, dim, x.shape)
+        out = written(x, places, y.reshape(places.shape))
+        return record2(IndexCopy, out, a, source, (index,), (dim, y.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
+        places = slices(raw(index), dim, tuple(g.shape))
+        return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
+                xp.reshape(taken(xp, g, places), shape) if self.next[1] is not None else None)
+
+
+class IndexFill(Node):
+    """With a number."""
+
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
+        x = a.array
+        out = written(x, slices(index.array, dim, x.shape), number_in(value, x.dtype))
+        return record1(IndexFill, out, a, (index,), (dim,))
+
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
+        return replaced(xp, g, slices(raw(index), dim, tuple(g.shape)), 0)
+
+
+class IndexFillTensor(Node, name="IndexFill", number=1):
+    """With a tensor of one element, which gets the sum of the gradients of what it filled."""
+
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, value: Tensor, dim: int) -> Tensor:
+        x = a.array
+        out = written(x, slices(index.array, dim, x.shape), number_in(value, x.dtype))
+        return record2(IndexFillTensor, out, a, value, (index,), (dim,), (None, ((), value.array.dtype)))
+
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, Any]:
+        places = np.unique(slices(raw(index), dim, tuple(g.shape)))
+        return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
+                xp.sum(taken(xp, g, places), None, False) if self.next[1] is not None else None)
+
+
+class Take(Node):
+    """Elements by their number, counted row by row; negative ones count from the end."""
+
+    __slots__ = ()
+    saves = ("index",)
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor) -> Tensor:
+        x = a.array
+        return record1(Take, x.reshape(-1)[index.array], a, (index,), (x.shape,))
+
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return spread(xp, g, raw(index), shape)
+
+
+class Put(Node):
+    """Elements by their number, written, or added to what is there."""
+
+    __slots__ = ()
+    saves = ("index",)
+    constants = ("accumulate",)
+
+    @staticmethod
+    def forward(a: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+        places, y = index.array, source.array
+        out = written(a.array, places, y.reshape(places.shape), add=accumulate)
+        return record2(Put, out, a, source, (index,), (accumulate, y.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, accumulate: bool, shape: Shape) -> tuple[Any, Any]:
+        places = raw(index)
+        own = g if accumulate else None if self.next[0] is None else replaced(xp, g, places, 0)
+        return own, None if self.next[1] is None else xp.reshape(taken(xp, g, places), shape)
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices along `dim` whose numbers are in the vector `index`.
+
+    Raises:
+        IndexError: if a number is out of range (along dimension 1 a RuntimeError, as in PyTorch), or `index` is no
+            vector.
+    """
+    x, i = input.array, index.array
+    axis = dim_of(dim, x.ndim)
+    same_device(x, i)
+    if i.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if not is_index(i.dtype):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if not x.ndim and i.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)")
+    check_rows(x, i, axis)
+    return IndexSelect.forward(input, axis, index)
+
+
+def check_rows(x: Any, index: Any, axis: int = 0) -> None:
+    """PyTorch's errors for numbers of slices along `axis` that there are not."""
+    if index.size and x.ndim > 1 and not x.shape[axis]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    wrong = in_range(index, x.shape[axis] if x.ndim else 1)
+    if wrong is not None and x.ndim > 1 and (axis == 1 or not x.size):  # PyTorch has code of its own for these
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}")
+    if wrong is not None:
+        raise IndexError("index out of range in self")
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy of `input` to whose slices along `dim` with the numbers in `index` those of `alpha * source` are added.
+
+    Raises:
+        RuntimeError: if a number is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
+        IndexError: if `index` is no vector.
+    """
+    x, i, y = input.array, index.array, source.array
+    axis = dim_of(dim, x.ndim)
+    same_device(x, i, y)
+    if i.ndim > 1:
+        raise IndexError("index_add_(): Index is supposed to be a vector, but got dim: "
+                         f"{i.ndim} with type: {index.dtype.type_name} and size: {list(i.shape)}")
+    if not is_index(i.dtype):
+        raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.type_name}")
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"index_add_(): self ({input.dtype.type_name}) and source ({source.dtype.type_name}) must "
+                           "have the same scalar type")
+    if axis and axis >= y.ndim:
+        raise RuntimeError(f"index_add_(): Indexing dim {axis} is out of bounds of the source tensor with dim {y.ndim}")
+    if i.size != (y.shape[axis] if y.ndim else 1):
+        raise RuntimeError(f"index_add_(): Number of indices ({i.size}) should be equal to source.size(dim): "
+                           f"({y.shape[one_of(axis, y.ndim)]}), for dim: {axis}")
+    if x.ndim != y.ndim or [n for d, n in enumerate(x.shape) if d != axis] != [
+            n for d, n in enumerate(y.shape) if d != axis]:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                           f"self.shape = {list(x.shape)} source.shape = {list(y.shape)}")
+    size = x.shape[axis] if x.ndim else 1
+    wrong = in_range(i, size) if x.size or x.ndim < 2 else None
+    if wrong is not None and x.ndim < 2:
+        raise IndexError("index out of range in self")
+    if wrong is not None:
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
+    return IndexAdd.forward(input, index, source, axis, alpha)
+
+
+def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> None:
+    """PyTorch's errors for the arguments of `index_copy`."""
+    x, i, y = input.array, index.array, source.array
+    same_device(x, i, y)
+    if i.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})")
+    if not y.ndim and i.size != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {i.size})")
+    if x.ndim != y.ndim and x.ndim and y.ndim:
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+                         f"Source dimensionality ({y.ndim}), destination dimensionality ({x.ndim})")
+    if i.dtype != np.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.type_name}")
+    if x.dtype != y.dtype:
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{input.dtype.type_name} and (source) {source.dtype.type_name}")
+    target, given = [(*s[:axis], *s[axis + 1:]) for s in (x.shape, y.shape)]
+    if target != given:
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+                           f"shape: {' '.join(map(str, target))} at dimension {axis} and source slice shape: "
+                           f"{' '.join(map(str, given))} at dimension 0.")
+    if y.ndim and i.size != y.shape[axis]:
+        raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) "
+                         f"({y.shape[axis]})")
+    size = x.shape[axis] if x.ndim else 1
+    wrong = in_range(i, size)
+    if wrong is not None:
+        raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {axis} with size {size}")
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` whose slices along `dim` with the numbers in `index` are those of `source`.
+
+    Raises:
+        IndexError: if a number is out of range, or `index` has not as many as `source` has slices.
+        RuntimeError: if shapes or dtypes do not fit.
+    """
+    axis = dim_of(dim, input.array.ndim)
+    check_copied(input, index, source, axis)
+    return IndexCopy.forward(input, index, source, axis)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy of `input` whose slices along `dim` with the numbers in `index` hold one value.
+
+    Raises:
+        IndexError: if a number is out of range; negative ones count from the end.
+    """
+    x, i = input.array, index.array
+    axis = dim_of(dim, x.ndim)
+    same_device(x, i)
+    if isinstance(value, Tensor) and value.array.ndim:
+        raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                           f"{value.array.ndim} dimension(s).")
+    if i.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if i.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    size = x.shape[axis] if x.ndim else 1
+    wrong = in_range(i, size, -size)
+    if wrong is not None:
+        raise IndexError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
+    op = IndexFillTensor if isinstance(value, Tensor) else IndexFill
+    return op.forward(input, index, value, axis)
+
+
+def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
+    """PyTorch's errors for numbers of elements that are not there."""
+    same_device(input.array, index.array)
+    if index.array.dtype != np.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.type_name}")
+    size = input.array.size
+    if name == "take" and not size and index.array.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    if name == "put_" and not size and index.array.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    wrong = in_range(index.array, size, -size)
+    if wrong is not None:
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
+
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements with these numbers, counted row by row, in the shape of `index`; negative ones count from the end.
+
+    Raises:
+        IndexError: if a number is out of range.
+    """
+    check_numbers("take", input, index)
+    return Take.forward(input, index)
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` whose elements with these numbers are those of `source`, or have them added.
+
+    Raises:
+        IndexError: if a number is out of range, or there are not as many of both.
+    """
+    same_device(input.array, source.array)
+    if input.array.dtype != source.array.dtype:
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
+                           f"{input.dtype.type_name} and source.dtype = {source.dtype.type_name}")
+    if index.array.dtype == np.int64 and index.array.size != source.array.size:
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+                         f"source.numel() = {source.array.size}, index.numel() = {index.array.size}")
+    check_numbers("put_", input, index)
+    return Put.forward(input, index, source, accumulate)

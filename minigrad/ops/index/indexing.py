@@ -1,0 +1,400 @@
+"""Indexing: `x[0]` (Select), `x[1:]` (Slice), `x[[0, 2]]` (Index), as PyTorch takes an index apart.
+
+Numbers, slices, `None` and `...` make views, one op each. What is left, tensors and lists of numbers and masks, is one
+op that copies. Where slices lie between those, their dimensions come first in the result, as in NumPy.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.type_name import type_name
+from minigrad._base.warnings import warn
+from minigrad.autograd.inplace import in_place
+from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
+from minigrad.backends.numpy import WORDS, add_at
+from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
+from minigrad.core.graph import Node
+from minigrad.core.record import NUMBER, record1, record_n
+from minigrad.core.saved import tensors
+from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops._dispatch.same_device import together
+from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops.index.flat_indexing import in_range, raw
+from minigrad.ops.pointwise.inplace import FillTensor
+from minigrad.ops.shape.slices import Alias, Select, Slice
+from minigrad.ops.shape.views import Unsqueeze, View, expand
+from minigrad.ops.tensor.copy import Copy
+
+__all__ = ["index_put"]
+METHODS = IN_PLACE = ("index_put",)
+
+Shape = tuple[int, ...]
+Indices = tuple[Tensor, ...]
+ALL = slice(None)
+OLD_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+OLD_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+    "which will result either in an error or a different result"
+)
+NO_INDEX = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+NO_TENSOR = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+class Index(Node):
+    """By lists, tensors of indices or masks: a copy."""
+
+    __slots__ = ()
+    constants = ("", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, index: Any, indices: Indices = ()) -> Tensor:
+        x = a.array
+        return record_n(Index, elements(x, index), (a,), indices, (index, x.shape))
+
+    def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
+        index, shape = saved[-2:]  # the indices before them are saved so that a change of one is noticed
+        return xp.scatter(g, index, shape)
+
+    @property
+    def _saved_indices(self) -> tuple[Tensor | None, ...]:
+        """The indices, one per entry of the index: None for a full slice, unless it is at the end."""
+        kept = iter(tensors(self))
+        return tuple([next(kept) if is_index else None for is_index in self._entries()])
+
+    @property
+    def _raw_saved_indices(self) -> tuple[SavedTensor, ...]:
+        """Handles on them; one on nothing for None."""
+        kept = iter(saved_tensor_handles(self))
+        return tuple([next(kept) if is_index else saved_tensor(self, None) for is_index in self._entries()])
+
+    def _entries(self) -> list[bool]:
+        """For each entry of the index up to the last that is saved: whether it is one."""
+        index = self.const[0] if isinstance(self.const[0], tuple) else (self.const[0],)
+        saved = [not isinstance(part, slice) for part in index]
+        return saved[:len(saved) - saved[::-1].index(True)]
+
+
+class Scatter(Node):
+    """Zeros to which a tensor is added at an index: the word `scatter` on Tensors."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(g: Tensor, index: Any, shape: Shape, words: Any) -> Tensor:
+        index = tuple([p.copy() if is_array(p) else p  # an index may be changed before it is used again
+                       for p in (index if isinstance(index, tuple) else (index,))])
+        return record1(Scatter, words.scatter(g.array, index, shape), g, (), (index,))
+
+    def backward(self, xp: Any, g: Any, index: Any) -> Any:
+        return xp.getitem(g, index)
+
+
+def elements(x: Any, index: Any) -> Any:
+    """`x[index]`, row by row in memory as in PyTorch; NumPy orders the memory by what was indexed."""
+    if type(index) is tuple and len(index) > 1 and all(type(p) is slice and p == ALL for p in index[:-1]):
+        last = index[-1]
+        if is_array(last) and last.dtype.kind != "b":
+            return x.take(last, len(index) - 1)
+    out = x[index]
+    return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
+
+
+def as_array(part: Any) -> Any:
+    """An entry of an index in NumPy's terms: arrays of numbers or bools, Python's numbers, slices, None, `...`."""
+    if type(part) is int or part is None or part is ... or isinstance(part, (slice, bool)):
+        return part
+    if isinstance(part, (Tensor, np.ndarray)):
+        array = owned(part) if isinstance(part, Tensor) else part
+        kind, size = array.dtype.kind, array.dtype.itemsize
+        if kind == "u" and size == 1:
+            if array.ndim:
+                warn(OLD_MASK)
+            array = array.astype(bool)
+        elif not (kind == "b" or (kind == "i" and size > 2)):
+            raise IndexError(NO_TENSOR)
+        return array if array.ndim else array.item()
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, (list, tuple, range)):
+        array = np.asarray(part) if len(part) else np.zeros(0, np.int64)
+        if array.dtype.kind == "U":
+            raise TypeError("new(): invalid data type 'str'")
+        return array if array.dtype.kind == "b" else array.astype(np.int64, copy=False)
+    if not hasattr(part, "__index__"):
+        raise IndexError(NO_INDEX.format(type_name(part)))
+    return operator.index(part)
+
+
+def taken(parts: Sequence[Any]) -> int:
+    """How many dimensions an index names."""
+    return sum(p.ndim if is_array(p) and p.dtype.kind == "b" else
+               not (p is None or p is ... or isinstance(p, bool)) for p in parts)
+
+
+def entries(index: Any) -> Sequence[Any]:
+    """The entries of an index. As in PyTorch a list is one entry, unless something in it is itself an index."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, str) or (isinstance(index, list) and len(index) < 32 and any(
+            p is None or p is ... or isinstance(p, (slice, list, tuple, range, str, Tensor, np.ndarray))
+            for p in index)):
+        warn(OLD_TUPLE)
+        return index
+    return (index,)
+
+
+def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
+    """An index as a tuple of entries in NumPy's terms, and as they were; PyTorch's error where there are too many."""
+    given = entries(index)
+    parts = tuple([as_array(p) for p in given])
+    if taken(parts) > ndim:
+        if ndim == 0 and isinstance(index, slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        if ndim == 0 and type(parts[0]) is int and not isinstance(index, (tuple, list, Tensor)):
+            if parts[0]:
+                raise IndexError(f"index {parts[0]} is out of bounds for dimension 0 with size 0")
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+                             "C++ to convert a 0-dim tensor to a number")
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    return parts, given
+
+
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """`input[index]`: views for numbers, slices, `None` and `...`; a copy for lists, masks and tensors of indices.
+
+    Raises:
+        IndexError: if an index is out of range or there are too many.
+    """
+    if input.array.ndim:
+        if type(index) is int:
+            return Select.forward(input, 0, in_bounds(index, input.array.shape[0], 0))
+        if type(index) is slice:
+            return Slice.forward(input, 0, checked_slice(index))
+    parts, given = parts_of(index, input.array.ndim)
+    if len(parts) == 1 and parts[0] is ...:
+        return Alias.forward(input)
+    made, rest, saved = basic(input, parts, given)
+    if not saved:
+        return made if made is not input else Alias.forward(input)
+    try:
+        return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
+    except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
+        raise IndexError(advanced_message(rest, made.array.shape)) from None
+
+
+def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
+    """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves."""
+    made, rest, saved, dim = input, list[Any](), list[Tensor](), 0
+    for position, part in enumerate(parts):
+        if isinstance(part, slice):
+            if not whole(part, made.array.shape[dim]):
+                made = Slice.forward(made, dim, checked_slice(part))
+            rest.append(ALL)
+            dim += 1
+        elif part is None:
+            made = Unsqueeze.forward(made, dim)
+            rest.append(ALL)
+            dim += 1
+        elif part is ...:
+            skipped = input.array.ndim - taken(parts)
+            rest += [ALL] * skipped
+            dim += skipped
+        elif isinstance(part, bool) or is_array(part):
+            if isinstance(part, bool):
+                made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
+            if OF_TYPE:
+                part = beside_it(part, input)
+            rest.append(part)
+            source = given[position]
+            as_it_is = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
+            saved.append(source if as_it_is else plain(part))
+            dim += part.ndim if part.dtype.kind == "b" else 1
+        else:
+            made = Select.forward(made, dim, in_bounds(part, made.array.shape[dim], position))
+    if saved:
+        given_dims, shape = len(rest), made.array.shape
+        while isinstance(rest[-1], slice):
+            rest.pop()
+        if len(rest) > made.array.ndim:  # after a second `...`
+            raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
+        check_masks(tuple(rest), shape)
+        rest = list(rest if made.array.size else brought_in(rest, shape))
+    return made, tuple(rest), tuple(saved)
+
+
+def beside_it(part: Any, input: Tensor) -> Any:
+    """Indices where the tensor lies; as in PyTorch those of the CPU go with every device.
+
+    Raises:
+        RuntimeError: for indices on another device than the CPU and that of the tensor.
+    """
+    if backend_of(part) is not None and device_of(part) != input.device:
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
+                           f"({input.device})")
+    return moved(part, beside(input.array))
+
+
+def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:
+    """Indices of a tensor without elements, of which PyTorch looks at none where the dimension has a size."""
+    dim = 0
+    for part in parts:
+        numbers = is_array(part) and part.dtype.kind != "b"
+        yield part.clip(-shape[dim], shape[dim] - 1) if numbers and shape[dim] else part
+        dim += part.ndim if is_array(part) and not numbers else 1
+
+
+def in_bounds(index: int, size: int, position: int) -> int:
+    """A number that names something; an IndexError for one that does not."""
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {size}")
+    return index
+
+
+def whole(part: slice, size: int) -> bool:
+    """Whether a slice says, without counting from the end, that it leaves nothing out."""
+    start, stop, step = part.start, part.stop, part.step
+    return start in (None, 0) and step in (None, 1) and (stop is None or operator.index(stop) >= size)
+
+
+def checked_slice(part: slice) -> slice:
+    """A slice whose step PyTorch takes."""
+    if part.step is not None and operator.index(part.step) <= 0:
+        raise ValueError("step must be greater than zero" if part.step else "slice step cannot be zero")
+    return part
+
+
+def check_masks(parts: tuple[Any, ...], shape: Shape) -> None:
+    """PyTorch's error for a mask of another shape than what it is laid over."""
+    dim = 0
+    for part in parts:
+        if isinstance(part, slice) or part.dtype.kind != "b":
+            dim += 1
+            continue
+        for i, n in enumerate(part.shape):
+            if n != shape[dim + i]:
+                raise IndexError(f"The shape of the mask {list(part.shape)} at index {i} does not match the shape of "
+                                 f"the indexed tensor {list(shape)} at index {dim + i}")
+        dim += part.ndim
+
+
+def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
+    """PyTorch's sentence for indices that do not fit together, or are out of range; it counts those dimensions alone
+    that are indexed."""
+    named, dim = list[tuple[Any, int]](), 0
+    for part in parts:
+        if isinstance(part, slice):
+            dim += 1
+        else:
+            arrays = np.nonzero(part) if part.dtype.kind == "b" else (part,)
+            named += [(array, shape[dim + i]) for i, array in enumerate(arrays)]
+            dim += len(arrays)
+    try:
+        np.broadcast_shapes(*[array.shape for array, _ in named])
+    except ValueError:
+        return ("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                f"{', '.join([str(list(array.shape)) for array, _ in named])}")
+    for i, (array, size) in enumerate(named):
+        wrong = in_range(array, size, -size)
+        if wrong is not None:
+            return (f"index {wrong} is out of bounds for dimension {i} with size {size}" if size else
+                    "index is out of bounds for dimension with size 0")
+    return f"too many indices for tensor of dimension {len(shape)}"
+
+
+def setitem(input: Tensor, index: Any, value: Any) -> None:
+    """`input[index] = value`, in place.
+
+    Raises:
+        RuntimeError: as the in-place ops.
+        IndexError: as `getitem`.
+    """
+    if not isinstance(value, (Tensor, bool, int, float, complex)):
+        raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
+    if index is False:
+        return
+    parts, given = parts_of(None if index is True else index, input.array.ndim)
+    view, rest, saved = basic(input, parts, given)
+    if saved:
+        tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
+        in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
+        return
+    source = value if isinstance(value, Tensor) else plain(number_in(value, view.array.dtype))
+    if source.array.ndim == 0 < view.array.ndim:
+        in_place(FillTensor.forward, view, source)
+    elif source.array.shape == view.array.shape:
+        in_place(Copy.forward, view, source)
+    else:
+        tail = tail_of(source)
+        in_place(Copy.forward, view, tail if tail.array.shape == view.array.shape else expand(tail, view.array.shape))
+
+
+def tail_of(value: Tensor) -> Tensor:
+    """A tensor without its leading dimensions of size 1, as a view."""
+    lead = next((i for i, n in enumerate(value.array.shape) if n != 1), value.array.ndim)
+    return View.forward(value, value.array.shape[lead:])
+
+
+class IndexPut(Node):
+    """A tensor in which the elements at an index are replaced, or have something added."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:
+        x = a.array
+        y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
+        if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
+            y = together(x, y)[1]
+        if y.dtype != x.dtype:
+            if not is_array(index) or index.dtype.kind != "b" or y.size != 1:
+                raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                                   f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the "
+                                   "source.")
+            y = number_in(y.reshape(()), x.dtype)
+        try:
+            if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
+                raise ValueError("NumPy would take it")
+            if accumulate:
+                add_at(out := x.copy(), index, y)
+            else:
+                out = WORDS.put(x, index, y)
+        except (IndexError, ValueError) as error:
+            raise misfit(error, index if type(index) is tuple else (index,), x, y) from None
+        if not isinstance(value, Tensor):
+            return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
+        kind = (value.array.shape, value.array.dtype)
+        return record_n(IndexPut, out, (a, value), indices, (index, accumulate), (None, kind))
+
+    def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
+        index, accumulate = saved[-2:]
+        return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
+
+
+def misfit(error: Exception, parts: tuple[Any, ...], x: Any, y: Any) -> Exception:
+    """PyTorch's error for indices, or values, that do not fit."""
+    text = advanced_message(parts, x.shape)
+    if isinstance(error, IndexError) or text.startswith("shape mismatch"):
+        return IndexError(text)
+    return RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing result "
+                        f"of shape {list(x[parts].shape)}")
+
+
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` in the place of `input[indices]`, or added there as often as it is named.
+
+    Raises:
+        IndexError: if an index is out of range, of another dtype, or there are too many.
+        RuntimeError: if `values` does not fit, or has another dtype.
+    """
+    parts = tuple([as_array(i) for i in indices])
+    if taken(parts) > input.array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
+    parts = tuple([beside_it(raw(p), input) for p in parts])
+    check_masks(parts, input.array.shape)
+    return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

@@ -1,0 +1,167 @@
+"""Elements by a mask: `masked_fill`, `masked_select`, `masked_scatter`; where they are: `nonzero`, `argwhere`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.tensor_errors import IN_C
+from minigrad.autograd.inplace import in_place
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.shape.split import unbind
+
+__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero"]
+METHODS = tuple(__all__)
+IN_PLACE = ("masked_fill", "masked_scatter")
+
+Shape = tuple[int, ...]
+
+
+class MaskedFill(Node):
+    """With a number."""
+
+    __slots__ = ()
+    saves = ("mask",)
+
+    @staticmethod
+    def forward(a: Tensor, mask: Tensor, value: Any) -> Tensor:
+        x = a.array
+        out = np.where(mask.array, number_in(value, x.dtype), x)
+        return record1(MaskedFill, out, a, (mask,), (), None if out.shape == x.shape else ((x.shape, x.dtype),))
+
+    def backward(self, xp: Any, g: Any, mask: Any) -> Any:
+        return xp.masked(~mask, g)
+
+
+class MaskedFillTensor(Node, name="MaskedFill", number=1):
+    """With a tensor of one element, which gets the sum of the gradients."""
+
+    __slots__ = ()
+    saves = ("mask",)
+
+    @staticmethod
+    def forward(a: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+        x, y = a.array, value.array
+        out = np.where(mask.array, number_in(y, x.dtype), x)
+        own = None if out.shape == x.shape else (x.shape, x.dtype)
+        return record2(MaskedFillTensor, out, a, value, (mask,), (), (own, ((), y.dtype)))
+
+    def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, Any]:
+        return (None if self.next[0] is None else xp.masked(~mask, g),
+                None if self.next[1] is None else xp.sum(xp.masked(mask, g), None, False))
+
+
+class MaskedSelect(Node):
+    __slots__ = ()
+    saves = ("mask",)
+
+    @staticmethod
+    def forward(a: Tensor, mask: Tensor) -> Tensor:
+        x, keep = a.array, mask.array
+        shape = broadcast_shape(keep.shape, x.shape)
+        where = np.broadcast_to(keep, shape)
+        input_metadata = None if shape == x.shape else ((x.shape, x.dtype),)
+        return record1(MaskedSelect, np.broadcast_to(x, shape)[where], a, (mask,), (where, shape), input_metadata)
+
+    def backward(self, xp: Any, g: Any, mask: Any, where: Any, shape: Shape) -> Any:
+        return xp.scatter(g, where, shape)
+
+
+class MaskedScatter(Node):
+    """The elements of `source` in their order, in the place of those that `mask` marks."""
+
+    __slots__ = ()
+    saves = ("mask",)
+    constants = ("", "source_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+        x = a.array
+        shape = broadcast_shape(mask.array.shape, x.shape)
+        where = np.broadcast_to(mask.array, shape)
+        if backend_of(x) is None or not source.array.size:
+            out = np.broadcast_to(x, shape).copy()
+            out[where] = source.array.reshape(-1)[:np.count_nonzero(where)]
+        else:  # each element looks up its own, so that nobody waits for how many there are
+            nth = np.cumsum(where.reshape(-1)).reshape(shape) - 1
+            out = np.where(where, source.array.reshape(-1)[np.maximum(nth, 0)], x)
+        input_metadata = None if shape == x.shape else ((x.shape, x.dtype), None)
+        return record2(MaskedScatter, out, a, source, (mask,), (where, source.array.shape), input_metadata)
+
+    def backward(self, xp: Any, g: Any, mask: Any, where: Any, shape: Shape) -> tuple[Any, Any]:
+        own = None if self.next[0] is None else xp.masked(~mask, g)
+        if self.next[1] is None:
+            return own, None
+        part = xp.getitem(g, where)
+        return own, xp.reshape(xp.scatter(part, (slice(part.shape[0]),), (math.prod(shape),)), shape)
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy of `input` with one value where `mask` is True; the two broadcast.
+
+    Raises:
+        RuntimeError: if `mask` is not of bools, or `value` a tensor of several dimensions.
+    """
+    if isinstance(value, Tensor) and value.array.ndim:
+        raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                           f"{value.array.ndim} dimension(s).")
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           f"{IN_C[mask.array.dtype.name]}")
+    same_device(input.array, mask.array)
+    broadcast_shape(mask.array.shape, input.array.shape)
+    op = MaskedFillTensor if isinstance(value, Tensor) else MaskedFill
+    return op.forward(input, mask, value)
+
+
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill`, in place."""
+    broadcast_shape(input.array.shape, mask.array.shape)
+    return in_place(masked_fill, input, mask, value)
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements of `input` where `mask` is True, row by row, as a vector; the two broadcast."""
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    same_device(input.array, mask.array)
+    return MaskedSelect.forward(input, mask)
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` where those elements that `mask` marks are, row by row, the first of `source`.
+
+    Raises:
+        RuntimeError: if `source` has fewer elements than are marked, or another dtype.
+    """
+    if input.array.dtype != source.array.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
+                           f"{input.dtype.type_name} and {source.dtype.type_name}")
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
+                           f"{mask.dtype.type_name}")
+    same_device(input.array, mask.array, source.array)
+    shape = broadcast_shape(mask.array.shape, input.array.shape)
+    if backend_of(input.array) is None and np.count_nonzero(np.broadcast_to(mask.array, shape)) > source.array.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return MaskedScatter.forward(input, mask, source)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not 0, one per row; `as_tuple`: a vector per dimension, as an index."""
+    if as_tuple:
+        return unbind(plain(np.argwhere(np.atleast_1d(input.array))), 1)
+    return plain(np.argwhere(input.array))
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """`nonzero(input)`."""
+    return nonzero(input)

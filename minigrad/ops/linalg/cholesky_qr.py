@@ -1,0 +1,291 @@
+"""Cholesky and QR: matrices as products of triangular and orthogonal ones. Mirrors PyTorch's BatchLinearAlgebra.cpp.
+
+The derivatives: of Cholesky, I. Murray, "Differentiation of the Cholesky decomposition" (2016); of QR, F. Roberts and
+L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad import return_types
+from minigrad._base.warnings import warn_once
+from minigrad.backends.registry import beside
+from minigrad.core.formula import by_formula
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2, record_many
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.linalg.matrix_checks import (
+    Factors,
+    check_float,
+    check_kernel,
+    check_matrices,
+    check_sizes,
+    check_square,
+    fit_of_system,
+    lower,
+    not_definite,
+    singular,
+    telling,
+)
+from minigrad.ops.linalg.solve import LinalgSolveTriangular
+
+__all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
+METHODS = ("cholesky", "cholesky_inverse", "cholesky_solve", "qr")
+
+
+def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
+    """L so that `x == L @ L.T`, or its transpose; and for each matrix 0 or which leading part has no such factor."""
+    turned = x.swapaxes(-1, -2) if upper else x
+    info = np.zeros(x.shape[:-2], np.int32, like=x)
+    try:
+        with telling(x):
+            made = np.linalg.cholesky(turned)
+    except np.linalg.LinAlgError:
+        made = np.zeros_like(turned)
+        for i in np.ndindex(x.shape[:-2]):
+            info[i], k = leading(turned[i])
+            made[i][:k, :k] = np.linalg.cholesky(turned[i][:k, :k])
+    return (made.swapaxes(-1, -2) if upper else made), info
+
+
+def leading(x: Any) -> tuple[int, int]:
+    """Of the leading parts of a matrix the order of the first without a factor (0: none), and of the last with one."""
+    for k in range(1, len(x) + 1):
+        try:
+            with telling(x):
+                np.linalg.cholesky(x[:k, :k])
+        except np.linalg.LinAlgError:
+            return k, k - 1
+    return 0, len(x)
+
+
+class LinalgCholeskyEx(Node):
+    """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
+
+    __slots__ = ()
+    saves = ("L",)
+    constants = ("upper",)
+    formula = by_formula
+
+    @staticmethod
+    def forward(a: Tensor, y: Any, upper: bool) -> Tensor:
+        return record1(LinalgCholeskyEx, y, a, (y,), (upper,))
+
+    def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
+        g, y = (xp.swapaxes(g, -1, -2), xp.swapaxes(y, -1, -2)) if upper else (g, y)
+        turned = xp.swapaxes(y, -1, -2)
+        first = xp.apply(LinalgSolveTriangular, turned, mirrored(xp, xp.matmul(turned, g)) / 2, True)
+        return xp.swapaxes(xp.apply(LinalgSolveTriangular, turned, xp.swapaxes(first, -1, -2), True), -1, -2)
+
+
+def mirrored(xp: Any, m: Any) -> Any:
+    """The symmetric matrices that have the lower triangles of these."""
+    n = m.shape[-1]
+    return xp.masked(lower(m, n, n), m) + xp.swapaxes(xp.masked(lower(m, n, n, -1), m), -1, -2)
+
+
+class Cholesky(Node):
+    """The same as `torch.cholesky` gives it."""
+
+    __slots__ = ()
+    saves = ("result",)
+    constants = ("upper",)
+
+    @staticmethod
+    def forward(a: Tensor, y: Any, upper: bool) -> Tensor:
+        return record1(Cholesky, y, a, (y,), (upper,))
+
+    backward = LinalgCholeskyEx.backward
+
+
+class CholeskyInverse(Node):
+    """The inverse of `L @ L.T`, of which L is known."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+    constants = ("upper",)
+
+    @staticmethod
+    def forward(a: Tensor, upper: bool) -> Tensor:
+        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype, like=beside(a.array)), a.array.shape)
+        y = between(a.array, eye, upper)
+        return record1(CholeskyInverse, y, a, (a, y), (upper,))
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, upper: bool) -> Any:
+        both = xp.matmul(y, xp.matmul(g + xp.swapaxes(g, -1, -2), y))
+        return -(xp.matmul(a, both) if upper else xp.matmul(both, a))
+
+
+class CholeskySolve(Node):
+    """What `L @ L.T @ X == B` is solved by, of which L is known."""
+
+    __slots__ = ()
+    saves = ("input2", "result")
+    constants = ("upper",)
+
+    values = staticmethod(lambda b, a, upper: between(a, b, upper))
+
+    @staticmethod
+    def forward(b: Tensor, a: Tensor, upper: bool) -> Tensor:
+        out = between(a.array, b.array, upper)
+        return record2(CholeskySolve, out, b, a, (a, out), (upper,), fit_of_system(out, b.array, a.array))
+
+    def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool) -> tuple[Any, Any]:
+        gb = xp.apply(CholeskySolve, g, a, upper)
+        both = xp.matmul(gb, xp.swapaxes(x, -1, -2))
+        both = both + xp.swapaxes(both, -1, -2)
+        return gb, -(xp.matmul(a, both) if upper else xp.matmul(both, a))
+
+
+def between(a: Any, b: Any, upper: bool) -> Any:
+    """What `a @ a.T @ x == b` is solved by, or `a.T @ a @ x == b` if `upper`; one triangle of `a` counts."""
+    values, turned = LinalgSolveTriangular.values, a.swapaxes(-1, -2)
+    return values(a, values(turned, b, False), True) if upper else values(turned, values(a, b, False), True)
+
+
+class LinalgQr(Factors):
+    """Q with orthonormal columns and R, upper triangular, so that `A == Q @ R`."""
+
+    __slots__ = ()
+    saves = ("Q", "R")
+    constants = ("mode",)
+    results = (0, 1)
+
+    @staticmethod
+    def forward(a: Tensor, mode: Any) -> tuple[Tensor, ...]:
+        x = a.array
+        made = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
+        return record_many(LinalgQr, made, a, (mode,), saved=made)
+
+    def backward(self, xp: Any, gs: list[Any], q: Any, r: Any, mode: str) -> Any:
+        if mode == "r":
+            raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+                               "use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.")
+        rows, columns = q.shape[-2], r.shape[-1]
+        if mode == "complete" and rows > columns:
+            raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+        gq, gr = gs
+        if rows >= columns:
+            return from_factors(xp, gq, gr, q, r)
+        left, right = (..., slice(rows)), (..., slice(rows, columns))
+        if gr is None:
+            ga = from_factors(xp, gq, None, q, xp.getitem(r, left))
+            return xp.concatenate([ga, xp.zeros((*r.shape[:-1], columns - rows), ga)], -1)
+        beyond = xp.getitem(gr, right)
+        through = xp.matmul(q, xp.matmul(xp.getitem(r, right), xp.swapaxes(beyond, -1, -2)))
+        ga = from_factors(xp, through if gq is None else gq + through, xp.getitem(gr, left), q, xp.getitem(r, left))
+        return xp.concatenate([ga, xp.matmul(q, beyond)], -1)
+
+
+def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
+    """The gradient of A from those of Q and of a square R, of which one may be None."""
+    inside = None if gr is None else xp.matmul(r, xp.swapaxes(gr, -1, -2))
+    if gq is not None:
+        other = xp.matmul(xp.swapaxes(gq, -1, -2), q)
+        inside = -other if inside is None else inside - other
+    ga = xp.matmul(q, mirrored(xp, inside))
+    ga = ga if gq is None else gq + ga
+    return xp.apply(LinalgSolveTriangular, xp.swapaxes(r, -1, -2), ga, False, False)
+
+
+def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Tensor]:
+    """What `cholesky_ex` gives; `name`: who reports a matrix that is not positive definite (None: nobody)."""
+    check_square(input, "linalg.cholesky")
+    check_float(input, "linalg.cholesky")
+    check_kernel(input, "cholesky_cpu")
+    made, info = cholesky_factor(input.array, upper)
+    if name is not None and info.any():
+        not_definite(name, info)
+    return LinalgCholeskyEx.forward(input, made, upper), plain(info)
+
+
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> return_types.linalg_cholesky_ex:
+    """L so that `input == L @ L.mT`, or its transpose if `upper`; and for each matrix 0, or the order of the first
+    leading part that is not positive definite (its L is then of no use). One triangle of `input` is read."""
+    return return_types.linalg_cholesky_ex(factor_of(input, upper, "linalg.cholesky_ex" if check_errors else None))
+
+
+def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
+    """L so that `input == L @ L.mT`, or its transpose if `upper`.
+
+    Raises:
+        LinAlgError: if `input` is not positive definite.
+    """
+    return factor_of(input, upper, "linalg.cholesky")[0]
+
+
+CHOLESKY_DEPRECATED = (
+    "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+    "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, "
+    "upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent "
+    "results for all valid (symmetric positive definite) inputs."
+)
+QR_DEPRECATED = (
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean "
+    "parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced "
+    "with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+)
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """L so that `input == L @ L.mT`, or its transpose if `upper`: deprecated in favour of `linalg.cholesky`."""
+    warn_once(CHOLESKY_DEPRECATED)
+    if not input.array.size:
+        return Cholesky.forward(input, input.array.copy(), upper)
+    check_square(input, "cholesky")
+    check_kernel(input, "cholesky_cpu")
+    made, info = cholesky_factor(input.array, upper)
+    if info.any():
+        not_definite("cholesky", info)
+    return Cholesky.forward(input, made, upper)
+
+
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of `L @ L.mT`, where `input` is L, or its transpose if `upper`."""
+    check_square(input, "cholesky_inverse")
+    check_kernel(input, "cholesky_inverse_out_cpu")
+    zero = np.diagonal(input.array, 0, -2, -1) == 0
+    if zero.any():
+        singular("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
+    return CholeskyInverse.forward(input, upper)
+
+
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """What `L @ L.mT @ X == input` is solved by (`L.mT @ L @ X` if `upper`)."""
+    for name, v in (("b", input), ("u", L)):
+        if v.array.ndim < 2:
+            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {v.array.ndim} dimensions instead")
+    if input.array.dtype != L.array.dtype:
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+                           f"{input.dtype.type_name} and A of type {L.dtype.type_name} instead.")
+    check_sizes(L)
+    (n, k), size = input.array.shape[-2:], L.array.shape[-1]
+    if n != size:
+        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but each "
+                           f"b matrix is {n} by {k}")
+    broadcast_shape(input.array.shape[:-2], L.array.shape[:-2])
+    check_kernel(input, "cholesky_solve_cpu")
+    same_device(input.array, L.array)
+    return CholeskySolve.forward(input, L, upper)
+
+
+def linalg_qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
+    """`A == Q @ R`. Mode "complete": Q is square; "r": R alone, which has no derivative."""
+    check_matrices(A, "linalg.qr")
+    check_float(A, "linalg.qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
+                           "'complete'")
+    check_kernel(A, "geqrf_cpu")
+    return return_types.linalg_qr(LinalgQr.forward(A, mode))
+
+
+def qr(input: Tensor, some: bool = True) -> return_types.qr:
+    """`input == Q @ R`; not `some`: Q is square. Deprecated in favour of `linalg.qr`."""
+    warn_once(QR_DEPRECATED)
+    return return_types.qr(linalg_qr(input, "reduced" if some else "complete"))

@@ -1,0 +1,375 @@
+"""Products of matrices and vectors, put together as PyTorch does: which op runs depends on the dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.tensor_errors import check_tensor
+from minigrad.autograd.inplace import in_place
+from minigrad.backends.numpy import product
+from minigrad.core.graph import Node
+from minigrad.core.record import record2, record_n
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.linalg.product_checks import (
+    check_into,
+    check_output,
+    kind_of,
+    no_bools,
+    plus,
+    same_dtype,
+    size_of,
+    wanted,
+)
+from minigrad.ops.pointwise.arithmetic import Add
+from minigrad.ops.shape.views import (
+    Expand,
+    SqueezeDim,
+    T,
+    Transpose,
+    UnsafeView,
+    Unsqueeze,
+    View,
+    check_matrix,
+    reshape,
+)
+from minigrad.ops.tensor.copy import contiguous
+
+__all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
+METHODS = (*__all__,)
+IN_PLACE = ("addmm",)
+
+
+BOOL = np.dtype(bool)
+
+
+class Mm(Node):
+    """Matrix times matrix."""
+
+    __slots__ = ()
+    saves = ("self", "mat2")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        x, y = a.array, b.array
+        if x.dtype is not y.dtype or x.dtype is BOOL:
+            check_matrices(a, b)
+        if type(x) is not type(y):
+            same_device(x, y)
+        try:
+            made = x.dot(y)
+        except ValueError:  # NumPy's: the sizes do not fit
+            check_matrices(a, b)
+            raise
+        return record2(Mm, made, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
+                None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), g))
+
+
+class Bmm(Node):
+    """Batches of matrices."""
+
+    __slots__ = ()
+    saves = ("self", "mat2")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        x, y = a.array, b.array
+        if type(x) is not type(y):
+            same_device(x, y)
+        made = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
+        return record2(Bmm, made, a, b, wanted(a, b), (), None if x.dtype is y.dtype else (kind_of(x), kind_of(y)))
+
+    backward = Mm.backward
+
+
+class Mv(Node):
+    """Matrix times vector."""
+
+    __slots__ = ()
+    saves = ("self", "vec")
+
+    @staticmethod
+    def forward(a: Tensor, v: Tensor) -> Tensor:
+        if type(a.array) is not type(v.array):
+            same_device(a.array, v.array)
+        return record2(Mv, a.array.dot(v.array), a, v, wanted(a, v))
+
+    def backward(self, xp: Any, g: Any, a: Any, v: Any) -> tuple[Any, Any]:
+        return (None if v is None else xp.reshape(g, (-1, 1)) * v,
+                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), g))
+
+
+class Dot(Node):
+    """Vector times vector."""
+
+    __slots__ = ()
+    saves = ("self", "tensor")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        if type(a.array) is not type(b.array):
+            same_device(a.array, b.array)
+        return record2(Dot, a.array.dot(b.array), a, b, wanted(a, b))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return None if b is None else g * b, None if a is None else g * a
+
+
+class Addmm(Node):
+    """A bias plus matrix times matrix."""
+
+    __slots__ = ()
+    saves = ("mat1", "mat2")
+    constants = ("beta", "alpha")
+
+    @staticmethod
+    def forward(bias: Tensor, a: Tensor, b: Tensor, scales: tuple[float, ...] = ()) -> Tensor:
+        x, v, w = bias.array, a.array, b.array
+        if type(v) is not type(w) or type(x) is not type(v):
+            same_device(x, v, w)
+        turned = w.flags.f_contiguous and not scales
+        if turned and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
+            y = np.add(w.T.dot(v.T).T, x, np.empty((len(v), w.shape[1]), w.dtype))  # BLAS is slow the other way round
+        elif scales:
+            y = plus(x, v.dot(w), *scales)
+        else:
+            y = v.dot(w)
+            y += x
+        input_metadata = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
+        return record_n(AddmmOfT if turned else Addmm, y, (bias, a, b), wanted(a, b), scales, input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
+        scaled = g if alpha == 1 else g * alpha
+        return (g if beta == 1 else g * beta, None if b is None else xp.matmul(scaled, xp.swapaxes(b, -1, -2)),
+                None if a is None else xp.matmul(xp.swapaxes(a, -1, -2), scaled))
+
+
+class AddmmOfT(Addmm, name="Addmm"):
+    """The same for a matrix whose columns lie in a row, as the turned weight of a Linear: its gradient lies as it does.
+
+    Turned back, it is then in order, and the weight can keep it.
+    """
+
+    __slots__ = ()
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
+        return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
+                None if a is None else xp.turned_product(xp.swapaxes(g, -1, -2), a))
+
+
+SMALL = 400  # products of numbers, below which PyTorch has code of its own for a batch
+
+
+def check_inner(a: Tensor, b: Tensor) -> None:
+    """PyTorch's error for matrices that do not fit."""
+    m, n = a.array.shape, b.array.shape
+    if m[1] != n[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m[0]}x{m[1]} and {n[0]}x{n[1]})")
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices, shapes (n, m) and (m, p)."""
+    if input.array.ndim != 2 or mat2.array.ndim != 2:
+        check_matrices(input, mat2)
+    return Mm.forward(input, mat2)
+
+
+def check_matrices(input: Tensor, mat2: Tensor) -> None:
+    """PyTorch's error for what `mm` does not multiply."""
+    for name, v in (("self", input), ("mat2", mat2)):
+        if v.array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    check_inner(input, mat2)
+    same_dtype(input, mat2, "mm")
+    if input.array.size and mat2.array.size:
+        no_bools(input, "addmm_impl_cpu_")
+
+
+def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
+    """PyTorch's errors for dtypes of batches, which it looks at only where there is something to multiply."""
+    (count, n, m), p = input.array.shape, mat2.array.shape[2]
+    if not count * n * m * p:
+        return
+    if n * m * p < SMALL:
+        no_bools(input, kernel)
+        same_dtype(input, mat2, "bmm")
+    elif mat2.array.dtype.kind == "f":
+        same_dtype(mat2, input, "bmm")
+    else:
+        check_matrices(plain(input.array[0]), plain(mat2.array[0]))
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
+    for name, v in (("batch1", input), ("batch2", mat2)):
+        if v.array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    (batch, _, m), found = input.array.shape, mat2.array.shape
+    if found[:2] != (batch, m):
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: "
+                           f"[{found[0]}, {found[1]}].")
+    check_batches(input, mat2, "bmm")
+    return Bmm.forward(input, mat2)
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix (n, m) and a vector (m)."""
+    size_of(input, 0)  # raises if it has none
+    if input.array.ndim != 2 or vec.array.ndim != 1:
+        raise RuntimeError("vector + matrix @ vector expected, got "
+                           f"1, {input.array.ndim}, {vec.array.ndim}")
+    if input.array.shape[1] != vec.array.shape[0]:
+        n, m = input.array.shape
+        raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.array.shape[0]})")
+    same_dtype(input, vec, "mv")
+    if input.array.size:
+        no_bools(input, "addmv_impl_cpu")
+    return Mv.forward(input, vec)
+
+
+def check_vectors(a: Tensor, b: Tensor) -> None:
+    """PyTorch's errors for what has no scalar product."""
+    if a.array.ndim != 1 or b.array.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+    if a.array.shape != b.array.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.array.shape[0]}] and src "
+                           f"[{b.array.shape[0]}] to have the same number of elements, but got "
+                           f"{a.array.shape[0]} and {b.array.shape[0]} elements respectively")
+    same_dtype(a, b, "dot")
+    no_bools(a, "dot")
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of two vectors of one length."""
+    check_vectors(input, tensor)
+    return Dot.forward(input, tensor)
+
+
+def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
+    """The shape of the product; PyTorch's errors for matrices that do not fit."""
+    for name, v in (("mat1", mat1), ("mat2", mat2)):
+        if v.array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {v.array.ndim}-D tensor")
+    check_inner(mat1, mat2)
+    same_dtype(input, mat2, "addmm")
+    same_dtype(mat1, mat2, "addmm of two")
+    return mat1.array.shape[0], mat2.array.shape[1]
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2`."""
+    check_into(input, check_addmm(input, mat1, mat2))
+    return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
+
+
+def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`addmm`, in place."""
+    check_output(input, check_addmm(input, mat1, mat2), mat2)
+    return in_place(addmm, input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def at(self: Tensor, other: Any) -> Any:
+    """`self @ other`; what is no tensor is asked in its turn."""
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of two tensors: of vectors, of matrices, or of batches of matrices that are broadcast.
+
+    Raises:
+        RuntimeError: if an operand is 0-d or the sizes do not fit.
+    """
+    check_tensor(other, "matmul", "other", 2)
+    m, n = input.array.ndim, other.array.ndim
+    if m == 2 and n == 2:
+        return mm(input, other)
+    if m == 0 or n == 0:
+        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
+                           f"{m}D and {n}D")
+    if m == 1 and n == 1:
+        return dot(input, other)
+    if m == 2 and n == 1:
+        return mv(input, other)
+    if m == 1 and n == 2:
+        return SqueezeDim4.forward(mm(Unsqueeze.forward(input, 0), other))
+    return folded(input, other) if (m <= 2 or n <= 2) and folds(input, other) else batched(input, other)
+
+
+class SqueezeDim4(Node, name="Squeeze", number=4):
+    """Of the row that a vector became in a product; not a view."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record_n(SqueezeDim4, a.array[0], (a,), (), (a.array.shape,))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
+        return xp.reshape(g, shape)
+
+
+def folds(a: Tensor, b: Tensor) -> bool:
+    """Whether a batch and one matrix or vector are multiplied as two matrices: where the gradient of the one is wanted
+    (else it would be as large as the batch), or where the rows of the batch need no copy for it."""
+    batch, one = (a, b) if a.array.ndim >= b.array.ndim else (b, a)
+    if one._requires_grad or a.array.ndim == 2:
+        return one._requires_grad
+    x = batch.array if batch is a else batch.array.swapaxes(-1, -2)
+    return not x.size or all(x.strides[i] == x.strides[i + 1] * x.shape[i + 1] for i in range(x.ndim - 2))
+
+
+def folded(a: Tensor, b: Tensor) -> Tensor:
+    """A product of a batch with one matrix or vector: all the batch's rows at once."""
+    batch, other = (a, b) if b.array.ndim <= 2 else (Transpose.forward(b, -1, -2), a)
+    shape = batch.array.shape
+    rows = reshape(batch, (int(np.prod(shape[:-1])), shape[-1]))
+    if other.array.ndim == 1:
+        return UnsafeView.forward(mv(rows, other), shape[:-1])
+    if batch is a:
+        return UnsafeView.forward(mm(rows, other), (*shape[:-1], other.array.shape[1]))
+    product = UnsafeView.forward(mm(rows, T.forward(other)), (*shape[:-1], other.array.shape[0]))
+    return contiguous(Transpose.forward(product, -1, -2))
+
+
+def batched(a: Tensor, b: Tensor) -> Tensor:
+    """A product of batches, which are broadcast; a vector is a row on the left, a column on the right."""
+    lead = broadcast_shape(a.array.shape[:-2], b.array.shape[:-2])
+    size = int(np.prod(lead))
+    columns = b if b.array.ndim > 1 else Unsqueeze.forward(b, 1)
+    sides = [(1, *v.array.shape)[-2:] for v in (a, columns)]
+    left, right = [reshape(Expand.forward(v, lead + side), (size, *side))
+                   for v, side in zip((a, columns), sides, strict=True)]
+    product = bmm(left, right)
+    shape = (*lead, *a.array.shape[-2:-1], *b.array.shape[-1:] * (b is columns))
+    return UnsafeView.forward(product if b is columns else SqueezeDim.forward(product, 2), shape)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias`; shapes (…, in), (out, in), (out)."""
+    try:
+        shape, size = input.array.shape, weight.array.shape
+    except AttributeError:
+        check_tensor(input, "linear")
+        check_tensor(weight, "linear", "weight", 2)
+        raise
+    if not shape or not size:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
+                           f"{len(size)}D")
+    check_matrix(weight, "t")
+    if bias is None:
+        return matmul(input, T.forward(weight))
+    if len(shape) == 2:
+        return addmm(bias, input, T.forward(weight))
+    if not input.is_contiguous():
+        return Add.forward(matmul(input, T.forward(weight)), bias)
+    rows = View.forward(input, (int(np.prod(shape[:-1])), shape[-1]))
+    return View.forward(addmm(bias, rows, T.forward(weight)), (*shape[:-1], size[0]))

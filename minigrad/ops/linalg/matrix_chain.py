@@ -1,0 +1,117 @@
+"""Products of many matrices: `chain_matmul`, `multi_dot` and `matrix_power`, made of `mm` and `matmul`.
+
+Mirrors PyTorch's LinearAlgebra.cpp: the same products in the same order, which is what their graphs show.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from minigrad._base.warnings import warn_once
+from minigrad.backends.registry import beside
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.linalg.matmul import matmul, mm
+from minigrad.ops.linalg.matrix_checks import check_square
+from minigrad.ops.linalg.product_checks import C_NAMES
+from minigrad.ops.linalg.solve import inverse
+from minigrad.ops.shape.views import Unsqueeze, View
+from minigrad.ops.tensor.copy import Clone, Copy
+
+__all__ = ["chain_matmul", "matrix_power"]
+METHODS = ("matrix_power",)
+
+DEPRECATED = (
+    "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+    "instead, which accepts a list of two or more tensors rather than multiple parameters."
+)
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, in the order that costs least."""
+    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
+        matrices = tuple(matrices[0])
+    warn_once(DEPRECATED)
+    for v in matrices:
+        if v.array.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {v.array.ndim}, expected 2 instead.")
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return Clone.forward(matrices[0]) if len(matrices) == 1 else multi_dot(matrices)
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of matrices, in the order that costs least; the first and the last may be vectors."""
+    check_chain(tensors)
+    shape = (*tensors[0].array.shape[:-1], *tensors[-1].array.shape[1:])
+    chain = list(tensors)
+    if chain[0].array.ndim == 1:
+        chain[0] = Unsqueeze.forward(chain[0], 0)
+    if chain[-1].array.ndim == 1:
+        chain[-1] = Unsqueeze.forward(chain[-1], 1)
+    for i, (a, b) in enumerate(itertools.pairwise(tensors)):
+        if a.array.shape[-1] != b.array.shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.array.shape)} and "
+                               f"{list(b.array.shape)} cannot be multiplied")
+    return View.forward(in_order(chain, cheapest(chain), 0, len(chain) - 1), shape)
+
+
+def check_chain(tensors: Sequence[Tensor]) -> None:
+    """PyTorch's errors for what `multi_dot` does not multiply."""
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    for name, v in (("first", tensors[0]), ("last", tensors[-1])):
+        if v.array.ndim not in (1, 2):
+            raise RuntimeError(f"multi_dot(): the {name} tensor must be 1D or 2D but got {v.array.ndim}D")
+    for i, v in enumerate(tensors):
+        if 0 < i < len(tensors) - 1 and v.array.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {v.array.ndim}D")
+        if v.array.dtype != tensors[0].array.dtype:
+            raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                               f"{C_NAMES[tensors[0].dtype.name]} and tensor {i} {C_NAMES[v.dtype.name]}")
+
+
+def cheapest(chain: Sequence[Tensor]) -> dict[tuple[int, int], int]:
+    """For each part of a chain, `(first, last)`, after which matrix to split it: by dynamic programming."""
+    sides = [chain[0].array.shape[0], *[v.array.shape[1] for v in chain]]
+    cost = {(i, i): 0 for i in range(len(chain))}
+    cuts = {}
+    for length in range(1, len(chain)):
+        for i in range(len(chain) - length):
+            j = i + length
+            tried = [cost[i, k] + cost[k + 1, j] + sides[i] * sides[k + 1] * sides[j + 1] for k in range(i, j)]
+            cost[i, j] = min(tried)
+            at = tried.index(cost[i, j])
+            cuts[i, j] = i + (at if len(chain) > 3 or tried[-1] > tried[0] else len(tried) - 1)
+    return cuts
+
+
+def in_order(chain: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    """The product of a part of a chain."""
+    if i == j:
+        return chain[i]
+    return mm(in_order(chain, cuts, i, cuts[i, j]), in_order(chain, cuts, cuts[i, j] + 1, j))
+
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """A square matrix to the power `n`, by squaring; of the inverse if `n` is negative."""
+    n = operator.index(n)
+    check_square(input, "linalg.matrix_power")
+    if n == 0:
+        x = input.array
+        return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=beside(x))))
+    if n == 1:
+        return Clone.forward(input)
+    base, n = (inverse(input), -n) if n < 0 else (input, n)
+    if n == 3:
+        return matmul(matmul(base, base), base)
+    power, result = base, None
+    while n:
+        if n % 2:
+            result = power if result is None else matmul(result, power)
+        n //= 2
+        power = matmul(power, power) if n else power
+    return base if result is None else result

@@ -1,0 +1,309 @@
+"""Inverses, systems of equations and determinants: mirrors PyTorch's BatchLinearAlgebra.cpp.
+
+All of them take one matrix or any number of matrices, shape (…, n, n). The derivatives are those of M. B. Giles,
+"Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from minigrad import return_types
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.formula import by_formula
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2, record_many
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.linalg.matrix_checks import (
+    Factors,
+    check_alike,
+    check_float,
+    check_kernel,
+    check_matrices,
+    check_precise,
+    check_square,
+    factored,
+    fit_of_system,
+    lower,
+    singular,
+    telling,
+    zero_pivots,
+)
+from minigrad.ops.linalg.spectral import LinalgSvd
+from minigrad.ops.pointwise.arithmetic import Where
+
+__all__ = ["det", "inverse", "logdet", "slogdet"]
+METHODS = ("det", "inverse", "logdet", "slogdet")
+
+
+def solved(a: Any, b: Any) -> Any:
+    """What `a @ x == b` is solved by, shapes (…, n, n) and (…, n, k); NaN where a matrix is singular."""
+    if backend_of(a) is not None and a.shape[:-2] != b.shape[:-2]:  # NumPy's own broadcasts
+        a, b = of_one_batch(a, b)
+    try:
+        with telling(a):
+            return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        a, b = of_one_batch(a, b)
+        out = np.full(b.shape, np.nan, b.dtype, like=beside(b))
+        regular = np.linalg.det(a) != 0
+        out[regular] = np.linalg.solve(a[regular], b[regular])
+        return out
+
+
+def of_one_batch(a: Any, b: Any) -> tuple[Any, Any]:
+    """Matrices and right sides with the same dimensions in front."""
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
+
+
+def failures(x: Any, result: Any) -> Any:
+    """For each matrix the number of its first zero pivot, 0 for none; only matrices with a NaN in the result can."""
+    if not np.isnan(result).any():
+        return np.zeros(x.shape[:-2], np.int32, like=x)
+    return zero_pivots(factored(x)[0])
+
+
+class LinalgInvEx(Node):
+    """The inverse; NaN where there is none."""
+
+    __slots__ = ()
+    saves = ("inverse",)
+    formula = by_formula
+
+    @staticmethod
+    def values(x: Any) -> Any:
+        """On arrays."""
+        return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=beside(x)))
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = LinalgInvEx.values(a.array)
+        return record1(LinalgInvEx, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        turned = xp.swapaxes(y, -1, -2)
+        return -xp.matmul(turned, xp.matmul(g, turned))
+
+
+class LinalgSolveEx(Node):
+    """What `A @ X == B` is solved by, or `X @ A == B` if not `left`; `vector`: B and X have no last dimension."""
+
+    __slots__ = ()
+    saves = ("A", "result")
+    constants = ("left", "")
+
+    values = staticmethod(solved)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, left: bool = True, vector: bool = False) -> Tensor:
+        x, y = a.array, b.array[..., None] if vector else b.array
+        out = solved(x, y) if left else solved(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
+        input_metadata = fit_of_system(out, x, y)
+        if vector:
+            out, input_metadata = out[..., 0], input_metadata and (input_metadata[0], (b.array.shape, y.dtype))
+        return record2(LinalgSolveEx, out, a, b, (a, out), (left, vector), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, x: Any, left: bool, vector: bool) -> tuple[Any, Any]:
+        if vector:
+            g, x = xp.reshape(g, (*g.shape, 1)), xp.reshape(x, (*x.shape, 1))
+        if left:
+            gb = xp.apply(LinalgSolveEx, xp.swapaxes(a, -1, -2), g)
+            ga = -xp.matmul(gb, xp.swapaxes(x, -1, -2))
+        else:
+            gb = xp.swapaxes(xp.apply(LinalgSolveEx, a, xp.swapaxes(g, -1, -2)), -1, -2)
+            ga = -xp.matmul(xp.swapaxes(x, -1, -2), gb)
+        return ga, xp.reshape(gb, gb.shape[:-1]) if vector else gb
+
+
+class LinalgSolveTriangular(Node):
+    """The same for a matrix of which one triangle counts, with ones on its diagonal if `unit`."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+    constants = ("upper", "left", "unitriangular")
+
+    @staticmethod
+    def values(a: Any, b: Any, upper: bool, left: bool = True, unit: bool = False) -> Any:
+        """On arrays."""
+        n = a.shape[-1]
+        a = np.where(lower(a, n, n, -int(unit), upper), a, a.dtype.type(0))
+        a = a + np.eye(n, dtype=a.dtype, like=beside(a)) if unit else a
+        return solved(a, b) if left else solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
+        x, y = a.array, b.array
+        out = LinalgSolveTriangular.values(x, y.astype(x.dtype, copy=False), upper, left, unit)
+        return record2(LinalgSolveTriangular, out, a, b, (a, out), (upper, left, unit), fit_of_system(out, x, y))
+
+    def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, Any]:
+        gb = xp.apply(LinalgSolveTriangular, xp.swapaxes(a, -1, -2), g, not upper, left, unit)
+        turned = xp.swapaxes(x, -1, -2)
+        ga = -(xp.matmul(gb, turned) if left else xp.matmul(turned, gb))
+        return xp.masked(lower(a, a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
+
+
+class LinalgDet(Node):
+    __slots__ = ()
+    saves = ("A", "result")
+    constants = ("",)
+
+    values = staticmethod(np.linalg.det)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.linalg.det(a.array)
+        return record1(LinalgDet, y, a, (a, y), (a._requires_grad and nothing_but_rounding(a.array, y),))
+
+    def backward(self, xp: Any, g: Any, a: Any, det: Any, singular: bool) -> Any:
+        if singular:
+            return xp.reshape(g, (*g.shape, 1, 1)) * cofactors(xp, a)
+        return xp.reshape(g * det, (*g.shape, 1, 1)) * xp.swapaxes(xp.apply(LinalgInvEx, a), -1, -2)
+
+
+def nothing_but_rounding(x: Any, det: Any) -> bool:
+    """Whether one of some determinants is 0 but for rounding: next to the product of its rows' lengths."""
+    bound = np.prod(np.sqrt((x * x).sum(-1)), -1)
+    return bool((abs(det) <= 4 * x.shape[-1] * np.finfo(x.dtype).eps * bound).any())
+
+
+def cofactors(xp: Any, a: Any) -> Any:
+    """The derivative of a determinant where there may be no inverse: with `a == U @ diag(S) @ Vh`, what multiplies one
+    singular value is the product of the others."""
+    u, s, vh = xp.apply(LinalgSvd, a)
+    parts = [xp.getitem(s, (..., j)) for j in range(a.shape[-1])]
+    sign = xp.apply(LinalgDet, u) * xp.apply(LinalgDet, vh)
+    others = xp.stack([functools.reduce(operator.mul, parts[:j] + parts[j + 1:], sign) for j in range(len(parts))], -1)
+    return xp.matmul(u * xp.reshape(others, (*s.shape[:-1], 1, s.shape[-1])), vh)
+
+
+class LinalgSlogdet(Factors):
+    """The sign of the determinant, and the logarithm of its size."""
+
+    __slots__ = ()
+    saves = ("A",)
+    results = (0,)
+
+    @staticmethod
+    def forward(a: Tensor) -> tuple[Tensor, ...]:
+        return record_many(LinalgSlogdet, np.linalg.slogdet(a.array), a, saved=(a,))
+
+    def backward(self, xp: Any, gs: list[Any], a: Any) -> Any:
+        g = gs[1]
+        return None if g is None else xp.reshape(g, (*g.shape, 1, 1)) * xp.swapaxes(xp.apply(LinalgInvEx, a), -1, -2)
+
+
+def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
+    """What `inv_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
+    check_square(a, "linalg.inv")
+    check_precise(a, "linalg.inv")
+    made = LinalgInvEx.forward(a)
+    info = failures(a.array, made.array)
+    if name is not None and info.any():
+        singular(name, info)
+    return made, plain(info)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
+    """The inverse, and for each matrix 0 or the number of the zero pivot that it has none for."""
+    return return_types.linalg_inv_ex(inverted(A, "linalg.inv_ex" if check_errors else None))
+
+
+def inverse(input: Tensor) -> Tensor:
+    """The inverse of a square matrix.
+
+    Raises:
+        LinAlgError: if it has none.
+    """
+    return inverted(input, "linalg.inv")[0]
+
+
+def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor, Tensor]:
+    """What `solve_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
+    check_square(a, "linalg.solve")
+    check_float(a, "linalg.solve")
+    m, n = a.array.shape, b.array.shape
+    check_alike(a, b, "A B", "linalg.solve")
+    vector = len(n) == 1 or n == m[:-1]
+    if not vector:
+        check_matrices(b, "linalg.solve", "B")
+    check_sides(m, (*n, 1) if vector else n, left, "linalg.solve")
+    if vector and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
+                           "In this case linalg.solve is equivalent to B / A.squeeze(-1)")
+    check_kernel(a, "lu_cpu")
+    made = LinalgSolveEx.forward(a, b, left, vector)
+    info = failures(a.array, made.array)
+    if name is not None and info.any():
+        singular(name, info, "The solver failed because the input matrix is singular.")
+    return made, plain(info)
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
+    """What `A @ X == B` is solved by (`X @ A == B` if not `left`), and for each matrix 0 or the number of a zero pivot.
+
+    B is a vector if it has one dimension, or one less than A and the shape `A.shape[:-1]`.
+    """
+    return return_types.linalg_solve_ex(solution(A, B, left, "torch.linalg.solve_ex" if check_errors else None))
+
+
+def check_sides(a: tuple[int, ...], b: tuple[int, ...], left: bool, name: str) -> None:
+    """PyTorch's errors for the shapes of a system that do not fit."""
+    if a[-1] != b[-2 if left else -1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
+                           f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
+    broadcast_shape(b[:-2], a[:-2])
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """What `A @ X == B` is solved by (`X @ A == B` if not `left`); batches are broadcast.
+
+    Raises:
+        LinAlgError: if a matrix has no inverse.
+    """
+    return solution(A, B, left, "torch.linalg.solve")[0]
+
+
+def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True,
+                     unitriangular: bool = False) -> Tensor:
+    """`solve` for a matrix of which the upper or the lower triangle counts, with ones on the diagonal if
+    `unitriangular`; NaN where it has no inverse."""
+    check_square(input, "linalg.solve_triangular")
+    check_matrices(B, "linalg.solve_triangular", "B")
+    check_sides(input.array.shape, B.array.shape, left, "linalg.solve_triangular")
+    check_kernel(input, "triangular_solve_cpu")
+    same_device(input.array, B.array)
+    return LinalgSolveTriangular.forward(input, B, upper, left, unitriangular)
+
+
+def det(input: Tensor) -> Tensor:
+    """The determinant of a square matrix."""
+    check_square(input, "linalg.det")
+    check_float(input, "linalg.det")
+    check_kernel(input, "lu_cpu")
+    return LinalgDet.forward(input)
+
+
+def slogdet(input: Tensor) -> return_types.slogdet:
+    """The sign of the determinant and the logarithm of its size: 0 and -inf for a singular matrix."""
+    return return_types.slogdet(signed(input, "linalg.slogdet"))
+
+
+def signed(v: Tensor, name: str) -> tuple[Tensor, ...]:
+    """The same as a tuple; `name`: in the words of PyTorch's errors."""
+    check_square(v, name)
+    check_precise(v, name)
+    return LinalgSlogdet.forward(v)
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant: NaN where that is negative, -inf where it is 0."""
+    sign, size = signed(input, "logdet")
+    return Where.forward(plain(sign.array == -1), float("nan"), size)

@@ -1,0 +1,1 @@
+"""Layers and losses: convolutions, pools, norms, recurrent networks."""

@@ -1,0 +1,203 @@
+"""Attention: softmax(q @ k.T / sqrt(E)) @ v.
+
+As in PyTorch batches of heads (4-D) without dropout are one op, all else is put together of other ops.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.tensor_errors import IN_C
+from minigrad.backends.numpy import product
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import Node
+from minigrad.core.record import record_n
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.templates import OfResult, widely
+from minigrad.ops.activation.softmax import Softmax, SoftmaxBackward
+from minigrad.ops.linalg.matmul import matmul
+from minigrad.ops.nn.dropout import dropout
+from minigrad.ops.pointwise.arithmetic import Add
+from minigrad.ops.pointwise.scalar import MulScalar
+from minigrad.ops.reduce.sums import sum
+from minigrad.ops.shape.repeat import repeat_interleave
+from minigrad.ops.shape.views import Transpose
+
+__all__: list[str] = []
+
+
+class SafeSoftmax(OfResult):
+    """softmax, but 0 where a whole row is -inf."""
+
+    __slots__ = ()
+    kernel = Softmax.kernel
+    constants = ("dim",)
+
+    @staticmethod
+    def values(x: Any, dim: int) -> Any:
+        y = Softmax.values(x, dim)
+        if backend_of(x) is not None:  # nobody waits to know whether there is one
+            np.copyto(y, 0, where=x.max(dim, keepdims=True) == -math.inf)
+            return y
+        if not np.isnan(y).any():
+            return y
+        return np.where((x == -math.inf).all(dim, keepdims=True), y.dtype.type(0), y)
+
+    backward = Softmax.backward
+
+
+class ScaledDotProductFlashAttentionForCpu(Node):
+    """The one op: q of shape (B, H, L, E), k and v (B, heads, S, E), where `heads` divides H.
+
+    Only q, k and v are kept: the formula makes the weights anew, as PyTorch's does. On a GPU without a mask the softmax
+    is the plain one, again as PyTorch's.
+    """
+
+    __slots__ = ()
+    saves = ("query", "key", "value")
+    constants = ("scale",)
+
+    @staticmethod
+    def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> Tensor:
+        made = widely(ScaledDotProductFlashAttentionForCpu.values, "flash_attention", q.array, k.array, v.array, scale,
+                      bias)
+        if not q.array.flags.c_contiguous:  # the result lies in memory as the queries do
+            laid_out = np.empty_like(q.array)
+            laid_out[...] = made
+            made = laid_out
+        return record_n(ScaledDotProductFlashAttentionForCpu, made, (q, k, v), (q, k, v), (scale, bias))
+
+    @staticmethod
+    def values(q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:
+        heads = k.shape[1]
+        q5 = (q * q.dtype.type(scale)).reshape(q.shape[0], heads, q.shape[1] // heads, *q.shape[2:])
+        return product(weighed(q5, k[:, :, None], bias), v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
+
+    def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
+        found: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
+        return found
+
+
+class FlashAttentionBackward:
+    """The derivative of the one op, which has none itself in PyTorch."""
+
+    @staticmethod
+    def values(g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
+        """On arrays: the gradients of q, k and v."""
+        (b, h, rows, e), heads = q.shape, k.shape[1]
+        q5 = (q * q.dtype.type(scale)).reshape(b, heads, h // heads, rows, e)
+        g5, k5, v5 = g.reshape(*q5.shape[:4], v.shape[3]), k[:, :, None], v[:, :, None]
+        weights = weighed(q5, k5, bias)
+        slopes = product(g5, v5.swapaxes(-1, -2))
+        if backend_of(slopes) is None:
+            slopes *= weights
+            slopes -= weights * slopes.sum(4, keepdims=True)
+        else:  # by a kernel, without the last line's product
+            slopes = SoftmaxBackward.values(slopes, weights, 4)
+        return (product(slopes, k5).reshape(q.shape) * q.dtype.type(scale),
+                product(slopes.swapaxes(-1, -2), q5).sum(2), product(weights.swapaxes(-1, -2), g5).sum(2))
+
+    @staticmethod
+    def forward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> tuple[Tensor, ...]:
+        """On Tensors."""
+        found = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
+        return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in found])
+
+
+def weighed(q: Any, k: Any, bias: Any) -> Any:
+    """What the rows of q, already scaled, look at: of shape (B, heads, H / heads, L, S)."""
+    scores = product(q, k.swapaxes(-1, -2))
+    if bias is None and backend_of(scores) is not None:
+        return Softmax.values(scores, 4)
+    if bias is not None:
+        scores = scores + bias.reshape(grouped(bias.shape, q.shape[1]))
+    return SafeSoftmax.values(scores, 4)
+
+
+def grouped(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:
+    """The shape of a mask of 4 or fewer dimensions, for scores in which the heads are in groups."""
+    full = (1,) * (4 - len(shape)) + shape
+    return (full[0], 1, 1, *full[2:]) if full[1] == 1 else (full[0], heads, full[1] // heads, *full[2:])
+
+
+def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
+    """What is added to the scores: -inf where a mask says no; None for nothing."""
+    dtype = q.dtype
+    if is_causal:
+        allowed = np.tri(q.shape[-2], k.shape[-2], dtype=bool, like=q)
+        return np.where(allowed, dtype.type(0), dtype.type(-math.inf))
+    if mask is None:
+        return None
+    m = mask.array
+    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else m.astype(dtype)
+
+
+def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+    """PyTorch's errors for what does not fit together."""
+    kinds = [IN_C[v.dtype.name] for v in (query, key, value)]
+    if len(set(kinds)) > 1:
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
+                           f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead.")
+    dims = [v.array.ndim for v in (query, key, value)]
+    if min(dims) < 2:
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+                           f"{dims[0]} key.dim: {dims[1]} and value.dim: {dims[2]} instead.")
+    if mask is not None:
+        kind = mask.array.dtype
+        if kind.kind != "b" and kind != query.array.dtype and kind.name != "float32":
+            raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                               f"attn_mask.dtype: {IN_C[mask.dtype.name]} and  query.dtype: {kinds[0]} instead.")
+        if is_causal:
+            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                               "is_causal=True")
+
+
+def of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """What PyTorch gives where nothing looks, or there is nothing to see: zeros, in the graph of all three."""
+    zeros = plain(np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.array.dtype, like=query.array))
+    total = Add.forward(Add.forward(sum(query), sum(key)), sum(value))
+    made: Tensor = Add.forward(zeros, MulScalar.forward(total, 0))
+    return made
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value; shapes (…, L, E), (…, S, E), (…, S, Ev).
+
+    `attn_mask`: where it is False nothing is looked at, or numbers to add. `is_causal`: no row looks at what comes
+    after it. `scale`: by default 1 / sqrt(E). `enable_gqa`: several heads of `query` share one of `key`.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+    """
+    check(query, key, value, attn_mask, is_causal)
+    q, k, v = query.array, key.array, value.array
+    if not q.shape[-2] or not v.size:
+        return of_nothing(query, key, value)
+    if q.dtype.kind != "f":
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
+    same_device(q, k, v, *([] if attn_mask is None else [attn_mask.array]))
+    factor = (1 / math.sqrt(q.shape[-1]) if q.shape[-1] else math.inf) if scale is None else scale
+    bias = bias_of(attn_mask, is_causal, q, k)
+    heads = q.shape[:-3] == k.shape[:-3] and (q.shape[-3:-2] == k.shape[-3:-2] or enable_gqa)
+    if (q.ndim == k.ndim == v.ndim == 4 and not dropout_p and heads and k.shape[:3] == v.shape[:3]
+            and q.shape[3] == k.shape[3] == v.shape[3] and q.size and k.size
+            and all(x.strides[3] == x.itemsize or x.shape[3] == 1 for x in (q, k, v))
+            and (attn_mask is None or not attn_mask._requires_grad and attn_mask.array.ndim in (2, 4))):
+        return ScaledDotProductFlashAttentionForCpu.forward(query, key, value, factor, bias)
+    if enable_gqa and q.shape[-3] != k.shape[-3]:
+        times = q.shape[-3] // k.shape[-3]
+        key, value = (repeat_interleave(t, times, -3) for t in (key, value))
+    root = math.sqrt(factor)
+    scores = matmul(MulScalar.forward(query, root), MulScalar.forward(Transpose.forward(key, -2, -1), root))
+    if bias is not None:
+        mask = attn_mask if attn_mask is not None and attn_mask._requires_grad else plain(bias)
+        scores = Add.forward(scores, mask)
+    weights = SafeSoftmax.forward(scores, scores.array.ndim - 1)
+    return matmul(dropout(weights, dropout_p, True) if dropout_p else weights, value)

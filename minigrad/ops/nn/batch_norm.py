@@ -1,0 +1,162 @@
+"""Normalisation in a batch, for each channel, and the running mean and variance that it is done by when not training.
+
+Mirrors PyTorch's `Normalization.cpp`. What all normalisations share is in norm.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import Size
+from minigrad.core.graph import Node
+from minigrad.core.record import record_n
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
+from minigrad.ops.shape.repeat import Repeat
+from minigrad.ops.shape.views import View
+from minigrad.ops.tensor.copy import Clone
+from minigrad.ops.tensor.storage import size
+
+__all__ = ["batch_norm", "instance_norm"]
+
+
+class NativeBatchNorm(Norm):
+    """Over the batch, for each channel."""
+
+    __slots__ = ()
+    kernel = "batch_norm"
+
+
+class BatchNormOf(Node, name="NativeBatchNorm"):
+    """By a mean and a variance that are given."""
+
+    __slots__ = ()
+    saves = ("input", "weight")
+
+    @staticmethod
+    def forward(a: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, variance: Any, along: Shape,
+                eps: float) -> Tensor:
+        x = a.array
+        scale = (1 / np.sqrt(variance + variance.dtype.type(eps))).reshape(along).astype(x.dtype)
+        y = (x - mean.reshape(along)).astype(x.dtype) * scale
+        kept = mean.reshape(along).astype(x.dtype)
+        return finished(BatchNormOf, y, a, weight, bias, along, (along, kept, scale))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, along: Shape, mean: Any, scale: Any) -> tuple[Any, Any, Any]:
+        x = xp.apply(Shifted, a, mean, scale)
+        return of_affine(self, xp, g, x, w, along, lambda scaled: xp.apply(Shifted, scaled, None, scale))
+
+
+class Shifted(Node):
+    """A tensor less an array (None: 0), times another."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, less: Any, factor: Any) -> Any:
+        return (x if less is None else x - less) * factor
+
+    @staticmethod
+    def forward(a: Tensor, less: Any, factor: Any) -> Tensor:
+        return record_n(Shifted, Shifted.values(a.array, less, factor), (a,), (), (factor,))
+
+    def backward(self, xp: Any, g: Any, factor: Any) -> Any:
+        return xp.apply(Shifted, g, None, factor)
+
+
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """(N, C, …) normalised for each channel: in training by the batch, else by the running mean and variance.
+
+    Training moves these by `momentum` towards those of the batch, in place.
+
+    Raises:
+        RuntimeError: if something has not one element for each channel, or there is no running mean to use.
+        ValueError: if in training a channel has one element only.
+    """
+    shape = input.array.shape
+    if training:
+        check_size(shape)
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps:g}")
+    return batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def check_size(shape: Shape) -> None:
+    """PyTorch's error for a batch whose channels have one element."""
+    if shape[0] * math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(shape)}")
+
+
+def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
+                  bias: Tensor | None, training: bool, momentum: float, eps: float) -> Tensor:
+    """`batch_norm`, arguments checked in part."""
+    shape = input.array.shape
+    channels = shape[1] if len(shape) > 1 else 0
+    if not input.array.size:
+        return scaled_copy(input, weight, bias)
+    if not training and (running_mean is None or running_var is None):
+        name = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{name} must be defined in evaluation mode")
+    for name, part in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+                       ("bias", bias)):
+        if part is not None and part.array.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {part.array.size}")
+    size(input, 1)  # raises where there is no such dimension
+    check_kind(input.array, "bui", "batch_norm")
+    check_dtypes(input, weight, bias, running_mean, running_var)
+    for part in (running_mean, running_var):
+        if part is not None and part.array.ndim != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {part.array.ndim}")
+    along = (channels, *(1,) * (len(shape) - 2))
+    if not training and running_mean is not None and running_var is not None:
+        return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
+    inner = (shape[0], channels, math.prod(shape[2:]))
+    made = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
+    if running_mean is not None and running_var is not None:
+        x = input.array.reshape(inner)
+        count = x.size // max(channels, 1)
+        mean = mean_of(x, (0, 2))
+        variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
+        for running, found in ((running_mean, mean), (running_var, variance)):
+            running.array[...] = (1 - momentum) * running.array + momentum * found.reshape(-1)  # PyTorch counts none
+    return made
+
+
+def scaled_copy(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """What PyTorch makes of a batch without elements."""
+    made = Clone.forward(input)
+    if weight is not None:
+        made = made * weight[0]
+    return made if bias is None else made + bias[0]
+
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """(N, C, …) normalised for each channel of each sample: a batch norm of (1, N * C, …), as in PyTorch.
+
+    Raises:
+        ValueError: if there is one element only.
+        RuntimeError: as `batch_norm`.
+    """
+    shape = input.array.shape
+    if use_input_stats and math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {Size(shape)}")
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    n, c = shape[0], shape[1]
+    parts = [None if v is None else Repeat.forward(v, (n,)) for v in (weight, bias)]
+    running = [None if v is None else Repeat.forward(v, (n,)) for v in (running_mean, running_var)]
+    rows = View.forward(input, (1, n * c, *shape[2:]))
+    made = batch_norm_of(rows, running[0], running[1], parts[0], parts[1], use_input_stats, momentum, eps)
+    for given, found in zip((running_mean, running_var), running, strict=True):
+        if given is not None and found is not None and use_input_stats:
+            given.array[...] = found.array.reshape(n, c).mean(0)
+            counter_of(given).value += 1
+    return View.forward(made, shape)

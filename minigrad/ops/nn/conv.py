@@ -1,0 +1,363 @@
+"""Convolutions over one, two or three dimensions: the windows of the input as columns, times the weights.
+
+A convolution of x by w, seen by a gradient g, is a product of three: linear in each. `Convolve` gives the result,
+`ConvolveInput` what goes back to x (which is also the transposed convolution), `ConvolveWeight` what goes to w. Each is
+the derivative of the others, so that a formula made of them can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.tensor_errors import IN_C
+from minigrad._base.warnings import warn_once
+from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
+from minigrad.backends.registry import OF_TYPE
+from minigrad.core.graph import Node
+from minigrad.core.record import NUMBER, record2, record_n
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.type_promotion import check_cast
+from minigrad.ops.nn.im2col import BatchLast, Sweep, chunks, first, order_of
+from minigrad.ops.nn.pad import ConstantPadNd
+from minigrad.ops.nn.windows import Window, add_back, at_a_time
+from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
+
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
+
+Shape = tuple[int, ...]
+Sizes = int | Sequence[int]
+
+
+def wide(*arrays: Any) -> tuple[Any, ...]:
+    """Arrays as they are multiplied: float16 as float32."""
+    return tuple([x.astype(FLOAT32) if x.dtype is FLOAT16 else x for x in arrays])
+
+
+def in_groups(rows: Any, groups: int) -> Any:
+    """(C, places) as (groups, C / groups, places)."""
+    return rows.reshape(groups, len(rows) // groups, rows.shape[1])
+
+
+class Convolve(Node):
+    """A convolution: x of shape (N, C, …), w of shape (O, C / groups, *kernel)."""
+
+    __slots__ = ()
+    saves = ("input", "weight")
+
+    @staticmethod
+    def values(x: Any, w: Any, sweep: Sweep) -> Any:
+        wide_x, wide_w = wide(x, w)
+        out = sweep.window.out(x.shape[2:])
+        weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, math.prod(w.shape[1:]))
+        y = np.empty((len(x), w.shape[0], *out), wide_x.dtype, like=x)
+        order = order_of(sweep.window, x.shape[2:])
+        for part, cols in chunks(wide_x, sweep, len(w) // sweep.groups, order):
+            y[part] = order.pictures(np.matmul(weights, cols).reshape(w.shape[0], -1))
+        return y.astype(x.dtype, copy=False)
+
+    @staticmethod
+    def forward(a: Tensor, w: Tensor, sweep: Sweep) -> Tensor:
+        return record2(Convolve, Convolve.values(a.array, w.array, sweep), a, w, (a, w), (sweep,))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
+        return xp.apply(ConvolveInput, g, w, sweep, a.shape), xp.apply(ConvolveWeight, g, a, sweep, w.shape)
+
+
+class ConvolveInput(Node):
+    """What a gradient of a convolution's result gives its input, of the shape `size`."""
+
+    __slots__ = ()
+    saves = ("grad_output", "weight")
+
+    @staticmethod
+    def values(g: Any, w: Any, sweep: Sweep, size: Shape) -> Any:
+        wide_g, wide_w = wide(g, w)
+        window, groups = sweep
+        if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
+            turned = unstrided(window)
+            if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
+                return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
+        weights = wide_w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+        weights = np.ascontiguousarray(weights.swapaxes(1, 2), like=w)
+        out = np.empty(size, wide_g.dtype, like=g)
+        count = at_a_time(g, weights[:, :, 0].size * math.prod(g.shape[2:]) * out.itemsize)
+        order = BatchLast(window, tuple(size[2:]))
+        for start in range(0, len(g), count):
+            part = slice(start, min(start + count, len(g)))
+            cols = np.matmul(weights, in_groups(order.rows(wide_g[part]), groups))
+            cols = cols.reshape(size[1], *window.kernel, *g.shape[2:], part.stop - start)
+            added = first(np.zeros((*size[1:], part.stop - start), out.dtype, like=g))
+            add_back(first(cols), window, added)
+            out[part] = added
+        return out.astype(g.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, w: Tensor, sweep: Sweep, size: Shape) -> Tensor:
+        return record2(ConvolveInput, ConvolveInput.values(g.array, w.array, sweep, size), g, w, (g, w), (sweep,))
+
+    def backward(self, xp: Any, h: Any, g: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
+        return xp.apply(Convolve, h, w, sweep), xp.apply(ConvolveWeight, g, h, sweep, w.shape)
+
+
+def unstrided(window: Window) -> Window:
+    """The window by which the way back of a convolution with stride 1 is itself a convolution, by turned weights."""
+    padding = tuple([d * (k - 1) - p for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True)])
+    return window._replace(padding=padding, places=None)
+
+
+def flipped(w: Any, groups: int) -> Any:
+    """Weights turned round, with their channels in and out exchanged."""
+    parts = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
+    turned = np.flip(parts, tuple(range(3, parts.ndim)))
+    return turned.reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
+
+
+class ConvolveWeight(Node):
+    """What a gradient of a convolution's result gives its weights, of the shape `size`."""
+
+    __slots__ = ()
+    saves = ("grad_output", "input")
+
+    @staticmethod
+    def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
+        wide_g, wide_x = wide(g, x)
+        channels, order = size[0] // sweep.groups, BatchLast(sweep.window, x.shape[2:])
+        out = np.zeros((sweep.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
+        for part, cols in chunks(wide_x, sweep, channels, order):
+            rows = in_groups(order.rows(wide_g[part]), sweep.groups)
+            out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
+        return np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size).astype(g.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, sweep: Sweep, size: Shape) -> Tensor:
+        return record2(ConvolveWeight, ConvolveWeight.values(g.array, a.array, sweep, size), g, a, (g, a), (sweep,))
+
+    def backward(self, xp: Any, h: Any, g: Any, a: Any, sweep: Sweep) -> tuple[Any, Any]:
+        return xp.apply(Convolve, a, h, sweep), xp.apply(ConvolveInput, g, h, sweep, a.shape)
+
+
+class Convolution(Node):
+    """A convolution or a transposed one, plus a bias for each channel: what the functions below record."""
+
+    __slots__ = ()
+    saves = ("input", "weight")
+    constants = ("", "transposed")
+
+    @staticmethod
+    def forward(a: Tensor, w: Tensor, bias: Tensor | None, sweep: Sweep, size: Shape | None) -> Tensor:
+        x, weights = a.array, w.array
+        y = Convolve.values(x, weights, sweep) if size is None else ConvolveInput.values(x, weights, sweep, size)
+        if bias is not None:
+            y += bias.array.reshape(-1, *(1,) * (y.ndim - 2))
+        inputs = (a, w, NUMBER if bias is None else bias)
+        return record_n(Convolution, y, inputs, (a, w), (sweep, size is not None))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep, transposed: bool) -> tuple[Any, ...]:
+        for_a, for_w, for_bias = [edge is not None for edge in self.next]
+        of_bias = xp.sum(g, (0, *range(2, g.ndim)), False) if for_bias else None
+        if transposed:
+            return (xp.apply(Convolve, g, w, sweep) if for_a else None,
+                    xp.apply(ConvolveWeight, a, g, sweep, w.shape) if for_w else None, of_bias)
+        return (xp.apply(ConvolveInput, g, w, sweep, a.shape) if for_a else None,
+                xp.apply(ConvolveWeight, g, a, sweep, w.shape) if for_w else None, of_bias)
+
+
+def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
+    """A number for all of `k` dimensions, or one for each; in errors a number is said `repeated` times."""
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,) * repeated
+    if len(sizes) not in (1, k):
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {k} values to match the "
+                           f"convolution dimensions, but got {name}={list(sizes)}")
+    return tuple([int(n) for n in sizes]) * (k if len(sizes) == 1 else 1)
+
+
+def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Sweep, transposed: bool) -> None:
+    """PyTorch's errors for what does not fit together."""
+    x, w, groups = input.array, weight.array, sweep.groups
+    window = sweep.window
+    if min(window.padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(window.stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(window.dilation) <= 0:
+        raise RuntimeError("non-positive dilation is not supported")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if w.shape[0] < groups or w.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be "
+                           + (f"at least {groups} at dimension 0, but got weight of size {list(w.shape)} instead"
+                              if w.shape[0] < groups else
+                              f"divisible by {groups} at dimension 0, but got weight of size [{list(w.shape)}] "
+                              "instead"))
+    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+    channels = w.shape[0] if transposed else w.shape[1] * groups
+    if x.shape[1] != channels:
+        raise RuntimeError(f"Given {given}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
+                           f"{channels} channels, but got {x.shape[1]} channels instead")
+    out = w.shape[1] * groups if transposed else w.shape[0]
+    if bias is not None and bias.array.shape != (out,):
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w.shape)}, expected "
+                           f"bias to be 1-dimensional with {out} elements, but got bias of size "
+                           f"{list(bias.array.shape)} instead")
+    check_dtypes(input, weight, bias, groups, transposed)
+    if not transposed and min(window.out(x.shape[2:])) <= 0:
+        inside = [n + 2 * p for n, p in zip(x.shape[2:], window.padding, strict=True)]
+        kernel = [d * (k - 1) + 1 for k, d in zip(window.kernel, window.dilation, strict=True)]
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, inside))}). Kernel size: "
+                           f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size")
+    if 0 in x.shape[2:] and 0 not in x.shape[:2]:
+        shape = [*x.shape[:2], *(1,) * (4 - x.ndim), *x.shape[2:]]
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {shape}")
+
+
+def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
+    """PyTorch's errors for unlike devices and dtypes. Its library for float32, which it asks for larger inputs, is
+    stricter."""
+    x, w, k = input.array, weight.array, weight.array.ndim - 2
+    for name, part in (("weight", weight), ("bias", bias)) if OF_TYPE else ():
+        if part is not None and part.device != input.device:
+            raise RuntimeError(f"Input type ({input.type()}) and {name} type ({part.type()}) should be the same")
+    if not transposed and bias is not None and bias.array.dtype != x.dtype:
+        raise RuntimeError(f"Input type ({IN_C[input.dtype.name]}) and bias type ({IN_C[bias.dtype.name]}) should be "
+                           "the same")
+    kernel = ((1,) * (2 - k) + w.shape[2:])[-2:]
+    library = x.dtype is FLOAT32 and (groups > 1 or min(kernel) > 3 or len(x) > 1 or math.prod(x.shape[:4]) > 20480)
+    for name, part in (("weight", weight), ("bias", bias)):
+        if library and part is not None and part.array.dtype != x.dtype:
+            raise RuntimeError(f"Input type (torch.{input.dtype.type_name}Tensor) and {name} type "
+                               f"(torch.{part.dtype.type_name}Tensor) should be the same or input should be a MKLDNN "
+                               f"tensor and {name} is a dense tensor")
+    check_kind(x, "b", f"slow_conv{'_transpose' if transposed else ''}{max(k, 2)}d{'_out' if transposed else ''}_cpu")
+    for part in (weight, bias):
+        if part is not None and part.array.dtype != x.dtype and (k == 3 or part is weight):
+            raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {part.dtype.type_name}")
+    if bias is not None:
+        check_cast(bias.array.dtype, x.dtype)
+
+
+def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = False) -> tuple[Tensor, bool]:
+    """An input with a batch dimension, and whether it had one; `named`: the padding is 'same' or 'valid'."""
+    ndim = input.array.ndim
+    if ndim not in (k + 1, k + 2):
+        raise RuntimeError(f"Expected {k + 1}D (unbatched) or {k + 2}D (batched) input to {name}, but got input of "
+                           f"size: {list(input.array.shape)}")
+    if weight.array.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if weight.array.ndim != k + 2 and (k == 1 or named):
+        raise RuntimeError(f"Expected {weight.array.ndim}-dimensional input for {weight.array.ndim}-dimensional weight"
+                           f"{'' if named else ' '}{list(weight.array.shape)}, but got {k + 2}-dimensional input of "
+                           f"size {list(input.array.shape)} instead")
+    return (input, True) if ndim == k + 2 else (Unsqueeze.forward(input, 0), False)
+
+
+def convolution(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes,
+                padding: str | Sizes, dilation: Sizes, groups: int) -> Tensor:
+    """A convolution over as many dimensions as the name says."""
+    k = int(name[4])
+    source, has_batch = batched(name, input, weight, k, isinstance(padding, str))
+    ndim = weight.array.ndim - 2
+    step, gaps = sizes_of(stride, ndim, "stride", k), sizes_of(dilation, ndim, "dilation", k)
+    kernel = weight.array.shape[2:]
+    if isinstance(padding, str):
+        source, around = padding_named(padding, source, kernel, step, gaps)
+    else:
+        around = sizes_of(padding, ndim, "padding", k)
+    sweep = Sweep(Window(kernel, step, around, gaps), groups)
+    check_shapes(source, weight, bias, sweep, False)
+    made = Convolution.forward(source, weight, bias, sweep, None)
+    return made if has_batch else SqueezeDim.forward(made, 0)
+
+
+def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps: Shape) -> tuple[Tensor, Shape]:
+    """What 'valid' and 'same' mean: no padding, or as much as keeps the size (one side may need one zero more)."""
+    if padding == "valid":
+        return source, (0,) * len(kernel)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in step):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for k, d in zip(kernel, gaps, strict=True)]
+    if any(n % 2 for n in total):
+        warn_once("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of "
+                  "the input be created")
+        sides = [side for n in reversed(total) for side in (0, n % 2)]
+        source = ConstantPadNd.forward(source, tuple(sides), 0)
+    return source, tuple([n // 2 for n in total])
+
+
+def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes,
+               output_padding: Sizes, groups: int, dilation: Sizes) -> Tensor:
+    """The way back of a convolution over as many dimensions as the name says, as an op of its own."""
+    k = int(name[14])
+    source, has_batch = batched(name, input, weight, k)
+    ndim = weight.array.ndim - 2
+    step, gaps = sizes_of(stride, ndim, "stride", k), sizes_of(dilation, ndim, "dilation", k)
+    around, more = sizes_of(padding, ndim, "padding", k), sizes_of(output_padding, ndim, "output_padding", k)
+    kernel = weight.array.shape[2:]
+    found = source.array.shape[2:] if any(o >= s for o, s in zip(more, step, strict=True)) else None
+    sweep = Sweep(Window(kernel, step, around, gaps, found), groups)
+    check_shapes(source, weight, bias, sweep, True)
+    size = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
+                  zip(source.array.shape[2:], step, around, gaps, kernel, more, strict=True)])
+    for o, s, d in zip(more, step, gaps, strict=True):
+        if o >= max(s, d):
+            names = ("depth", "height", "width")[-max(k, 2):]
+            full = [((1,) * (2 - k) + v) for v in ((0,) * (k == 1) + more, step, gaps)]
+            full[0] = ((0,) * (2 - k) + more)
+            kinds = ("output_padding", "stride", "dilation")
+            said = [f"{what}_{axis}: {n}" for what, v in zip(kinds, full, strict=True)
+                    for axis, n in zip(names, v, strict=True)]
+            raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
+                               + " ".join(said))
+    if min(size) < 0 or 0 in size and len(source.array):
+        inside, outside = [" x ".join(map(str, (1,) * (2 - k) + tuple(v))) for v in (source.array.shape[2:], size)]
+        raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
+                           f"({outside}). Output size is too small")
+    shape = (len(source.array), weight.array.shape[1] * groups, *size)
+    made = Convolution.forward(source, weight, bias, sweep, shape)
+    return made if has_batch else SqueezeDim.forward(made, 0)
+
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+           dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k); `padding` may be 'same' or 'valid'.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or the window is larger than the input.
+    """
+    return convolution("conv1d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+           dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The convolution of (N, C, H, W) or (C, H, W) by weights (O, C / groups, kH, kW); the rest as `conv1d`."""
+    return convolution("conv2d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+           dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The convolution of (N, C, D, H, W) by weights (O, C / groups, kD, kH, kW); the rest as `conv1d`."""
+    return convolution("conv3d", input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """The transposed convolution of (N, C, L) by weights (C, O / groups, k); errors as `conv1d`."""
+    return transposed("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """The transposed convolution of (N, C, H, W) by weights (C, O / groups, kH, kW); errors as `conv1d`."""
+    return transposed("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """The transposed convolution of (N, C, D, H, W) by weights (C, O / groups, kD, kH, kW); errors as `conv1d`."""
+    return transposed("conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation)

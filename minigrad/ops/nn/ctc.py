@@ -1,0 +1,241 @@
+"""Connectionist temporal classification: the likelihood of a text, over all ways to spread its letters over the steps.
+
+Letters may be repeated and stand apart with `blank` between them. A way is a walk through the *states*: blank, first
+letter, blank, second letter, …, blank. `ahead[t, s]` is the log-likelihood of all walks that are at state s in step t,
+`back[t, s]` that of all ways to go on from there to the end; both count step t itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.arg_parser import framed
+from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops.nn.loss import checked
+from minigrad.ops.pointwise.arithmetic import Div, Where
+from minigrad.ops.reduce.sums import mean, sum
+from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
+
+__all__ = ["ctc_loss"]
+
+ENUM = ("none", "mean", "sum")
+WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
+
+
+class States(NamedTuple):
+    """Of each text: `letters` of its states, `skips`: states that may follow the one before the last, and how many
+    steps and states there are."""
+
+    letters: Any
+    skips: Any
+    steps: Any
+    count: Any
+
+
+class CtcLoss(Node):
+    """Minus the log-likelihood of each text."""
+
+    __slots__ = ()
+    saves = ("log_probs", "result0")
+    constants = ("", "", "blank", "input_lengths", "target_lengths", "zero_infinity")
+
+    @staticmethod
+    def forward(a: Tensor, states: States, blank: int, steps: Any, lengths: Any, zero_infinity: bool) -> Tensor:
+        if a.array.dtype.name not in ("float32", "float64"):
+            refuse("ctc_loss_cpu", a.array.dtype)
+        ahead = walked(a.array, states)
+        y = -ends(ahead, states).astype(a.array.dtype)
+        return record1(CtcLoss, y, a, (a, y), (states, ahead, blank, steps, lengths, zero_infinity))
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, states: States, ahead: Any, *names: Any) -> Any:
+        return xp.apply(CtcLossBackward, g, a, y, states, ahead, names[-1])
+
+
+class CtcLossBackward:
+    """Its derivative, on the premise that the input comes of `log_softmax`; itself it has none, as in PyTorch."""
+
+    @staticmethod
+    def values(g: Any, x: Any, y: Any, states: States, ahead: Any, zero_infinity: bool) -> Any:
+        through = ahead + walked(x, states, back=True)  # of all walks through a state; its letter is counted twice
+        n = np.arange(x.shape[1])
+        of_letter = np.full(x.shape, -math.inf, x.dtype)
+        for s in range(states.letters.shape[1]):
+            at = (slice(None), n, states.letters[:, s])
+            of_letter[at] = np.logaddexp(of_letter[at], through[:, :, s])
+        with np.errstate(invalid="ignore", over="ignore"):
+            out = (np.exp(x) - np.exp(of_letter + y[:, None] - x)) * g[:, None]
+        if zero_infinity:
+            out[:, y == math.inf] = 0
+        out[np.arange(len(x))[:, None] >= states.steps] = 0
+        return out
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, y: Any, states: States, ahead: Any, zero_infinity: bool) -> Tensor:
+        y = y.array if isinstance(y, Tensor) else y
+        values = CtcLossBackward.values(g.array, a.array, y, states, ahead, zero_infinity)
+        return underived("_ctc_loss_backward", values, g, a)
+
+
+def walked(x: Any, states: States, back: bool = False) -> Any:
+    """`ahead`, or `back`, for all steps, texts and states."""
+    letters, skips, steps, count = states
+    t_max, n, s_max = len(x), len(letters), letters.shape[1]
+    numbers, out = np.arange(s_max), np.full((t_max, n, s_max), -math.inf, x.dtype)
+    inside = numbers < count[:, None]
+    first = inside & (numbers >= count[:, None] - 2 if back else numbers < 2)
+    for t in range(t_max - 1, -1, -1) if back else range(t_max):
+        heard = np.take_along_axis(x[t], letters, 1)
+        start = (t == steps - 1 if back else np.full(n, t == 0))[:, None]
+        if t == (t_max - 1 if back else 0):
+            came = np.where(start & first, x.dtype.type(0), -math.inf)
+        else:
+            before = out[t + 1 if back else t - 1]
+            came = np.logaddexp(before, moved(before, 1, back))
+            allowed = np.roll(skips, -2, 1) & (numbers < s_max - 2) if back else skips
+            came = np.logaddexp(came, np.where(allowed, moved(before, 2, back), -math.inf))
+            came = np.where(start & first, 0, came)
+        out[t] = np.where(inside & (t < steps)[:, None], came + heard, -math.inf)
+    return out
+
+
+def moved(x: Any, by: int, back: bool) -> Any:
+    """The states before, or behind, by so many places."""
+    out = np.full_like(x, -math.inf)
+    if back:
+        out[:, :-by] = x[:, by:]
+    else:
+        out[:, by:] = x[:, :-by]
+    return out
+
+
+def ends(ahead: Any, states: States) -> Any:
+    """The log-likelihood of the texts: of all walks that are at the last letter, or the blank behind it, at the end."""
+    n, last = np.arange(len(states.count)), states.count - 1
+    if not len(ahead):
+        return np.where(last == 0, 0, -math.inf)
+    final = ahead[np.maximum(states.steps - 1, 0), n]
+    found = np.where(last > 0, np.logaddexp(final[n, last], final[n, last - 1]), final[n, last])
+    return np.where(states.steps > 0, found, np.where(last == 0, 0, -math.inf))
+
+
+def states_of(targets: Any, steps: Any, lengths: Any, blank: int) -> States:
+    """The states of texts: rows of letters, or all letters one behind the other."""
+    longest = int(lengths.max(initial=0))
+    letters = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
+    start = 0
+    for i, length in enumerate(lengths):
+        row = targets[i] if targets.ndim == 2 else targets[start:]
+        letters[i, 1:2 * length:2] = row[:length]
+        start += length
+    skips = np.zeros(letters.shape, bool)
+    skips[:, 2:] = (letters[:, 2:] != letters[:, :-2]) & (np.arange(2, letters.shape[1]) % 2 == 1)
+    return States(letters, skips, steps, 2 * lengths + 1)
+
+
+def lengths_of(name: str, given: Any) -> Any:
+    """Lengths as an array of integers."""
+    if not isinstance(given, Tensor):
+        return np.array(list(given), np.int64)
+    if given.array.dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral")
+    return given.array.astype(np.int64).reshape(-1)
+
+
+def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank: int) -> None:
+    """PyTorch's errors for operands that do not belong together."""
+    if 0 in shape:
+        raise RuntimeError("log_probs tensor must not be empty")
+    if not 0 <= blank < shape[2]:
+        raise RuntimeError("blank must be in label range")
+    for name, given in (("input_lengths", steps), ("target_lengths", lengths)):
+        if len(given) != shape[1]:
+            raise RuntimeError(f"{name} must be of size batch_size")
+    for name, given in (("input_lengths", steps), ("target_lengths", lengths)):
+        if given.min() < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {given[given < 0][0]}{WHILE}")
+    if targets.ndim not in (1, 2):
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.ndim}-dimensional tensor for argument #2 "
+                           f"'targets'{WHILE}")
+    if targets.ndim == 1 and len(targets) != lengths.sum():
+        raise RuntimeError(f"Expected tensor to have size {lengths.sum()} at dimension 0, but got size {len(targets)} "
+                           f"for argument #2 'targets'{WHILE}")
+    if targets.ndim == 2 and len(targets) != shape[1]:
+        raise RuntimeError(f"Expected tensor to have size {shape[1]} at dimension 0, but got size {len(targets)} "
+                           f"for argument #2 'targets'{WHILE}")
+    if targets.ndim == 2 and targets.shape[1] < lengths.max():
+        raise RuntimeError(f"Expected tensor to have size at least {lengths.max()} at dimension 1, but got size "
+                           f"{targets.shape[1]} for argument #2 'targets'{WHILE}")
+    if steps.max() > shape[0]:
+        raise RuntimeError(f"Expected input_lengths to have value at most {shape[0]}, but got value "
+                           f"{steps[steps > shape[0]][0]}{WHILE}")
+
+
+ON_A_DEVICE = ("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad has ctc_loss on "
+               "the CPU alone: give it log_probs.cpu() and targets.cpu().")
+
+
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+             target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int = 1,
+             zero_infinity: bool = False) -> Tensor:
+    """Minus the log-likelihood of texts; `reduction`: 0 of each, 1 their mean over letters and texts, 2 their sum.
+
+    `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters one behind the
+    other. `zero_infinity`: a text that has no way counts 0, also in the gradient.
+
+    Raises:
+        RuntimeError: if the lengths do not fit, or `blank` is no letter.
+        IndexError: for a letter that is not below C (PyTorch reads other memory then).
+        TypeError: if one of the lengths is a tensor, and the other none.
+        NotImplementedError: for tensors on a device.
+    """
+    if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
+        raise NotImplementedError(ON_A_DEVICE)
+    batched = log_probs.array.ndim == 3
+    x = log_probs if batched else Unsqueeze.forward(log_probs, 1)
+    texts = targets.array if batched or targets.array.ndim != 1 else targets.array[None]
+    if x.array.ndim != 3:
+        raise RuntimeError(f"Expected 3-dimensional tensor, but got {x.array.ndim}-dimensional tensor for argument #1 "
+                           f"'log_probs'{WHILE}")
+    if isinstance(input_lengths, Tensor) != isinstance(target_lengths, Tensor):
+        raise TypeError("ctc_loss")
+    steps, lengths = lengths_of("input_lengths", input_lengths), lengths_of("target_lengths", target_lengths)
+    check(x.array.shape, texts, steps, lengths, blank)
+    states = states_of(texts.astype(np.int64), steps, lengths, blank)
+    made = CtcLoss.forward(x, states, blank, tuple(steps.tolist()), tuple(lengths.tolist()), zero_infinity)
+    if zero_infinity:
+        made = Where.forward(plain(made.array == math.inf), plain(np.zeros((), made.array.dtype)), made)
+    if ENUM[reduction:reduction + 1] == ("mean",):
+        return mean(Div.forward(made, plain(np.maximum(lengths, 1).astype(made.array.dtype))))
+    if ENUM[reduction:reduction + 1] == ("sum",):
+        return sum(made)
+    return made if batched else SqueezeDim.forward(made, 0)
+
+
+IN_FRAME = framed(ctc_loss, "ctc_loss")
+
+
+def ctc_loss_of(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+                target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = "mean",
+                zero_infinity: bool = False) -> Tensor:
+    """Minus the log-likelihood of texts, over all ways to spread their letters over the steps.
+
+    `log_probs`: (T, N, C), or (T, C) of one text, from `log_softmax`. `targets`: (N, S), or all letters one behind the
+    other, the lengths as tensors or tuples. `reduction`: "none" gives (N,), "mean" divides by the number of letters
+    first. `zero_infinity`: a text that has no way counts 0, also in the gradient.
+
+    Raises:
+        RuntimeError: if the lengths do not fit, or `blank` is no letter.
+        ValueError: for another reduction.
+    """
+    number = ENUM.index(checked(None, None, reduction))
+    made: Tensor = IN_FRAME(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+    return made

@@ -1,0 +1,235 @@
+"""Dropout: some elements, or whole channels, become 0, and the others larger in turn.
+
+The same seed drops what PyTorch drops on the CPU. On a GPU the plain one is an op of its own, as in PyTorch, with a
+mask of bools.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from minigrad.autograd.inplace import in_place
+from minigrad.backends import curand, draws
+from minigrad.backends.numpy import FLOAT32
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.type_promotion import check_cast, promote_scalar
+from minigrad.ops.index.flat_indexing import raw
+from minigrad.ops.pointwise.arithmetic import Add, Mul
+from minigrad.ops.random.generator import stream_beside
+from minigrad.ops.random.inplace import in_memory_order
+
+__all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
+           "feature_dropout", "feature_dropout_"]
+
+ALPHA = 1.7580993408473766  # the limit of selu far below 0
+
+
+def kept(input: Tensor, p: float, channels: bool) -> Any:
+    """1 where something is kept, else 0; one for each channel where these are dropped as a whole."""
+    shape = input.array.shape
+    if channels:
+        if len(shape) < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        shape = (*shape[:2], *(1,) * (len(shape) - 2))
+
+    def draw(size: Any) -> Any:
+        return draws.bernoulli(stream_beside(input.array), 1 - p, size, input.array.dtype)
+
+    return draw(shape) if channels else in_memory_order(raw(input), draw)
+
+
+class NativeDropout(Node):
+    """Dropout on a GPU: what is kept is a mask of bools, a byte for each element."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, p: float) -> Tensor:
+        x, chance = a.array, 1 - p
+        vector = vector_of(x)
+
+        def draw(shape: tuple[int, ...]) -> Any:
+            return curand.kept(stream_beside(x), x.size, chance, x.dtype, vector).reshape(shape)
+
+        mask = in_memory_order(x, draw) if vector > 1 else draw(x.shape)
+        scale = (np.float64 if x.dtype == np.float64 else np.float32)(1 / chance)
+        return record1(NativeDropout, (x * mask * scale).astype(x.dtype), a, (plain(mask),), (float(scale),))
+
+    def backward(self, xp: Any, g: Any, mask: Any, scale: float) -> Any:
+        return g * xp.cast(mask, xp.dtype(g)) * scale
+
+
+def vector_of(x: Any) -> int:
+    """How many elements PyTorch's kernel takes at once: what 16 bytes hold, where memory has no gaps, is aligned to
+    them, and no element is left over; else half of that, and so on."""
+    order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+    if not x.transpose(order).flags.c_contiguous:
+        return 1
+    backend: Any = backend_of(x)
+    vector = 16 // int(x.itemsize)
+    while vector > 1 and (x.size % vector or backend.address(x) % (vector * x.itemsize)):
+        vector //= 2
+    return vector
+
+
+def multiplied(input: Tensor, factor: Any, inplace: bool) -> Tensor:
+    """The tensor times an array."""
+    other = plain(factor)
+    made: Tensor = in_place(Mul.forward, input, other) if inplace else Mul.forward(input, other)
+    return made
+
+
+def dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool) -> Tensor:
+    """Dropout, as PyTorch puts it together."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0 or not train or not input.array.size:
+        return input
+    if p == 1:
+        return multiplied(input, input.array.dtype.type(0), inplace)
+    if backend_of(input.array) is not None and not channels and not inplace:
+        return NativeDropout.forward(input, p)
+    check_cast(FLOAT32, input.array.dtype)
+    noise = kept(input, p, channels)
+    noise /= noise.dtype.type(1 - p)
+    return multiplied(input, noise, inplace)
+
+
+def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool) -> Tensor:
+    """Dropout that leaves mean and variance as they are, for selu: what is dropped gets selu's lower limit."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0 or not train or not input.array.size:
+        return input
+    if p == 1:
+        return multiplied(input, input.array.dtype.type(0), inplace)
+    check_cast(FLOAT32, promote_scalar(input.array, -1)[0].dtype)
+    noise = kept(input, p, channels)
+    scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
+    shift = plain((noise - 1) * noise.dtype.type(ALPHA * scale) + noise.dtype.type(ALPHA * scale * p))
+    scaled = multiplied(input, noise * noise.dtype.type(scale), inplace)
+    made: Tensor = in_place(Add.forward, scaled, shift) if inplace else Add.forward(scaled, shift)
+    return made
+
+
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Each element becomes 0 with probability `p`, else it is divided by 1 - p; nothing happens unless `train`.
+
+    Raises:
+        ValueError: if `p` is no probability.
+    """
+    return dropped(input, p, train, False, False)
+
+
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout`, in place."""
+    return dropped(input, p, train, False, True)
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout` of whole channels of (N, C, …)."""
+    return dropped(input, p, train, True, False)
+
+
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout`, in place."""
+    return dropped(input, p, train, True, True)
+
+
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout` for networks of selu: it keeps mean and variance."""
+    return alpha_dropped(input, p, train, False, False)
+
+
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout`, in place."""
+    return alpha_dropped(input, p, train, False, True)
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` of whole channels of (N, C, …)."""
+    return alpha_dropped(input, p, train, True, False)
+
+
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_alpha_dropout`, in place."""
+    return alpha_dropped(input, p, train, True, True)
+
+
+NOT_TWO = (
+    "dropout2d: Received a {}-D input to dropout2d, which is deprecated and will result in an error in a future "
+    "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists "
+    "to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch "
+    "dimension (i.e. 3D or 4D inputs)."
+)
+THREE = (
+    "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
+    "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
+    "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+    "dropout behavior, please switch to using dropout1d instead."
+)
+
+
+def dropout_of(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each element becomes 0 with probability `p`, else it is divided by 1 - p; nothing happens unless `training`."""
+    return dropped(input, p, training, False, inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, L) or (C, L)."""
+    ndim = input.array.ndim
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d "
+                           "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
+                           "dimension, and an optional batch dimension (i.e. 2D or 3D inputs).")
+    return without_batch(input, p, training, inplace, 3)
+
+
+def without_batch(input: Tensor, p: float, training: bool, inplace: bool, ndim: int) -> Tensor:
+    """Channels dropped of (N, C, …) of `ndim` dimensions; what has another number of them gets a batch dimension."""
+    if input.array.ndim == ndim:
+        return dropped(input, p, training, True, inplace)
+    made = dropped(input.unsqueeze(0), p, training, True, inplace)
+    return input if inplace and training and p else made.squeeze(0)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, H, W); of fewer dimensions with a warning, as in PyTorch."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    ndim = input.array.ndim
+    if ndim not in (3, 4):
+        warnings.warn(NOT_TWO.format(ndim), UserWarning, stacklevel=2)
+    if ndim == 3:
+        warnings.warn(THREE, UserWarning, stacklevel=2)
+    return dropped(input, p, training, True, inplace)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    ndim = input.array.ndim
+    if ndim not in (4, 5):
+        warnings.warn(NOT_TWO.format(ndim).replace("2d", "3d").replace("2 spatial", "3 spatial").replace("3D or 4D",
+                      "4D or 5D"), UserWarning, stacklevel=2)
+    return without_batch(input, p, training, inplace, 5)
+
+
+def alpha_dropout_of(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`dropout` for networks of selu: it keeps mean and variance."""
+    return alpha_dropped(input, p, training, False, inplace)
+
+
+def feature_alpha_dropout_of(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels of (N, C, …)."""
+    return alpha_dropped(input, p, training, True, inplace)

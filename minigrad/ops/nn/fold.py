@@ -1,0 +1,221 @@
+"""Windows as columns and back, and channels as pixels: unfold, fold, pixel_shuffle, channel_shuffle."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops.nn.windows import Window, add_back, columns
+from minigrad.ops.tensor.storage import size
+
+__all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
+
+Shape = tuple[int, ...]
+
+
+class Im2Col(Node):
+    """The windows of (N, C, H, W), or (C, H, W), as columns: (N, C * kH * kW, windows)."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(x: Any, window: Window) -> Any:
+        source = x.reshape(-1, *x.shape[-3:])
+        cols = columns(source, window)
+        shape = (*x.shape[:-3], x.shape[-3] * math.prod(window.kernel), math.prod(cols.shape[4:]))
+        return cols.reshape(shape)
+
+    @staticmethod
+    def forward(a: Tensor, window: Window) -> Tensor:
+        check_kind(a.array, "ui", "im2col_out_cpu")
+        return record1(Im2Col, Im2Col.values(a.array, window), a, (), (window, a.array.shape[-2:]))
+
+    def backward(self, xp: Any, g: Any, window: Window, size: Shape) -> Any:
+        return xp.apply(Col2Im, g, window, size)
+
+
+class Col2Im(Node):
+    """Columns put back and added up where windows overlap: of the size (H, W)."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(cols: Any, window: Window, size: Shape) -> Any:
+        channels = cols.shape[-2] // math.prod(window.kernel)
+        source = cols.reshape(-1, channels, *window.kernel, *window.out(size))
+        out = np.zeros((len(source), channels, *size), cols.dtype, like=cols)
+        add_back(source, window, out)
+        return out.reshape(*cols.shape[:-2], channels, *size)
+
+    @staticmethod
+    def forward(a: Tensor, window: Window, size: Shape) -> Tensor:
+        check_kind(a.array, "ui", "col2im_out_cpu")
+        return record1(Col2Im, Col2Im.values(a.array, window, size), a, (), (window,))
+
+    def backward(self, xp: Any, g: Any, window: Window) -> Any:
+        return xp.apply(Im2Col, g, window)
+
+
+class Rearranged(Node, number=None):
+    """The form of an op that moves elements: they are reshaped to `parts`, transposed by `axes`, reshaped again."""
+
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
+        """The rearranged tensor."""
+        x = a.array
+        made = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
+        return record1(cls, made, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
+
+    def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:
+        return xp.reshape(xp.transpose(xp.reshape(g, parts), back), shape)
+
+
+class PixelShuffle(Rearranged):
+    __slots__ = ()
+
+
+class PixelUnshuffle(Rearranged):
+    __slots__ = ()
+
+
+class ChannelShuffle(Rearranged):
+    __slots__ = ()
+
+
+def pair(value: Any, name: str) -> Shape:
+    """A number for both dimensions, or one for each."""
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(sizes) != 2:
+        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(sizes)}")
+    return sizes
+
+
+def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Window:
+    """The window that the arguments mean; a RuntimeError for a number out of its range."""
+    kernel, gaps = pair(kernel_size, "kernel_size"), pair(dilation, "dilation")
+    around, step = pair(padding, "padding"), pair(stride, "stride")
+    window = Window(kernel, step, around, gaps)
+    for name, sizes in (("kernel", window.kernel), ("dilation", window.dilation), ("stride", window.stride)):
+        if min(sizes) <= 0:
+            short = {"kernel": "kernel_", "dilation": "dilation_", "stride": "stride_"}[name]
+            raise RuntimeError(f"{name}{' size' if name == 'kernel' else ''} should be greater than zero, but got "
+                               f"{short}height: {sizes[0]} {short}width: {sizes[1]}")
+    if min(window.padding) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {window.padding[0]} pad_width: "
+                           f"{window.padding[1]}")
+    return window
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The windows of (N, C, H, W) as columns (N, C * kH * kW, windows); without a batch too.
+
+    Raises:
+        RuntimeError: if no window fits, or a number is out of its range.
+    """
+    window = window_for(kernel_size, dilation, padding, stride)
+    shape = input.array.shape
+    filled = size(input, 1) != 0 and size(input, 2) != 0  # raises where there is no such dimension
+    if not filled or not 3 <= len(shape) <= 4 or 0 in shape[-3:]:
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+                           f"dimensions for input, but got: {list(shape)}")
+    out = window.out(shape[-2:])
+    if min(out) < 1:
+        raise RuntimeError(f"Given input with spatial size {shape[-2:]}, kernel_size={window.kernel}, "
+                           f"dilation={window.dilation}, padding={window.padding}, calculated shape of the array of "
+                           f"sliding blocks as {out}, but its components must be at least one.")
+    return Im2Col.forward(input, window)
+
+
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+         stride: Any = 1) -> Tensor:
+    """Columns (N, C * kH * kW, windows) put back into (N, C, H, W), added up where windows overlap.
+
+    Raises:
+        RuntimeError: if there are not as many columns as windows.
+    """
+    pixels, window = pair(output_size, "output_size"), window_for(kernel_size, dilation, padding, stride)
+    shape = input.array.shape
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+                           f"dimensions for input, but got: {list(shape)}")
+    if shape[-2] % math.prod(window.kernel):
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but "
+                           f"got input.size(1)={shape[-2]} and kernel_size={window.kernel}.")
+    out = window.out(pixels)
+    if math.prod(out) != shape[-1] or min(out) < 1:
+        raise RuntimeError(f"Given output_size={pixels}, kernel_size={window.kernel}, dilation={window.dilation}, "
+                           f"padding={window.padding}, stride={window.stride}, expected size of input's dimension 2 to "
+                           f"match the calculated number of sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but "
+                           f"got input.size(2)={shape[-1]}.")
+    return Col2Im.forward(input, window, pixels)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(…, C * r * r, H, W) as (…, C, H * r, W * r).
+
+    Raises:
+        RuntimeError: if the channels cannot be divided so.
+    """
+    shape, r = input.array.shape, upscale_factor
+    if len(shape) < 3:
+        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input with "
+                           f"{len(shape)} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if shape[-3] % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={shape[-3]} is not divisible by {r * r}")
+    lead, k, (c, h, w) = shape[:-3], len(shape) - 3, shape[-3:]
+    return PixelShuffle.forward(input, (*lead, c // (r * r), r, r, h, w),
+                                (*range(k), k, k + 3, k + 1, k + 4, k + 2), (*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(…, C, H * r, W * r) as (…, C * r * r, H, W). Without elements it keeps its shape, as in PyTorch.
+
+    Raises:
+        RuntimeError: if height or width cannot be divided so.
+    """
+    shape, r = input.array.shape, downscale_factor
+    if len(shape) < 3:
+        raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
+                           f"{len(shape)} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    for name, dim in (("height", -2), ("width", -1)):
+        if shape[dim] % r:
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
+                               f"input.size({dim})={shape[dim]} is not divisible by {r}")
+    if not input.array.size:
+        return PixelUnshuffle.forward(input, shape, tuple(range(len(shape))), shape)
+    lead, k, (c, h, w) = shape[:-3], len(shape) - 3, shape[-3:]
+    return PixelUnshuffle.forward(input, (*lead, c, h // r, r, w // r, r),
+                                  (*range(k), k, k + 2, k + 4, k + 1, k + 3), (*lead, c * r * r, h // r, w // r))
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """(N, C, …) with its channels dealt out anew: the first of each group, then the second of each, and so on.
+
+    Raises:
+        RuntimeError: if there are too few dimensions, or the channels are no such groups.
+    """
+    shape = input.array.shape
+    if len(shape) <= 2:
+        raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
+                           f"{list(shape)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if shape[1] % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} "
+                           "groups.")
+    rest = shape[2:]
+    return ChannelShuffle.forward(input, (shape[0], groups, shape[1] // groups, *rest),
+                                  (0, 2, 1, *range(3, 3 + len(rest))), shape)

@@ -1,0 +1,382 @@
+"""Losses between numbers: how far an input is from a target, element by element. Losses of classes: class_loss.py."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad._base.dtype import Size, result_dtype
+from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops._dispatch.type_promotion import NO_BOOLS_MINUS, broadcast_and_promote, broadcast_shape, check_cast
+from minigrad.ops.activation.smooth import LogSigmoid
+from minigrad.ops.pointwise.arithmetic import Abs, Neg, Sub
+from minigrad.ops.pointwise.power import Pow
+from minigrad.ops.reduce.sums import mean, sum
+from minigrad.ops.shape.views import Expand
+from minigrad.ops.tensor.copy import mismatch
+
+__all__: list[str] = []
+
+
+class Loss(Node, number=None):
+    """The form of a loss in one op: `values` for each element, then their mean, their sum, or neither.
+
+    The first constant of the formula is the share that each element has in the result.
+    """
+
+    __slots__ = ()
+    kernel: ClassVar[str]
+    values: ClassVar[Callable[..., Any]]
+    like_input: ClassVar[bool] = False  # whether the result has the dtype of the input, whatever the target's is
+    saves = ("self", "target")
+
+    @classmethod
+    def forward(cls: Any, a: Tensor, b: Tensor, reduction: str, *const: Any) -> Tensor:
+        """The loss of two Tensors of one shape."""
+        x, y, input_metadata = broadcast_and_promote(a.array, b.array)
+        dtype = a.array.dtype if cls.like_input else x.dtype
+        check_cast(x.dtype, dtype)
+        if x.dtype.kind != "f":
+            refuse(cls.kernel, x.dtype)
+        apart, share = reduced(cls.values(x, y, *const).astype(dtype, copy=False), reduction)
+        if reduction != "none":
+            input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
+        made: Tensor = record2(cls, apart, a, b, (a, b), (share, *const), input_metadata)
+        return made
+
+
+def reduced(apart: Any, reduction: str) -> tuple[Any, float]:
+    """The mean or the sum of elements, or they themselves; and the share that each has in it."""
+    if reduction == "none":
+        return apart, 1.0
+    count = apart.size if reduction == "mean" else 1
+    return total(apart, None, count=count), 1 / count if count else math.nan
+
+
+class MseLoss(Loss):
+    """The squares of the differences."""
+
+    __slots__ = ()
+    kernel = "mse_cpu"
+
+    @staticmethod
+    def values(x: Any, y: Any) -> Any:
+        d = x - y
+        return d * d
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> tuple[Any, Any]:
+        d = (a - b) * (g * (2 * share))
+        return d, -d
+
+
+class SmoothL1Loss(Loss):
+    """Half the square of a difference over beta, where that is less than beta; else the difference, less beta / 2."""
+
+    __slots__ = ()
+    kernel = "smooth_l1_cpu"
+    constants = ("", "beta")
+
+    @staticmethod
+    def values(x: Any, y: Any, beta: float) -> Any:
+        d = abs(x - y)
+        return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, beta: float) -> tuple[Any, Any]:
+        d = a - b
+        slope = xp.where((d < beta) & (d > -beta), d / beta, xp.sign(d)) * (g * share)
+        return slope, -slope
+
+
+class HuberLoss(Loss):
+    """Half the square of a difference that is at most delta; else the difference, less delta / 2, times delta."""
+
+    __slots__ = ()
+    kernel = "huber_cpu"
+    like_input = True
+    constants = ("", "delta")
+
+    @staticmethod
+    def values(x: Any, y: Any, delta: float) -> Any:
+        d = abs(x - y)
+        return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, delta: float) -> tuple[Any, Any]:
+        d = a - b
+        slope = xp.where((d <= delta) & (d >= -delta), d, xp.sign(d) * delta) * (g * share)
+        return slope, -slope
+
+
+class BinaryCrossEntropy(Node):
+    """-(y * log(x) + (1 - y) * log(1 - x)) of probabilities x; logarithms end at -100."""
+
+    __slots__ = ()
+    saves = ("self", "target", "weight")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+        x, y = a.array, b.array
+        if x.dtype.kind != "f":
+            refuse("binary_cross_entropy", x.dtype)
+        for name, v in (("input", x), ("target", y)):
+            if backend_of(v) is None and ((v < 0) | (v > 1)).any():  # to ask a device would wait for it
+                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+        same_device(x, y, *([] if weight is None else [weight.array]))
+        apart = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
+        loss, share = reduced(apart if weight is None else apart * weight.array, reduction)
+        return record2(BinaryCrossEntropy, loss, a, b, (a, b, weight), (share,))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, share: float) -> tuple[Any, Any]:
+        scale = g * share if w is None else w * (g * share)
+        spread = (1 - a) * a
+        of_target = None
+        if self.next[1] is not None:
+            of_target = scale * (bounded(xp, xp.log(1 - a)) - bounded(xp, xp.log(a)))
+        return scale * ((a - b) / xp.where(spread > 1e-12, spread, 1e-12)), of_target
+
+
+def bounded(xp: Any, x: Any) -> Any:
+    """`x`, but at least -100."""
+    return xp.where(x > -100, x, -100.0)
+
+
+class BinaryCrossEntropyWithLogits(Node):
+    """The same of x = sigmoid(input), which does not underflow; `pos_weight` is that of the targets 1."""
+
+    __slots__ = ()
+    saves = ("self", "target", "weight", "pos_weight")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Tensor:
+        same_device(a.array, b.array, *[v.array for v in (weight, pos_weight) if v is not None])
+        x, y, input_metadata = broadcast_and_promote(a.array, b.array)
+        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+        log = LogSigmoid.values(wide)
+        log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
+        apart = ((1 - y) * wide - log).astype(b.array.dtype, copy=False)
+        if weight is not None:
+            apart = (apart * weight.array).astype(apart.dtype, copy=False)
+        loss, share = reduced(apart, reduction)
+        if reduction != "none":
+            input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
+        return record2(BinaryCrossEntropyWithLogits, loss, a, b, (a, b, weight, pos_weight), (share,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, p: Any, share: float) -> tuple[Any, Any]:
+        scale = g * share if w is None else w * (g * share)
+        of_target = None
+        if self.next[1] is not None:
+            of_target = -scale * (a if p is None else a + (p - 1) * xp.apply(LogSigmoid, a))
+        if p is None:
+            return scale * (xp.sigmoid(a) - b), of_target
+        t = p * b
+        return scale * ((t + 1 - b) * xp.sigmoid(a) - t), of_target
+
+
+class SoftMarginLoss(Node):
+    """log(1 + exp(-y * x)) for targets y of 1 and -1."""
+
+    __slots__ = ()
+    saves = ("self", "target")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
+        x, y, input_metadata = broadcast_and_promote(a.array, b.array)
+        apart, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
+        if reduction != "none":
+            input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
+        return record1(SoftMarginLoss, apart, a, (a, b), (share,), input_metadata[:1])
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> Any:
+        return b * xp.sigmoid(-b * a) * (g * -share)
+
+
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3) -> str:
+    """The reduction that is asked for, be it by the two flags of early PyTorch, with its warning."""
+    if size_average is None and reduce is None:
+        return reduction
+    averaged, as_one = size_average is None or bool(size_average), reduce is None or bool(reduce)
+    old = "none" if not as_one else "mean" if averaged else "sum"
+    warnings.warn("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{old}' instead.", UserWarning, stacklevel=stacklevel + 1)
+    return old
+
+
+def checked(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """One of PyTorch's reductions; a ValueError else."""
+    reduction = reduction_of(size_average, reduce, reduction, 4)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def apply_reduction(apart: Tensor, reduction: str) -> Tensor:
+    """The mean or the sum of a tensor, or itself."""
+    return apart if reduction == "none" else mean(apart) if reduction == "mean" else sum(apart)
+
+
+def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both operands in one shape; with PyTorch's warning where they have to be broadcast to it."""
+    m, n = input.array.shape, target.array.shape
+    if m != n:
+        warnings.warn(f"Using a target size ({Size(target.array.shape)}) that is different to the input size "
+                      f"({Size(input.array.shape)}). This will likely lead to incorrect results due to broadcasting. "
+                      "Please ensure they have the same size.", UserWarning, stacklevel=3)
+        shape = broadcast_shape(m, n)
+        input = input if m == shape else Expand.forward(input, shape)
+        target = target if n == shape else Expand.forward(target, shape)
+    return input, target
+
+
+def underivable(name: str, **inputs: Tensor | None) -> None:
+    """PyTorch's error for an input that requires grad, but has no derivative."""
+    for argument, value in inputs.items():
+        if value is not None and value._requires_grad:
+            raise RuntimeError(f"The function '{name}' is not differentiable with respect to argument '{argument}'. "
+                               "This input cannot have requires_grad True.")
+
+
+def weighted(apart: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """Losses times weights, reduced; their mean is that of the weights together."""
+    if weight is None:
+        return apply_reduction(apart, reduction)
+    scaled = apart * weight
+    return sum(scaled) / sum(weight) if reduction == "mean" else apply_reduction(scaled, reduction)
+
+
+def check_weight(weight: Tensor | None, input: Tensor) -> None:
+    """PyTorch's error for weights of another shape."""
+    if weight is not None and weight.array.shape != input.array.shape:
+        raise ValueError("Weights and input must have the same size.")
+
+
+def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """The mean (or sum, or none) of the squared differences; `size_average` and `reduce` are old words for it.
+
+    `weight`: one for each element; a mean is then divided by their sum.
+
+    Raises:
+        ValueError: for another reduction, or weights of another shape.
+        RuntimeError: if the shapes do not broadcast.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    input, target = together(input, target)
+    if weight is None:
+        return MseLoss.forward(input, target, reduction)
+    check_weight(weight, input)
+    return weighted(Pow.forward(Sub.forward(input, target), 2), weight, reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+            reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """The mean (or sum, or none) of the absolute differences; arguments and errors as `mse_loss`."""
+    reduction = checked(size_average, reduce, reduction)
+    apart = Abs.forward(Sub.forward(*together(input, target)))
+    check_weight(weight, input)
+    return weighted(apart, weight, reduction)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                   reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Squares of differences below `beta`, halved and over `beta`; above it the differences, less half of `beta`."""
+    reduction = checked(size_average, reduce, reduction)
+    input, target = together(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return apply_reduction(Abs.forward(Sub.forward(input, target)), reduction)
+    return SmoothL1Loss.forward(input, target, reduction, beta)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+               weight: Tensor | None = None) -> Tensor:
+    """Halved squares of differences up to `delta`; above it `delta` times the differences, less half of `delta`."""
+    reduction = checked(None, None, reduction)
+    input, target = together(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is None:
+        return HuberLoss.forward(input, target, reduction, delta)
+    check_weight(weight, input)
+    return apply_reduction(HuberLoss.forward(input, target, "none", delta) * weight, reduction)
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The cross entropy of probabilities and targets, both of [0, 1].
+
+    Raises:
+        ValueError: if the shapes differ.
+        RuntimeError: if an element of `input` is no probability.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    x, y = input.array, target.array
+    if x.shape != y.shape:
+        raise ValueError(f"Using a target size ({Size(y.shape)}) that is different to the input size "
+                         f"({Size(x.shape)}) is deprecated. Please ensure they have the same size.")
+    if weight is not None:
+        weight = plain_expanded(weight, y.shape)
+    underivable("binary_cross_entropy", weight=weight)
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.type_name} but expected {input.dtype.type_name}")
+    return BinaryCrossEntropy.forward(input, target, weight, reduction)
+
+
+def plain_expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Weights in the shape of the targets, where they broadcast to it."""
+    found = weight.array.shape
+    for dim in range(-1, -len(found) - 1, -1):
+        if -dim > len(shape) or found[dim] not in (1, shape[dim]):
+            raise RuntimeError(f"Attempting to broadcast a dimension of length {found[dim]} at {dim}! Mismatching "
+                               f"argument at index 1 had {Size(found)}; but expected shape should be broadcastable to "
+                               f"{list(shape)}")
+    return Expand.forward(weight, shape)
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                     size_average: bool | None = None, reduce: bool | None = None,
+                                     reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+    """The cross entropy of `sigmoid(input)` and targets of [0, 1]; `pos_weight`: the weight of the targets 1.
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    if input.array.shape != target.array.shape:
+        raise ValueError(f"Target size ({Size(target.array.shape)}) must be the same as input size "
+                         f"({Size(input.array.shape)})")
+    underivable("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    check_kind(input.array, "bui", "log_sigmoid_cpu")
+    if target.array.dtype.kind == "b":
+        raise RuntimeError(NO_BOOLS_MINUS)
+    check_cast(input.array.dtype, target.array.dtype)
+    return BinaryCrossEntropyWithLogits.forward(input, target, weight, pos_weight, reduction)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                     reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)) for targets of 1 and -1.
+
+    Raises:
+        RuntimeError: if the target has no shape that broadcasts to the input's, or the input holds no real numbers.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    underivable("soft_margin_loss", target=target)
+    x, y = input.array, target.array
+    if x.dtype.kind == "b":
+        Neg.forward(input)  # raises
+    if broadcast_shape(x.shape, y.shape) != x.shape:
+        raise RuntimeError(mismatch(x.shape, y.shape))
+    check_cast(result_dtype(x, y), x.dtype)
+    check_cast(FLOAT32, x.dtype)
+    return SoftMarginLoss.forward(input, target, reduction)

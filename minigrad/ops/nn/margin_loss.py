@@ -1,0 +1,293 @@
+"""Losses put together of other ops, as PyTorch does: of margins, of distances, of distributions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import Size
+from minigrad.autograd.inplace import in_place
+from minigrad.backends.numpy import total
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import check_kind, underived
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops.activation.smooth import LogSigmoid
+from minigrad.ops.index.mask import MaskedFill
+from minigrad.ops.nn.loss import apply_reduction, checked, reduced, reduction_of, underivable
+from minigrad.ops.nn.similarity import pairwise_distance
+from minigrad.ops.pointwise.arithmetic import Add, Div, Exp, Log, Mul, Neg, Sub, Where
+from minigrad.ops.pointwise.minmax import ClampMin, Minimum
+from minigrad.ops.pointwise.power import Pow
+from minigrad.ops.pointwise.scalar import AddScalar, MulScalar, SubScalar
+from minigrad.ops.reduce.sums import sum
+from minigrad.ops.shape.views import Unsqueeze
+from minigrad.ops.special.binary import Xlogy
+from minigrad.ops.tensor.copy import Clone
+from minigrad.ops.tensor.storage import size
+
+__all__: list[str] = []
+
+Flag = bool | None
+
+
+def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
+           log_target: bool = False) -> Tensor:
+    """The divergence of Kullback and Leibler, of log-probabilities and probabilities (`log_target`: their logarithms).
+
+    `reduction` may also be 'batchmean', which is what the name means: the sum over the size of the batch.
+    """
+    old = size_average is not None or reduce is not None
+    if reduction == "mean" and not old:
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+                      "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+                      UserWarning, stacklevel=2)
+    if any(v.array.dtype.kind != "f" for v in (input, target)):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    how = checked(size_average, reduce, "sum" if reduction == "batchmean" else reduction)
+    if log_target:
+        apart = Mul.forward(Exp.forward(target), Sub.forward(target, input))
+    else:
+        apart = Sub.forward(Xlogy.forward(target, target), Mul.forward(target, input))
+    made = apply_reduction(apart, how)
+    return made / input.array.shape[0] if reduction == "batchmean" and not old and input.array.ndim else made
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+                     size_average: Flag = None, eps: float = 1e-8, reduce: Flag = None,
+                     reduction: str = "mean") -> Tensor:
+    """exp(input) - target * input; with `log_input=False` input - target * log(input + eps).
+
+    `full`: with Stirling's approximation of what does not depend on the input.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    if log_input:
+        loss = Sub.forward(Exp.forward(input), Mul.forward(target, input))
+    else:
+        loss = Sub.forward(input, Mul.forward(target, Log.forward(AddScalar.forward(input, eps))))
+    if full:
+        stirling = Add.forward(Sub.forward(Mul.forward(target, Log.forward(target)), target),
+                               MulScalar.forward(Log.forward(MulScalar.forward(target, 2 * math.pi)), 0.5))
+        loss = Add.forward(loss, MaskedFill.forward(stirling, plain(target.array <= 1), 0))
+    return apply_reduction(loss, reduction)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
+                      reduction: str = "mean") -> Tensor:
+    """(log(var) + (input - target)² / var) / 2, where `var` is at least `eps`; `full`: with its constant term.
+
+    Raises:
+        ValueError: if `var` has a negative element, or a shape that does not fit.
+    """
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = MulScalar.forward(plain(np.ones_like(input.array)), var)
+    elif (var.array < 0).any():
+        raise ValueError("var has negative entry/entries")
+    m, n = input.array.shape, var.array.shape
+    if m != n:
+        if m[:-1] == n:
+            var = Unsqueeze.forward(var, len(n))
+        elif not (len(m) == len(n) and total(np.array([b for a, b in zip(m, n, strict=True) if a != b]), None) == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    spread = Clone.forward(var)
+    in_place(ClampMin.forward, plain(spread.array), eps)  # not part of the graph
+    apart = Sub.forward(input, target)
+    loss = Mul.forward(Add.forward(Log.forward(spread), Div.forward(Pow.forward(apart, 2), spread)), 0.5)
+    if full:
+        loss = Add.forward(loss, 0.5 * math.log(2 * math.pi))
+    return apply_reduction(loss, reduction)
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Flag = None,
+                         reduce: Flag = None, reduction: str = "mean") -> Tensor:
+    """The input where the target is 1; where it is -1 what it lacks to `margin`."""
+    reduction = checked(size_average, reduce, reduction)
+    x, t = input.array, target.array
+    zeros = plain(np.zeros(x.shape, x.dtype, like=beside(x)))
+    short = ClampMin.forward(Sub.forward(plain(np.full(x.shape, margin, x.dtype, like=beside(x))), input), 0)
+    return apply_reduction(Add.forward(Where.forward(plain(t != 1), short, zeros),
+                                       Where.forward(plain(t != -1), input, zeros)), reduction)
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
+                        reduce: Flag = None, reduction: str = "mean") -> Tensor:
+    """max(0, -target * (input1 - input2) + margin), for targets of 1 and -1; a RuntimeError for unlike dimensions."""
+    reduction = checked(size_average, reduce, reduction)
+    if not input1.array.ndim == input2.array.ndim == target.array.ndim:
+        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+                           f"{Size(input1.array.shape)}, input2: {Size(input2.array.shape)}, target: "
+                           f"{Size(target.array.shape)} ")
+    apart = Sub.forward(input1, input2)
+    apart = Mul.forward(Neg.forward(target), apart)
+    return apply_reduction(ClampMin.forward(AddScalar.forward(apart, margin), 0), reduction)
+
+
+def check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
+    """PyTorch's error for unlike numbers of dimensions."""
+    dims = [v.array.ndim for v in (anchor, positive, negative)]
+    if len(set(dims)) > 1:
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
+                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                           "inputs")
+
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+                        eps: float = 1e-6, swap: bool = False, size_average: Flag = None, reduce: Flag = None,
+                        reduction: str = "mean") -> Tensor:
+    """By how much the anchor is not nearer, by `margin`, to the positive than to the negative.
+
+    `swap`: the distance of positive and negative counts instead, where it is smaller.
+
+    Raises:
+        ValueError: if the margin is not above 0.
+        RuntimeError: for unlike numbers of dimensions.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    check_triplet(anchor, positive, negative)
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = Minimum.forward(far, pairwise_distance(positive, negative, p, eps))
+    return apply_reduction(ClampMin.forward(Sub.forward(AddScalar.forward(near, margin), far), 0), reduction)
+
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
+                                      distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+                                      margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
+    """`triplet_margin_loss` with a distance of one's own."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_triplet(anchor, positive, negative)
+    between = pairwise_distance if distance_function is None else distance_function
+    near, far = between(anchor, positive), between(anchor, negative)
+    if swap:
+        far = Minimum.forward(far, between(positive, negative))
+    return apply_reduction(ClampMin.forward(Sub.forward(Add.forward(near, margin), far), 0), reduction)
+
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
+                          reduce: Flag = None, reduction: str = "mean") -> Tensor:
+    """1 - cos where the target is 1; where it is -1 by how much cos is above `margin`.
+
+    Raises:
+        RuntimeError: if the dimensions of target and inputs do not fit.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    ndim = target.array.ndim
+    if ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input1.array.ndim != ndim + 1 or input2.array.ndim != ndim + 1:
+        raise RuntimeError(f"{ndim}D target tensor expects {ndim + 1}D input tensors, but found inputs with sizes "
+                           f"{list(input1.array.shape)} and {list(input2.array.shape)}.")
+    inner = sum(Mul.forward(input1, input2), ndim)
+    sizes = [AddScalar.forward(sum(Mul.forward(v, v), ndim), 1e-12) for v in (input1, input2)]
+    cosine = Div.forward(inner, Mul.forward(*sizes).sqrt())
+    ones = plain(np.ones(cosine.array.shape, cosine.array.dtype, like=beside(cosine.array)))
+    zeros = plain(np.zeros(cosine.array.shape, cosine.array.dtype, like=beside(cosine.array)))
+    above = ClampMin.forward(SubScalar.forward(cosine, margin), 0)
+    t = target.array
+    return apply_reduction(Add.forward(Where.forward(plain(t == 1), Sub.forward(ones, cosine), zeros),
+                                       Where.forward(plain(t == -1), above, zeros)), reduction)
+
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
+    """The mean over the classes (the last dimension) of `binary_cross_entropy_with_logits`."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    loss = -(target * LogSigmoid.forward(input) + (1 - target) * LogSigmoid.forward(-input))
+    if weight is not None:
+        loss = loss * weight
+    loss = sum(loss, input.array.ndim - 1) / size(input, -1)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    return apply_reduction(loss, reduction)
+
+
+class MultiMarginLoss(Node):
+    """For each row the mean over its classes of max(0, margin - x[target] + x[i])^p; the target itself counts 0."""
+
+    __slots__ = ()
+    saves = ("self", "target")
+    constants = ("margin", "p")
+
+    @staticmethod
+    def forward(a: Tensor, target: Tensor, margin: float, p: int, weight: Any, reduction: str) -> Tensor:
+        x = a.array.reshape(-1, *a.array.shape[-1:] or (1,))
+        index = (np.arange(len(x), like=x), target.array.reshape(-1))
+        apart = np.maximum(margin - x[index][:, None] + x, 0) ** p
+        apart[index] = 0
+        even = np.full(len(x), 1 / x.shape[1], x.dtype, like=beside(x))
+        share = even if weight is None else weight[index[1]] / x.shape[1]
+        loss, part = reduced(apart.sum(1) * share, reduction)
+        loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
+        return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))
+
+    def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any) -> Any:
+        return xp.apply(MultiMarginLossBackward, g, a, margin, p, index, share)
+
+
+class MultiMarginLossBackward:
+    """Its derivative, which has none itself in PyTorch."""
+
+    @staticmethod
+    def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
+        """On arrays."""
+        rows = a.reshape(len(share), -1)
+        apart = margin - rows[index][:, None] + rows
+        slopes = np.where(apart > 0, 1 if p == 1 else 2 * apart, 0) * (g.reshape(-1) * share)[:, None]
+        slopes[index] = 0
+        slopes[index] = -slopes.sum(1)
+        return slopes.reshape(a.shape).astype(a.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
+        """On Tensors."""
+        return underived("multi_margin_loss_backward", MultiMarginLossBackward.values(g.array, a.array, *const), g, a)
+
+
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                      size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> Tensor:
+    """By how much the score of the target class is not `margin` above the others, to the power of `p` (1 or 2).
+
+    Raises:
+        ValueError: for another `p`, or weights that are no vector.
+        RuntimeError: if the shapes do not fit, or a target is no class.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.array.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    x, t = input.array, target.array
+    if x.ndim > 2 or 0 in x.shape[-1:]:
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(x.shape)}")
+    rows, classes = x.shape[0] if x.ndim == 2 else 1, x.shape[-1] if x.ndim else 1
+    if x.ndim == 2 and t.shape != (rows,) or t.size != rows:
+        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+                           f"samples (batch size). Expected target size [{rows}], but got {list(t.shape)}. Input has "
+                           f"shape {list(x.shape)}.")
+    underivable("multi_margin_loss", weight=weight)
+    check_kind(x, "bui", "multi_margin_loss_cpu_kernel")
+    if weight is not None and weight.array.size != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
+    if t.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
+    same_device(x, t, *([] if weight is None else [weight.array]))
+    if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # to ask a device would wait for it
+        raise RuntimeError("target out of range")
+    return MultiMarginLoss.forward(input, target, margin, p, None if weight is None else weight.array, reduction)

@@ -1,0 +1,317 @@
+"""Normalisation: elements less their mean, over their standard deviation, in a layer or a group.
+
+What differs is over which dimensions mean and variance are taken; the derivative is the same for all. Mirrors PyTorch's
+`layer_norm.cpp` and `group_norm.cpp`; normalisation in a batch is in batch_norm.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, total
+from minigrad.backends.registry import beside, by_kernel
+from minigrad.core.graph import Node
+from minigrad.core.record import NUMBER, record_n
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops.nn.layer_norm_rows import gradients, normalized
+from minigrad.ops.pointwise.arithmetic import Mul
+from minigrad.ops.pointwise.power import Pow
+from minigrad.ops.pointwise.scalar import AddScalar
+from minigrad.ops.pointwise.unary import Rsqrt
+from minigrad.ops.reduce.sums import MeanDim, SumDim
+from minigrad.ops.tensor.copy import cast
+
+__all__ = ["group_norm", "layer_norm", "rms_norm"]
+
+Shape = tuple[int, ...]
+
+
+def ones_for(x: Any, count: int) -> Any:
+    """A vector of ones for a product with `x`."""
+    if type(x) is np.ndarray:
+        return np.ones(count, x.dtype)  # `like` would cost as much again
+    return np.ones(count, x.dtype, like=beside(x))
+
+
+def mean_of(x: Any, axes: Shape) -> Any:
+    """The mean over `axes`, kept: the last dimensions, or these and the first; by products with ones (fast)."""
+    shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    if not x.size:
+        return np.full(shape, math.nan, x.dtype, like=beside(x))
+    count = math.prod([x.shape[i] for i in axes])
+    last = math.prod([x.shape[i] for i in axes if i or len(axes) == x.ndim])
+    sums = x.reshape(-1, last) @ ones_for(x, last) if last > 1 else x.reshape(-1)
+    if 0 in axes and len(axes) < x.ndim:
+        sums = ones_for(x, len(x)) @ sums.reshape(len(x), -1)
+    return (sums / x.dtype.type(count)).reshape(shape)
+
+
+class Standard:
+    """Elements less their mean, over their standard deviation; and 1 over the latter. No node: on Tensors many ops."""
+
+    @staticmethod
+    def values(x: Any, axes: Shape, eps: float, kept: tuple[Any, Any]) -> tuple[Any, Any]:
+        """On arrays: mean and deviation are there already."""
+        mean, scale = kept
+        made = None if type(x) is np.ndarray else by_kernel("standardize", x, mean, scale, 1, 0)
+        return (x - mean) * scale if made is None else made, scale
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape, eps: float, kept: Any) -> tuple[Tensor, Tensor]:
+        """On Tensors: made anew, so that derivatives go through."""
+        apart = a - MeanDim.forward(a, axes, True)
+        scale = Rsqrt.forward(MeanDim.forward(apart * apart, axes, True) + eps)
+        return apart * scale, scale
+
+
+class StandardBackward:
+    """What a gradient of the standardised elements gives the elements themselves."""
+
+    @staticmethod
+    def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
+        """On arrays."""
+        made = None if type(g) is np.ndarray else by_kernel("standardize_backward", g, x, mean_of(g, axes),
+                                                           mean_of(g * x, axes), scale)
+        if made is not None:
+            return made
+        out = x * mean_of(g * x, axes)
+        np.subtract(g, out, out=out)
+        out -= mean_of(g, axes)
+        out *= scale
+        return out
+
+    @staticmethod
+    def forward(g: Tensor, x: Tensor, scale: Tensor, axes: Shape) -> Tensor:
+        """On Tensors."""
+        return (g - MeanDim.forward(g, axes, True) - x * MeanDim.forward(g * x, axes, True)) * scale
+
+
+class Norm(Node, number=None):
+    """The form of a normalisation; `axes`: over which mean and variance are taken, `along`: shape of the weights.
+
+    `inner` is the shape in which this is done, where it is not that of the input.
+    """
+
+    __slots__ = ()
+    saves = ("input", "weight")
+    kernel = ""
+    whole = False  # whether there is one weight for each element of a row of `inner`
+
+    @classmethod
+    def forward(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Shape, along: Shape, eps: float,
+                inner: Shape) -> Tensor:
+        """The normalised tensor."""
+        x = a.array
+        if x.dtype.kind != "f":
+            refuse(cls.kernel, x.dtype)
+        if cls.whole and in_rows(x):
+            w, b = None if weight is None else weight.array, None if bias is None else bias.array
+            y, mean, scale = normalized(x.reshape(inner), w, b, eps, x.shape)
+            return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale)))
+        grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
+        mean = mean_of(grouped, axes)
+        made = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
+            grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
+        if made is not None:
+            const, left = (axes, along, eps, inner, (mean, made[1])), None if cls.whole else along
+            return finished(cls, made[0].reshape(x.shape), a, weight, bias, left, const)
+        y = grouped - mean
+        scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
+        y *= scale
+        kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
+        y = y.reshape(x.shape).astype(x.dtype, copy=False)
+        return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept))
+
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,
+                 kept: Any) -> tuple[Any, Any, Any]:
+        if self.whole and in_rows(g):
+            for_input, *rest = gradients(np.ascontiguousarray(g.reshape(inner)), a.reshape(inner), w, kept,
+                                         [edge is not None for edge in self.next], a.shape)
+            return for_input, *[v if v is None or len(along) == 1 else v.reshape(along) for v in rest]
+        x, scale = xp.apply(Standard, xp.reshape(a, inner), axes, eps, kept)
+        return of_affine(self, xp, g, xp.reshape(x, a.shape), w, along, lambda scaled: xp.reshape(
+            xp.apply(StandardBackward, xp.reshape(scaled, inner), x, scale, axes), a.shape))
+
+
+def in_rows(x: Any) -> bool:
+    """Whether there is the fast way of `minigrad.ops.nn.layer_norm_rows` for an array."""
+    return type(x) is np.ndarray and x.dtype in ONES and x.size > 0
+
+
+def by_kernels(x: Any, mean: Any, axes: Shape, eps: float, weight: Tensor | None,
+               bias: Tensor | None) -> tuple[Any, Any] | None:
+    """The array normalised, times the weights, plus the bias, and 1 over its deviation; None: there are no kernels."""
+    squares = by_kernel("squared_distance", x, mean)
+    if squares is None:
+        return None
+    scale = by_kernel("one_over_root", mean_of(squares, axes), eps)
+    w, b = 1 if weight is None else weight.array.reshape(-1), 0 if bias is None else bias.array.reshape(-1)
+    return by_kernel("standardize", x, mean, scale, w, b), scale
+
+
+def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Tensor | None, along: Shape | None,
+             const: tuple[Any, ...]) -> Tensor:
+    """What is normalised, times the weights, plus the bias, recorded as an op of these three; `along` None: they are
+    in it already."""
+    if weight is not None and along is not None:
+        y *= weight.array.reshape(along)
+    if bias is not None and along is not None:
+        y += bias.array.reshape(along)
+    inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
+    return record_n(cls, y, inputs, (a, weight), const, fit_for(a, weight, bias))
+
+
+def fit_for(a: Tensor, *parts: Tensor | None) -> Any:
+    """What the engine needs to know where weights or bias have another dtype than the input."""
+    if all(v is None or v.array.dtype is a.array.dtype for v in parts):
+        return None
+    return tuple([None if v is None else (v.array.shape, v.array.dtype) for v in (a, *parts)])
+
+
+class Total:
+    """The sum over some dimensions. No node: on Tensors it is the op."""
+
+    @staticmethod
+    def values(x: Any, axes: Shape) -> Any:
+        """On arrays, where the first dimensions or all but one are added up: by products with ones, which are fast."""
+        if axes == tuple(range(len(axes))) and x.itemsize > 2 and x.size:
+            lead = math.prod(x.shape[:len(axes)])
+            return (ones_for(x, lead) @ x.reshape(lead, -1)).reshape(x.shape[len(axes):])
+        if axes == (0, *range(2, x.ndim)) and x.itemsize > 2 and x.size:
+            return (x.reshape(*x.shape[:2], -1) @ ones_for(x, math.prod(x.shape[2:]))).sum(0)
+        return total(x, axes)
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape) -> Tensor:
+        """On Tensors."""
+        return SumDim.forward(a, axes, False)
+
+
+def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_input: Any) -> tuple[Any, Any, Any]:
+    """The gradients of input, weights and bias where the result is x * w + b, `of_input` that of x's input."""
+    for_input, for_weight, for_bias = [edge is not None for edge in node.next]
+    rest = tuple([i for i, n in enumerate((1,) * (g.ndim - len(along)) + along) if n == 1 and i < g.ndim and (
+        i < g.ndim - len(along) or g.shape[i] != 1)])
+    shape = tuple([n for n in along if n != 1]) or (1,)
+    if w is not None:
+        shape = w.shape
+    scaled = (g if w is None else g * xp.reshape(w, along)) if for_input else None
+    return (of_input(scaled) if for_input else None,
+            xp.reshape(xp.apply(Total, g * x, rest) if rest else g * x, shape) if for_weight else None,
+            xp.reshape(xp.apply(Total, g, rest) if rest else g, shape) if for_bias else None)
+
+
+class NativeLayerNorm(Norm):
+    """Over the last dimensions."""
+
+    __slots__ = ()
+    whole = True
+    kernel = "LayerNormKernelImpl"
+
+
+class NativeGroupNorm(Norm):
+    """Over groups of channels."""
+
+    __slots__ = ()
+    kernel = "GroupNormKernelImpl"
+
+
+def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
+    """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
+    given, dtype = [v for v in parts if v is not None], input.array.dtype
+    same_device(input.array, *[v.array for v in given])
+    other = [v for v in given if v.array.dtype is not dtype]
+    if not other:
+        return
+    if given[0] is not other[0]:
+        raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {other[0].dtype.type_name}")
+    if any(v.array.dtype is not FLOAT32 for v in given):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if dtype is not FLOAT16:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+                star: str) -> Shape:
+    """The shape that is normalised; PyTorch's errors where something does not have it."""
+    shape, found = tuple(normalized_shape), input.array.shape
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                           "element, but got normalized_shape = []")
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.array.shape != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                               f"{list(part.array.shape)} and normalized_shape = {list(shape)}")
+    if found[max(len(found) - len(shape), 0):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
+                           f"{', '.join(map(str, shape))}], but got input of size{list(found)}")
+    return shape
+
+
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+               bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """The tensor normalised over its last dimensions, which are `normalized_shape`, as are `weight` and `bias`.
+
+    Raises:
+        RuntimeError: if these shapes do not fit.
+    """
+    shape = check_parts(input, normalized_shape, weight, bias, ", ")
+    found = input.array.shape
+    rows = math.prod(found[:len(found) - len(shape)])
+    check_dtypes(input, weight, bias)
+    return NativeLayerNorm.forward(input, weight, bias, (1,), shape, eps, (rows, math.prod(shape)))
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """(N, C, …) normalised over groups of channels; `weight` and `bias` are one for each channel.
+
+    Raises:
+        RuntimeError: if the channels cannot be divided into such groups, or shapes do not fit.
+        ValueError: if a group has one element only.
+    """
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if math.prod(shape[2:]) * (shape[0] * shape[1] // num_groups) == 1:
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
+    if num_groups < 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if shape[1] % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of "
+                           f"shape {list(shape)} and num_groups={num_groups}")
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.array.shape != shape[1:2]:
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but "
+                               f"got {name} of shape {list(part.array.shape)} and input of shape {list(shape)}")
+    check_dtypes(input, weight, bias)
+    along = (shape[1], *(1,) * (len(shape) - 2))
+    inner = (shape[0] * num_groups, math.prod(shape[1:]) // num_groups)
+    return NativeGroupNorm.forward(input, weight, bias, (1,), along, eps, inner)
+
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+             eps: float | None = None) -> Tensor:
+    """The tensor over the root of the mean square of its last dimensions, which are `normalized_shape`.
+
+    `eps` is what is added to the mean square: by default the smallest difference from 1 in its dtype.
+
+    Raises:
+        RuntimeError: if shapes do not fit.
+    """
+    shape = check_parts(input, normalized_shape, weight, None, "")
+    x = input.array
+    if x.dtype.kind != "f":
+        refuse("rms_norm", x.dtype)
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    small = float(np.finfo(x.dtype).eps) if eps is None else eps
+    made = Mul.forward(input, Rsqrt.forward(AddScalar.forward(MeanDim.forward(Pow.forward(input, 2), axes, True),
+                                                              small)))
+    return made if weight is None else cast(Mul.forward(made, weight), x.dtype)

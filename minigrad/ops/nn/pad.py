@@ -1,0 +1,218 @@
+"""Padding of the last dimensions: with a number, or with what is at the other side of an edge, or at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy import add_at
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops.index.indexing import setitem
+from minigrad.ops.shape.slices import Slice
+
+__all__: list[str] = []
+
+Shape = tuple[int, ...]
+
+
+class ConstantPadNd(Node):
+    """With a number; a negative padding cuts off. `pad` counts from the last dimension: (left, right, top, …)."""
+
+    __slots__ = ()
+    constants = ("pad",)
+
+    @staticmethod
+    def values(x: Any, pad: Shape, value: float = 0) -> Any:
+        sides = sides_of(pad, x.ndim)
+        size = tuple([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)])
+        out = np.full(size, value, x.dtype, like=beside(x))
+        inner = tuple([slice(max(left, 0), m - max(right, 0)) for m, (left, right) in zip(out.shape, sides,
+                                                                                          strict=True)])
+        outer = tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(x.shape, sides,
+                                                                                            strict=True)])
+        out[inner] = x[outer]
+        return out
+
+    @staticmethod
+    def forward(a: Tensor, pad: Shape, value: float = 0) -> Tensor:
+        return record1(ConstantPadNd, ConstantPadNd.values(a.array, pad, value), a, (), (pad,))
+
+    def backward(self, xp: Any, g: Any, pad: Shape) -> Any:
+        return xp.apply(ConstantPadNd, g, tuple([-n for n in pad]))
+
+
+def sides_of(pad: Shape, ndim: int) -> list[tuple[int, int]]:
+    """The padding before and after each of all dimensions, the first dimension first."""
+    given = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
+    return [(0, 0)] * (ndim - len(given)) + given[::-1]
+
+
+class FromWithin(Node, number=None):
+    """Padding with elements of the tensor: `places` says for each padded dimension from where each element is."""
+
+    __slots__ = ()
+    constants = ("padding",)
+
+    @classmethod
+    def forward(cls, a: Tensor, pad: Shape, places: tuple[Any, ...]) -> Tensor:
+        """The padded tensor."""
+        return record1(cls, a.array[(..., *np.ix_(*places))], a, (), (pad, places, a.array.shape))
+
+    def backward(self, xp: Any, g: Any, pad: Shape, places: tuple[Any, ...], shape: Shape) -> Any:
+        return xp.apply(Gathered, g, places, shape)
+
+
+class Gathered(Node):
+    """The way back of such a padding: what was repeated is added up, one dimension at a time."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(g: Any, places: tuple[Any, ...], shape: Shape) -> Any:
+        lead = len(shape) - len(places)
+        for i, index in enumerate(places):
+            size = [*g.shape]
+            size[lead + i] = shape[lead + i]
+            out = np.zeros(size, g.dtype, like=g)
+            into, source = np.moveaxis(out, lead + i, 0), np.moveaxis(g, lead + i, 0)
+            if backend_of(g) is not None:
+                add_at(into, index, source)
+            else:
+                for at, place in enumerate(index.tolist()):
+                    into[place] += source[at]
+            g = out
+        return g
+
+    @staticmethod
+    def forward(g: Tensor, places: tuple[Any, ...], shape: Shape) -> Tensor:
+        return record1(Gathered, Gathered.values(g.array, places, shape), g, (), (places,))
+
+    def backward(self, xp: Any, h: Any, places: tuple[Any, ...]) -> Any:
+        return xp.getitem(h, (..., *np.ix_(*places)))
+
+
+class ReflectionPad1D(FromWithin):
+    __slots__ = ()
+
+
+class ReflectionPad2D(FromWithin):
+    __slots__ = ()
+
+
+class ReflectionPad3D(FromWithin):
+    __slots__ = ()
+
+
+class ReplicationPad1D(FromWithin):
+    __slots__ = ()
+
+
+class ReplicationPad2D(FromWithin):
+    __slots__ = ()
+
+
+class ReplicationPad3D(FromWithin):
+    __slots__ = ()
+
+
+OPS: dict[str, tuple[Any, ...]] = {
+    "reflect": (ReflectionPad1D, ReflectionPad2D, ReflectionPad3D),
+    "replicate": (ReplicationPad1D, ReplicationPad2D, ReplicationPad3D),
+}
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """The tensor with its last dimensions padded by `pad`: (left, right, top, bottom, …), the last dimension first.
+
+    `mode`: 'constant' (with `value`, default 0), 'reflect' (what is behind the edge, mirrored), 'replicate' (what is
+    at the edge) or 'circular' (what is at the other end).
+
+    Raises:
+        RuntimeError: if `pad` has too many numbers, or an odd number of them, or is too wide.
+        NotImplementedError: for another mode, or a number of dimensions that the mode does not pad.
+    """
+    sides = tuple([int(n) for n in pad])
+    shape = input.array.shape
+    if len(sides) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(sides) // 2 > len(shape):
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got "
+                           f"padding length {len(sides)} and input of dimension {len(shape)}")
+    if mode == "constant":
+        return constant(input, sides, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    k = len(sides) // 2
+    if mode == "circular" and 1 <= k <= 3 and len(shape) in (k + 1, k + 2):
+        return circular(input, sides)
+    if mode not in OPS or not 1 <= k <= 3 or len(shape) not in (k + 1, k + 2):
+        if mode not in OPS and mode != "circular":
+            raise NotImplementedError(f"Unrecognised padding mode {mode}")
+        raise NotImplementedError(
+            f"Padding size {len(sides)} is not supported for {len(shape)}D input tensor.\nSupported combinations for "
+            "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: "
+            "padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
+    if 0 in shape[-k - 1:]:
+        raise RuntimeError(f"Expected {k + 1}D or {k + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                           f"non-zero dimensions for input, but got: {list(shape)}")
+    around = sides_of(sides, len(shape))[-k:]
+    for place, (n, (left, right)) in enumerate(zip(shape[::-1], around[::-1])):
+        if mode == "reflect" and max(left, right) >= n:
+            raise RuntimeError(f"Argument #{4 + 2 * place}: Padding size should be less than the corresponding input "
+                               f"dimension, but got: padding ({left}, {right}) at dimension {len(shape) - 1 - place} "
+                               f"of input {list(shape)}")
+    check_kind(input.array, "b", f"{'reflection' if mode == 'reflect' else 'replication'}_pad{k}d")
+    return OPS[mode][k - 1].forward(input, sides, tuple(
+        [places_of(mode, n, *side, beside(input.array)) for n, side in zip(shape[-k:], around, strict=True)]))
+
+
+def places_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
+    """From which of `n` elements each element of the padded dimension is."""
+    places = np.arange(-left, n + right, like=like)
+    if mode == "replicate":
+        return np.clip(places, 0, n - 1)
+    return np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
+
+
+def constant(input: Tensor, sides: Shape, value: float) -> Tensor:
+    """Padding with a number."""
+    for dim, (n, (left, right)) in enumerate(zip(input.array.shape, sides_of(sides, input.array.ndim), strict=True)):
+        if n + left + right < 0:
+            raise RuntimeError(f"The input size {n}, plus negative padding {left} and {right}, resulted in a negative "
+                               f"output size, which is invalid. Check dimension {dim} of your input.")
+    return ConstantPadNd.forward(input, sides, value)
+
+
+def circular(input: Tensor, sides: Shape) -> Tensor:
+    """Padding with what is at the other end; as in PyTorch written into an empty tensor, part by part."""
+    shape = input.array.shape
+    around = sides_of(sides, len(shape))
+    for n, (left, right) in zip(shape, around, strict=True):
+        if max(left, right) > n:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if n + left + right < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    size = tuple([n + left + right for n, (left, right) in zip(shape, around, strict=True)])
+    out = plain(np.empty(size, input.array.dtype, like=beside(input.array)))
+    inner = tuple([slice(max(left, 0), m - max(right, 0)) for m, (left, right) in zip(out.array.shape, around,
+                                                                                      strict=True)])
+    outer = tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(shape, around, strict=True)])
+    padded = range(len(shape) - 1, len(shape) - len(sides) // 2 - 1, -1)
+    middle = input
+    for dim in padded:
+        middle = Slice.forward(middle, dim, outer[dim])
+    setitem(out, inner, middle)
+    for dim in padded:
+        left, right = around[dim]
+        n, front = out.array.shape[dim], (slice(None),) * dim
+        if left > 0:
+            setitem(out, (*front, slice(0, left)), out[(*front, slice(n - left - max(right, 0), n - max(right, 0)))])
+        if right > 0:
+            setitem(out, (*front, slice(n - right, n)), out[(*front, slice(max(left, 0), max(left, 0) + right))])
+    return out

@@ -1,0 +1,1 @@
+"""Ops that look at each element by itself: arithmetic, comparison, rounding, elementary functions."""

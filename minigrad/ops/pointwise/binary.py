@@ -1,0 +1,203 @@
+"""Functions of two tensors: angles, lengths, sums of exponentials, signs, powers of 2, common divisors.
+
+Mirrors PyTorch's `BinaryOps.cpp` and the rows of `derivatives.yaml` with two inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import float64
+from minigrad.autograd.inplace import in_place
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import ByNumber, OfTwo, check_kind, underived
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape
+from minigrad.ops.pointwise.power import Pow, PowScalar, PowTensor
+from minigrad.ops.pointwise.unary import LOG_2, Exp2
+from minigrad.ops.tensor.copy import cast
+
+__all__ = ["arctan2", "atan2", "copysign", "float_power", "gcd", "heaviside", "hypot", "lcm", "ldexp", "logaddexp",
+           "logaddexp2", "nextafter"]
+METHODS = tuple(__all__)
+IN_PLACE = ("arctan2", "atan2", "copysign", "float_power", "gcd", "heaviside", "hypot", "lcm", "ldexp", "nextafter")
+
+Operand = Any  # a Tensor or a Python number
+Grads = tuple[Any, Any]
+
+
+class Atan2(OfTwo, of=np.arctan2):
+    """The angle of the point (other, self), in radians; at the origin its derivative is 0."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        square = a * a + b * b
+        inverse = xp.masked(square != 0, 1 / square)
+        return g * (b * inverse), g * (-a * inverse)
+
+
+class Hypot(OfTwo, of=np.hypot):
+    """√(self² + other²)."""
+
+    __slots__ = ()
+    saves = ("self", "other", "result")
+    refuses = ("bui", "hypot_cpu")
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, y: Any) -> Grads:
+        return g * (a / y), g * (b / y)
+
+
+class Logaddexp(OfTwo, of=np.logaddexp):
+    """log(exp(self) + exp(other))."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+    refuses = ("bui", "logaddexp_cpu")
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return g / (1 + xp.exp(b - a)), g / (1 + xp.exp(a - b))
+
+
+class Logaddexp2(OfTwo, of=np.logaddexp2):
+    """log₂(2^self + 2^other)."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+    refuses = ("bui", "logaddexp2_cpu")
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return g / (1 + xp.apply(Exp2, b - a)), g / (1 + xp.apply(Exp2, a - b))
+
+
+class Copysign(OfTwo, of=np.copysign):
+    """The size of the first, the sign of the second."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Grads:
+        return g * xp.masked(a != 0, y / a), xp.zeros(g.shape, g)
+
+
+class CopysignNumber(ByNumber, of=lambda x, c: np.copysign(x, x.dtype.type(c)), name="Copysign", number=1):
+    """The size of a tensor, the sign of a number."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
+        return g * xp.masked(a != 0, y / a)
+
+
+class Ldexp(OfTwo, of=lambda x, y: x * np.exp2(y)):
+    """self · 2^other."""
+
+    __slots__ = ()
+    saves = ("other", "result")
+
+    def backward(self, xp: Any, g: Any, b: Any, y: Any) -> Grads:
+        return g * xp.apply(Exp2, b), g * (y * LOG_2)
+
+
+class Nextafter(OfTwo, of=np.nextafter):
+    """The next number that the dtype has, towards the second."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+    refuses = ("bui", "nextafter_cpu")
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return xp.masked(a != b, g), xp.zeros(g.shape, g)
+
+
+def atan2(input: Tensor, other: Tensor) -> Tensor:
+    """The angle of the point (other, input), in radians between -π and π."""
+    return Atan2.forward(input, other)
+
+
+def hypot(input: Tensor, other: Tensor) -> Tensor:
+    """The square root of input² + other², without overflow."""
+    return Hypot.forward(input, other)
+
+
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    """log(exp(input) + exp(other)), without overflow."""
+    return Logaddexp.forward(input, other)
+
+
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """The logarithm to the base 2 of 2^input + 2^other, without overflow."""
+    return Logaddexp2.forward(input, other)
+
+
+def copysign(input: Tensor, other: Operand) -> Tensor:
+    """`input` with the sign of `other`, a tensor or a number; that of a zero counts."""
+    return Copysign.forward(input, other) if isinstance(other, Tensor) else CopysignNumber.forward(input, other)
+
+
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """input · 2^other."""
+    if input.array.dtype.kind == "f" and other.array.dtype.kind == "b":
+        refuse("ldexp_cpu_exp", other.array.dtype)
+    return Ldexp.forward(input, other)
+
+
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """The next number after each element that its dtype has, towards `other`."""
+    return Nextafter.forward(input, other)
+
+
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """0 where `input` is below 0, 1 where it is above, else `values`. It has no derivative, as in PyTorch.
+
+    Raises:
+        RuntimeError: if the dtypes differ.
+    """
+    x, y = input.array, values.array
+    if x.dtype is not y.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    broadcast_shape(x.shape, y.shape)
+    return underived("heaviside", np.where(x == 0, y, (x > 0).astype(x.dtype)), input, values)
+
+
+def gcd(input: Tensor, other: Tensor) -> Tensor:
+    """The greatest common divisor of integers."""
+    x, y, _ = broadcast_and_promote(input.array, other.array)
+    check_kind(x, "bf", "gcd_cpu")
+    return plain(np.gcd(x, y))
+
+
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """The least common multiple of integers."""
+    x, y, _ = broadcast_and_promote(input.array, other.array)
+    check_kind(x, "bf", "lcm_cpu")
+    return plain(np.lcm(x, y))
+
+
+def float_power(input: Operand, exponent: Operand) -> Tensor:
+    """input ** exponent in float64, whatever the dtypes; one of them may be a number."""
+    if not isinstance(input, Tensor):
+        return PowScalar.forward(cast(exponent, np.dtype("float64")), float(input))
+    base = cast(input, np.dtype("float64"))
+    if isinstance(exponent, Tensor):
+        return PowTensor.forward(base, cast(exponent, np.dtype("float64")))
+    return Pow.forward(base, float(exponent))
+
+
+def float_power_(self: Tensor, exponent: Operand) -> Tensor:
+    """`float_power`, in place.
+
+    Raises:
+        RuntimeError: if the tensor is not of float64.
+    """
+    if self.dtype is not float64:
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.type_name} but the operation's "
+                           "result requires dtype Double")
+    return in_place(float_power, self, exponent)
+
+
+arctan2 = atan2

@@ -1,0 +1,93 @@
+"""Bits: and, or, exclusive or, not and shifts, of integers and bools. They have no derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
+
+__all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor"]
+METHODS = IN_PLACE = tuple(__all__)
+
+Operand = Any  # a Tensor or a Python number
+
+
+def of_bits(op: Callable[[Any, Any], Any], kinds: str, kernel: str, a: Operand, b: Operand) -> Tensor:
+    """An op of two operands, one of which may be a number, in the dtype in which they meet."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        x, y, _ = broadcast_and_promote(a.array, b.array)
+    else:
+        tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
+        met, number = promote_scalar(tensor.array, number)
+        if number is NotImplemented:
+            return NotImplemented
+        number = met.dtype.type(number)
+        x, y = (met, number) if isinstance(a, Tensor) else (number, met)
+    check_kind(x, kinds, kernel)
+    return plain(op(x, y))
+
+
+def shift_left(x: Any, by: Any) -> Any:
+    """x · 2^by; 0 where bits are moved out of the number, or by less than 0."""
+    width = 8 * x.dtype.itemsize
+    return np.where((by < 0) | (by >= width), x.dtype.type(0), np.left_shift(x, np.clip(by, 0, width - 1)))
+
+
+def shift_right(x: Any, by: Any) -> Any:
+    """x / 2^by rounded down; by less than 0 as by all bits."""
+    last = 8 * x.dtype.itemsize - (1 if x.dtype.kind == "i" else 0)
+    by = np.where((by < 0) | (by >= last), last, by).astype(x.dtype)
+    return np.right_shift(x, by)
+
+
+def bitwise_and(input: Operand, other: Operand) -> Tensor:
+    """Elementwise `input & other` of bool or integer tensors; one may be a number."""
+    return of_bits(np.bitwise_and, "f", "bitwise_and_cpu", input, other)
+
+
+def bitwise_or(input: Operand, other: Operand) -> Tensor:
+    """Elementwise `input | other` of bool or integer tensors; one may be a number."""
+    return of_bits(np.bitwise_or, "f", "bitwise_or_cpu", input, other)
+
+
+def bitwise_xor(input: Operand, other: Operand) -> Tensor:
+    """Elementwise `input ^ other` of bool or integer tensors; one may be a number."""
+    return of_bits(np.bitwise_xor, "f", "bitwise_xor_cpu", input, other)
+
+
+def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
+    """Elementwise `input << other` of integers; one may be a number."""
+    return of_bits(shift_left, "bf", "lshift_cpu", input, other)
+
+
+def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
+    """Elementwise `input >> other` of integers; one may be a number. The sign stays."""
+    return of_bits(shift_right, "bf", "rshift_cpu", input, other)
+
+
+def bitwise_not(input: Tensor) -> Tensor:
+    """Elementwise not, of the bits of integers or of bools."""
+    check_kind(input.array, "f", "bitwise_not_cpu")
+    return plain(np.invert(input.array))
+
+
+def inverted(self: Tensor) -> Tensor:
+    """`~self`."""
+    if self.array.dtype.kind == "f":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+def rlshift(self: Tensor, other: Operand) -> Tensor:
+    """`other << self`."""
+    return bitwise_left_shift(other, self)
+
+
+def rrshift(self: Tensor, other: Operand) -> Tensor:
+    """`other >> self`."""
+    return bitwise_right_shift(other, self)

@@ -1,0 +1,223 @@
+"""Division with rounding, and what it leaves: `//`, `%`, `div(rounding_mode=)`, `fmod`, `remainder`.
+
+Mirrors PyTorch's `BinaryOps.cpp`. `fmod` leaves the sign of the dividend (rounding towards 0), `remainder` and `%`
+that of the divisor (rounding down). In PyTorch, and so here, `//` and a number `%` a tensor have no derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import OF_TYPE
+from minigrad.core.formula import of_numbers
+from minigrad.core.graph import Node
+from minigrad.core.record import NUMBER, record1, record2
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import check_kind, underived
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
+from minigrad.ops.pointwise.arithmetic import Div
+
+__all__ = ["floor_divide", "fmod", "remainder"]
+METHODS = IN_PLACE = tuple(__all__)
+
+Operand = Any  # a Tensor or a Python number
+Grads = tuple[Any, Any]
+
+
+floored = np.floor_divide
+
+
+def left(x: Any, y: Any) -> Any:
+    """What division leaves, with the sign of `y`; but a zero has that of `x`."""
+    if x.dtype.kind != "f":
+        return np.remainder(x, y)
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
+
+
+def truncated(x: Any, y: Any) -> Any:
+    """The quotient rounded towards 0."""
+    if x.dtype.kind == "f":
+        return np.trunc(x / y)
+    quotient = np.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
+
+
+def checked(x: Any, y: Any, kernel: str) -> None:
+    """PyTorch's errors for bools, and for integers over 0."""
+    check_kind(x, "b", kernel)
+    if x.dtype.kind != "f" and type(x) not in OF_TYPE and type(y) not in OF_TYPE and not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+
+
+ROUNDED = {"floor": floored, "trunc": truncated}
+
+
+class DivRounded(Node, name="Div", number=2):
+    """The quotient, rounded down ("floor"), towards 0 ("trunc") or not at all (None)."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+    constants = ("rounding_mode",)
+
+    @staticmethod
+    def forward(a: Tensor, b: Operand, rounding_mode: str | None) -> Tensor:
+        if rounding_mode is None:
+            z = Div.forward(plain(a.array), plain(b.array) if isinstance(b, Tensor) else b).array
+        elif rounding_mode not in ROUNDED:
+            raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                               f"'{rounding_mode}'")
+        else:
+            z = quotient(a, b, ROUNDED[rounding_mode], f"div_{rounding_mode}_cpu")
+        if not isinstance(b, Tensor):
+            return record2(DivRoundedNumber, z, a, NUMBER, (None, b), (rounding_mode,))
+        input_metadata = broadcast_and_promote(a.array, b.array)[2]
+        return record2(DivRounded, z, a, b, (a if b._requires_grad else None, b), (rounding_mode,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, rounding_mode: str | None) -> Any:
+        if rounding_mode is None:
+            return g / b, None if a is None else -g * ((a / b) / b)
+        zeros = xp.zeros(g.shape, g)
+        return zeros, zeros
+
+
+class DivRoundedNumber(Node, name="Div", number=2):
+    """The rounded quotient of a tensor and a number, which has no edge."""
+
+    __slots__ = ()
+    saves = ("self", "other")  # never the tensor: the number wants no gradient
+    constants = ("rounding_mode",)
+    formula = of_numbers
+
+    def backward(self, xp: Any, g: Any, a: None, c: float, rounding_mode: str | None) -> Grads:
+        return g / c if rounding_mode is None else xp.zeros(g.shape, g), None
+
+
+def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:
+    """The rounded quotient as an array."""
+    x, y = (broadcast_and_promote(a.array, b.array)[:2] if isinstance(b, Tensor) else promote_scalar(a.array, b))
+    y = y if isinstance(b, Tensor) else x.dtype.type(y)
+    checked(x, y, kernel)
+    return rounded(x, y)
+
+
+class Fmod(Node):
+    """What division by a number leaves, with the sign of the tensor."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, c: float) -> Tensor:
+        return record1(Fmod, quotient(a, c, np.fmod, "fmod_cpu"), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class FmodTensor(Node, name="Fmod", number=1):
+    """What division by a tensor leaves, with the sign of the dividend."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        z = quotient(a, b, np.fmod, "fmod_cpu")
+        saved = (a, b) if b._requires_grad else (None, None)
+        return record2(FmodTensor, z, a, b, saved, input_metadata=broadcast_and_promote(a.array, b.array)[2])
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return g, None if b is None else -g * xp.apply(Truncated, a, b)
+
+
+class Remainder(Node):
+    """What division by a number leaves, with the sign of the number."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, c: float) -> Tensor:
+        return record1(Remainder, quotient(a, c, left, "remainder_cpu"), a)
+
+    backward = Fmod.backward
+
+
+class RemainderTensor(Node, name="Remainder", number=1):
+    """What division by a tensor leaves, with the sign of the divisor."""
+
+    __slots__ = ()
+    saves = ("self", "other")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        z = quotient(a, b, left, "remainder_cpu")
+        saved = (a, b) if b._requires_grad else (None, None)
+        return record2(RemainderTensor, z, a, b, saved, input_metadata=broadcast_and_promote(a.array, b.array)[2])
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
+        return g, None if b is None else -g * xp.apply(Floored, a, b)
+
+
+class Truncated:
+    """`div(rounding_mode="trunc")` in a formula."""
+
+    values = staticmethod(truncated)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return DivRounded.forward(a, b, "trunc")
+
+
+class Floored:
+    """`div(rounding_mode="floor")` in a formula."""
+
+    values = staticmethod(floored)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        return DivRounded.forward(a, b, "floor")
+
+
+def wrapped(number: Any, like: Tensor) -> Tensor:
+    """A number as a 0-d tensor of the dtype in which it meets a tensor."""
+    x, number = promote_scalar(like.array, number)
+    return plain(np.asarray(number, x.dtype))
+
+
+def floor_divide(input: Operand, other: Operand) -> Tensor:
+    """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
+    first = input if isinstance(input, Tensor) else wrapped(input, other)
+    return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
+                     *[v for v in (input, other) if isinstance(v, Tensor)])
+
+
+def fmod(input: Tensor, other: Operand) -> Tensor:
+    """What division leaves, with the sign of `input`.
+
+    Raises:
+        RuntimeError: for integers where `other` is 0.
+    """
+    return FmodTensor.forward(input, other) if isinstance(other, Tensor) else Fmod.forward(input, other)
+
+
+def remainder(input: Operand, other: Operand) -> Tensor:
+    """`input % other`: what division leaves, with the sign of `other`; one of them may be a number.
+
+    Raises:
+        RuntimeError: for integers where `other` is 0.
+    """
+    if not isinstance(input, Tensor):
+        return underived("remainder", quotient(wrapped(input, other), other, left, "remainder_cpu"), other)
+    return RemainderTensor.forward(input, other) if isinstance(other, Tensor) else Remainder.forward(input, other)
+
+
+def rfloordiv(self: Tensor, other: Operand) -> Tensor:
+    """`other // self`."""
+    return floor_divide(other, self)
+
+
+def rremainder(self: Tensor, other: Operand) -> Tensor:
+    """`other % self`."""
+    return remainder(other, self)

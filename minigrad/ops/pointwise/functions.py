@@ -1,0 +1,142 @@
+"""The ops as functions: `minigrad.mul(a, b)` beside `a * b`. An op of one tensor is its function.
+
+Arguments of the wrong type are not looked at here: the frame (`_frame.py`) has PyTorch's errors for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.tensor_errors import check_tensor
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.activation import basic as activation
+from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise import power
+from minigrad.ops.pointwise.division import DivRounded
+
+__all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "rsub", "sigmoid",
+           "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
+METHODS = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
+           "sin", "sqrt", "square", "sub", "tanh")
+IN_PLACE = ("abs", "cos", "exp", "log", "neg", "reciprocal", "relu", "sigmoid", "sign", "sin", "sqrt", "square", "tanh")
+
+Operand = Any  # a Tensor or a Python number
+NOT_GIVEN = ""  # with a `rounding_mode`, be it None, the node of a division is another one
+
+
+def documented(forward: Callable[[Tensor], Tensor], text: str) -> Callable[[Tensor], Tensor]:
+    """The forward of an op of one tensor as a public function."""
+    forward.__doc__ = text
+    return forward
+
+
+abs = documented(pointwise.Abs.forward, "The absolute value of each element; the derivative at 0 is 0.")
+cos = documented(pointwise.Cos.forward, "The cosine of each element, in radians.")
+exp = documented(pointwise.Exp.forward, "The exponential of each element.")
+log = documented(pointwise.Log.forward, "The natural logarithm of each element.")
+neg = documented(pointwise.Neg.forward, "`-input`.")
+reciprocal = documented(pointwise.Reciprocal.forward, "`1 / input`; integers become float32.")
+relu = documented(activation.Relu.forward, "max(input, 0).")
+sigmoid = documented(activation.Sigmoid.forward, "1 / (1 + exp(-input)).")
+sign = documented(pointwise.Sign.forward, "-1, 0 or 1 for each element.")
+sin = documented(pointwise.Sin.forward, "The sine of each element, in radians.")
+sqrt = documented(pointwise.Sqrt.forward, "The square root of each element.")
+tanh = documented(activation.Tanh.forward, "The hyperbolic tangent of each element.")
+
+
+def refused(name: str, other: Operand) -> Any:
+    """PyTorch's error for what is neither a tensor nor a number."""
+    check_tensor(other, name, "other")
+
+
+def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`input + alpha * other`, with broadcasting and promotion."""
+    if alpha != 1:
+        if isinstance(other, Tensor):
+            return pointwise.AddScaled.forward(input, other, alpha)
+        other = other * alpha
+    made = pointwise.Add.forward(input, other)
+    return refused("add", other) if made is NotImplemented else made
+
+
+def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`input - alpha * other`, with broadcasting and promotion."""
+    if alpha != 1:
+        if isinstance(other, Tensor):
+            return pointwise.SubScaled.forward(input, other, alpha)
+        other = other * alpha
+    made = pointwise.Sub.forward(input, other)
+    return refused("sub", other) if made is NotImplemented else made
+
+
+def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
+    """`other - alpha * input`."""
+    if isinstance(other, Tensor):
+        return pointwise.RsubTensor.forward(input, other, alpha)
+    return pointwise.Rsub.forward(input if alpha == 1 else input * alpha, other)
+
+
+def mul(input: Tensor, other: Operand) -> Tensor:
+    """`input * other`, with broadcasting and promotion."""
+    made = pointwise.Mul.forward(input, other)
+    return refused("mul", other) if made is NotImplemented else made
+
+
+def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN) -> Tensor:
+    """`input / other`, with broadcasting and promotion; integers become floats.
+
+    With `rounding_mode` "floor" or "trunc" the quotient is rounded, down or towards 0; then integers stay integers,
+    and the gradient is 0.
+
+    Raises:
+        RuntimeError: for another `rounding_mode`, and for integers that are divided by 0 with one.
+    """
+    if rounding_mode != NOT_GIVEN:
+        return DivRounded.forward(input, other, rounding_mode)
+    made = pointwise.Div.forward(input, other)
+    return refused("div", other) if made is NotImplemented else made
+
+
+def rdiv(input: Tensor, other: Operand) -> Tensor:
+    """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
+    return pointwise.Reciprocal.forward(input) * other
+
+
+def pow(input: Operand, exponent: Operand) -> Any:
+    """`input ** exponent`; one of them may be a number."""
+    if not isinstance(input, Tensor):
+        return power.PowScalar.forward(exponent, input)
+    if isinstance(exponent, Tensor):
+        return power.PowTensor.forward(input, exponent)
+    return power.Pow.forward(input, exponent)
+
+
+def rpow(input: Tensor, other: Operand) -> Tensor:
+    """`other ** input`."""
+    if isinstance(other, Tensor):
+        return power.PowTensor.forward(other, input)
+    return power.PowScalar.forward(input, other)
+
+
+def square(input: Tensor) -> Tensor:
+    """`input ** 2`."""
+    return power.Pow.forward(input, 2)
+
+
+def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
+    """`input` where `condition`, else `other`; with the condition alone the indices of what is not zero, as a tuple.
+
+    Raises:
+        RuntimeError: if the condition is not of bools.
+    """
+    if input is None and other is None:
+        return tuple([plain(index) for index in np.nonzero(np.atleast_1d(condition.array))])
+    return pointwise.Where.forward(condition, input, other)
+
+
+def where_of(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """The tensor where `condition`, else `other`: the method of Tensor."""
+    return where(condition, input, other)

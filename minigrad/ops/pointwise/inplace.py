@@ -1,0 +1,123 @@
+"""In-place ops: `x.add_(1)` and its kind. Each is the op out of place with its result written into `x`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.tensor_errors import check_tensor
+from minigrad.autograd.inplace import in_place
+from minigrad.backends.registry import beside, moved
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.arg_parser import framed
+from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops.activation.basic import Relu
+from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise import functions, power
+from minigrad.ops.tensor.copy import Copy
+
+IN_PLACE = ("add", "copy", "div", "fill", "mul", "pow", "sub", "zero")
+
+
+class Zero(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Zero, np.zeros_like(a.array), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+class Fill(Node, number=2):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, value: Any) -> Tensor:
+        if isinstance(value, Tensor):
+            return FillTensor.forward(a, value)
+        x = a.array
+        return record1(Fill, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=beside(x)), a)
+
+    backward = Zero.backward
+
+
+class FillTensor(Node, name="Fill", number=3):
+    """With a 0-d tensor, which gets the sum of the gradients."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, value: Tensor) -> Tensor:
+        x, y = a.array, value.array
+        if y.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
+        filled = np.full(x.shape, moved(y, beside(x)), x.dtype, like=beside(x))
+        return record2(FillTensor, filled, a, value, input_metadata=(None, ((), y.dtype)))
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
+        return xp.zeros(g.shape, g), xp.sum(g, None, False)
+
+
+def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """`self += alpha * other`."""
+    return in_place(functions.add, self, other, alpha=alpha) if alpha != 1 else in_place(
+        pointwise.Add.forward, self, other)
+
+
+def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """`self -= alpha * other`."""
+    return in_place(functions.sub, self, other, alpha=alpha) if alpha != 1 else in_place(
+        pointwise.Sub.forward, self, other)
+
+
+def mul_(self: Tensor, other: Any) -> Tensor:
+    """`self *= other`."""
+    return in_place(pointwise.Mul.forward, self, other)
+
+
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = functions.NOT_GIVEN) -> Tensor:
+    """`self /= other`, with a rounding as in `div`."""
+    if rounding_mode != functions.NOT_GIVEN:
+        return in_place(functions.div, self, other, rounding_mode=rounding_mode)
+    return in_place(pointwise.Div.forward, self, other)
+
+
+def pow_(self: Tensor, exponent: Any) -> Tensor:
+    """`self **= exponent`."""
+    op = power.PowTensor if isinstance(exponent, Tensor) else power.Pow
+    return in_place(op.forward, self, exponent)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return in_place(Zero.forward, self)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Fill with one value."""
+    return in_place(Fill.forward, self, value)
+
+
+def copy_(self: Tensor, src: Tensor) -> Tensor:
+    """Fill with the values of another tensor, which is broadcast and converted, or with a number."""
+    if not isinstance(src, (Number, np.generic)):
+        check_tensor(src, "copy_", "other")
+    return in_place(Copy.forward, self, src)
+
+
+def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place method of an op: `exp_` of `exp`."""
+    method = framed(functools.partial(in_place, function), f"{name}_", method=True, words=function)
+    method.__doc__ = f"`{name}`, in place."
+    return method
+
+
+relu_ = in_place_of("relu", Relu.forward)

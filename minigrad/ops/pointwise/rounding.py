@@ -1,0 +1,128 @@
+"""Rounding: to whole numbers in all four directions, to decimals, and what is left of a number then.
+
+Mirrors PyTorch's `UnaryOps.cpp` and the rows of `derivatives.yaml`: all are flat between their steps, so that their
+derivative is 0, but for `frac`, whose derivative is 1. Integers stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import OfOne, check_kind
+
+__all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
+METHODS = IN_PLACE = tuple(__all__)
+
+
+class Flat(OfOne, number=None):
+    """A function of steps."""
+
+    __slots__ = ()
+    integers = True
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+class Ceil(Flat, of=np.ceil):
+    __slots__ = ()
+    refuses = ("b", "ceil_vml_cpu")
+
+
+class Floor(Flat, of=np.floor):
+    __slots__ = ()
+    refuses = ("b", "floor_vml_cpu")
+
+
+class Round(Flat, of=np.round):
+    """To the nearest whole number, halves to the even one."""
+
+    __slots__ = ()
+    refuses = ("b", "round_vml_cpu")
+
+
+class RoundDecimals(Node, name="Round", number=1):
+    """To `decimals` digits after the point, or that many before it where it is negative."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, decimals: int) -> Tensor:
+        x = a.array
+        check_kind(x, "bui", "round_cpu")
+        scale = x.dtype.type(10.0 ** abs(decimals))
+        y = np.round(x * scale) / scale if decimals >= 0 else np.round(x / scale) * scale
+        return record1(RoundDecimals, y, a)
+
+    backward = Flat.backward
+
+
+class Trunc(Flat, of=np.trunc):
+    """Towards 0."""
+
+    __slots__ = ()
+    refuses = ("b", "trunc_vml_cpu")
+
+
+class Frac(OfOne, of=lambda x: x - np.trunc(x)):
+    """What `trunc` takes away."""
+
+    __slots__ = ()
+    integers = True
+    refuses = ("bui", "frac_cpu")
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class Sgn(OfOne, of=lambda x: np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype.kind != "b" else x.copy()):
+    """-1, 0 or 1; 0 for NaN. `sign` that would know complex numbers."""
+
+    __slots__ = ()
+    integers = True
+    saves = ("self", "result")
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+def ceil(input: Tensor) -> Tensor:
+    """Each element rounded up."""
+    return Ceil.forward(input)
+
+
+def floor(input: Tensor) -> Tensor:
+    """Each element rounded down."""
+    return Floor.forward(input)
+
+
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
+    """Each element rounded to the nearest number of `decimals` digits, halves to the even one.
+
+    Raises:
+        NotImplementedError: for bools, and for integers where `decimals` is given.
+    """
+    return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
+
+
+def trunc(input: Tensor) -> Tensor:
+    """Each element rounded towards 0."""
+    return Trunc.forward(input)
+
+
+def frac(input: Tensor) -> Tensor:
+    """What is left of each element after `trunc`, of the same sign."""
+    return Frac.forward(input)
+
+
+def sgn(input: Tensor) -> Tensor:
+    """-1, 0 or 1 for each element."""
+    return Sgn.forward(input)
+
+
+fix = trunc

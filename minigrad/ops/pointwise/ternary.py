@@ -1,0 +1,129 @@
+"""Ops of three tensors: `lerp`, `addcmul`, `addcdiv`. Mirrors PyTorch's `Lerp.cpp` and `PointwiseOps.cpp`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad._base.tensor_errors import IN_C
+from minigrad.core.graph import Node
+from minigrad.core.record import record2, record_n
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_and_promote_all
+
+__all__ = ["addcdiv", "addcmul", "lerp"]
+METHODS = IN_PLACE = ("addcdiv", "addcmul", "lerp")
+
+NO_INTEGERS = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+    "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+    "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
+    "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+    "tensor2), for all dtypes."
+)
+
+
+class Lerp(Node):
+    """From `a` to `b`, by a number."""
+
+    __slots__ = ()
+    constants = ("weight",)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, weight: float) -> Tensor:
+        x, y, input_metadata = broadcast_and_promote(a.array, b.array)
+        check_kind(x, "bui", "lerp_kernel_scalar")
+        return record2(Lerp, between(x, y, weight), a, b, (), (weight,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, weight: float) -> tuple[Any, Any]:
+        return g * (1 - weight), g * weight
+
+
+class LerpTensor(Node, name="Lerp", number=1):
+    """From `a` to `b`, by a tensor."""
+
+    __slots__ = ()
+    saves = ("self", "end", "weight")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
+        (x, y, w), input_metadata = broadcast_and_promote_all(a.array, b.array, weight.array)
+        check_kind(x, "bui", "lerp_kernel_tensor")
+        saved = (a, b) if weight._requires_grad else (None, None)
+        return record_n(LerpTensor, between(x, y, w), (a, b, weight), (*saved, weight), (), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any) -> tuple[Any, Any, Any]:
+        return g * (1 - w), g * w, None if a is None else g * (b - a)
+
+
+def between(x: Any, y: Any, w: Any) -> Any:
+    """x + w (y - x), which is exactly y where w is 1."""
+    if not hasattr(w, "dtype"):
+        return x + w * (y - x) if abs(w) < 0.5 else y - (y - x) * (1 - w)
+    near = abs(w) < w.dtype.type(0.5)
+    return (near * (x + w * (y - x)) + ~near * (y - (y - x) * (1 - w))).astype(x.dtype)
+
+
+class Addcmul(Node):
+    """a + value · b · c."""
+
+    __slots__ = ()
+    saves = ("tensor1", "tensor2")
+    constants = ("value",)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, c: Tensor, value: float) -> Tensor:
+        (x, y, z), input_metadata = broadcast_and_promote_all(a.array, b.array, c.array)
+        check_kind(x, "b", "addcmul_cpu_out")
+        saved = b if c._requires_grad else None, c if b._requires_grad else None
+        return record_n(Addcmul, x + x.dtype.type(value) * y * z, (a, b, c), saved, (value,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, b: Any, c: Any, value: float) -> tuple[Any, Any, Any]:
+        return g, None if c is None else g * (c * value), None if b is None else g * (b * value)
+
+
+class Addcdiv(Node):
+    """a + value · b / c."""
+
+    __slots__ = ()
+    saves = ("tensor1", "tensor2")
+    constants = ("value",)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, c: Tensor, value: float) -> Tensor:
+        if b.array.dtype.kind != "f" and c.array.dtype.kind != "f":
+            raise RuntimeError(NO_INTEGERS)
+        (x, y, z), input_metadata = broadcast_and_promote_all(a.array, b.array, c.array)
+        saved = b if c._requires_grad else None, c
+        return record_n(Addcdiv, x + x.dtype.type(value) * y / z, (a, b, c), saved, (value,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, b: Any, c: Any, value: float) -> tuple[Any, Any, Any]:
+        return g, g * (value / c), None if b is None else -g * (value * b / (c * c))
+
+
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """input + weight (end - input), of a number or a tensor `weight`; one without dimensions may have another dtype.
+
+    Raises:
+        RuntimeError: if the dtypes differ.
+        NotImplementedError: for integers.
+    """
+    for name, each in (("end", end), ("weight", weight)):
+        if isinstance(each, Tensor) and each.array.dtype is not input.array.dtype and (each.ndim or name == "end"):
+            have, got = (IN_C.get(v.array.dtype.name, "bool") for v in (input, each))
+            raise RuntimeError(f"expected dtype {have} for `{name}` but got dtype {got}")
+    return LerpTensor.forward(input, end, weight) if isinstance(weight, Tensor) else Lerp.forward(input, end, weight)
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """input + value · tensor1 · tensor2."""
+    return Addcmul.forward(input, tensor1, tensor2, value)
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """input + value · tensor1 / tensor2.
+
+    Raises:
+        RuntimeError: if both `tensor1` and `tensor2` are integers.
+    """
+    return Addcdiv.forward(input, tensor1, tensor2, value)

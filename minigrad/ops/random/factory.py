@@ -1,0 +1,241 @@
+"""Random tensors: `rand`, `randn`, `randint`, `randperm`, `normal`, and their like.
+
+The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them are PyTorch's, digit by digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.device import device as Device
+from minigrad._base.dtype import dtype as DType
+from minigrad._base.tensor_errors import check_tensor
+from minigrad._base.type_name import type_name
+from minigrad.backends import draws
+from minigrad.backends.registry import backend_of, beside, home, in_use
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.factory.values import made, numpy_dtype
+from minigrad.ops.index.flat_indexing import raw
+from minigrad.ops.random.generator import Generator, stream_of
+from minigrad.ops.random.inplace import in_memory_order
+
+__all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
+
+Where = str | Device | None
+
+
+def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
+         requires_grad: bool = False, **named: Any) -> Tensor:
+    """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
+    stream = stream_of(generator, home(device))
+    array = draws.uniform(stream, sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
+    return made(array, requires_grad, "rand", device)
+
+
+def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
+          requires_grad: bool = False, **named: Any) -> Tensor:
+    """Numbers of the standard normal distribution."""
+    stream = stream_of(generator, home(device))
+    array = draws.normal(stream, sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
+    return made(array, requires_grad, "randn", device)
+
+
+def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
+            requires_grad: bool = False, **named: Any) -> Tensor:
+    """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    place = home(device)
+    given = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
+                     else ("high", "size"), bounds, strict=False)) | named
+    if not given.keys() <= {"low", "high", "size"} or not {"high", "size"} <= given.keys() or len(bounds) + len(
+            named) != len(given) or not isinstance(given["size"], (tuple, list)):
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds(bounds, named)})\n\n"
+                        "Give an upper end and a size: randint(10, (2, 3)) or randint(0, 10, (2, 3)).")
+    low, high = (integer("randint", name, given.get(name, 0)) for name in ("low", "high"))
+    array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (given["size"],), {}),
+                          numpy_dtype(dtype, np.int64, "randint"))
+    return made(array, requires_grad, "randint", device)
+
+
+def kinds(given: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """The types of arguments as PyTorch lists them in its errors."""
+    names = {Tensor: "Tensor"}
+    return ", ".join([names.get(type(each), type_name(each)) for each in given]
+                     + [f"{name}={type_name(each)}" for name, each in named.items()])
+
+
+def integer(op: str, argument: str, value: Any) -> int:
+    """An argument that must be an integer of 64 bits."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{op}(): argument '{argument}' (position 1) must be int, not {type_name(value)}")
+    number = int(value.__index__())
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+RANGE_OF = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int"}
+
+
+def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
+             requires_grad: bool = False) -> Tensor:
+    """The numbers 0 to n - 1 in random order.
+
+    Raises:
+        RuntimeError: if `n` is negative, or the dtype does not hold that many numbers.
+        NotImplementedError: for bool.
+    """
+    place = home(device)
+    count = integer("randperm", "n", n)
+    sizes("randperm", (count,), {})
+    kind = numpy_dtype(dtype, np.dtype("int64"), "randperm")
+    if kind.kind == "f" and count > draws.WHOLE[kind.name] + 1:
+        name = {"float16": "Half", "float32": "Float", "float64": "Double"}[kind.name]
+        raise RuntimeError(f"n cannot be greater than {draws.WHOLE[kind.name] + 1} for {name} type.")
+    if kind.kind in "iu" and count > np.iinfo(kind).max:
+        raise RuntimeError(f"value cannot be converted to type {RANGE_OF[kind.name]} without overflow")
+    if kind.kind == "b":
+        raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
+    drawn = draws.randperm(stream_of(generator, place), count)
+    with in_use(drawn):
+        return made(drawn.astype(kind), requires_grad, "randperm", device)
+
+
+def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
+    """An array with the shape, and the order in memory, of `input`; of its dtype, or the given one; and where the
+    numbers are to lie."""
+    check_tensor(input, what)
+    x = raw(input)
+    return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
+
+
+def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
+              generator: Generator | None = None) -> Tensor:
+    """`rand` of the shape and dtype of `input`."""
+    x, place = like(input, dtype, "rand_like", device)
+    stream = stream_of(generator, place)
+    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like")
+
+
+def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
+               generator: Generator | None = None) -> Tensor:
+    """`randn` of the shape and dtype of `input`."""
+    x, place = like(input, dtype, "randn_like", device)
+    stream = stream_of(generator, place)
+    return made(in_memory_order(x, lambda shape: draws.normal(
+        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like")
+
+
+def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
+                 requires_grad: bool = False, generator: Generator | None = None, **named: Any) -> Tensor:
+    """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
+    x, place = like(input, dtype, "randint_like", device)
+    stream = stream_of(generator, place)
+    given = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
+    if not given.keys() <= {"low", "high"} or "high" not in given or len(bounds) + len(named) != len(given):
+        raise TypeError("randint_like() received an invalid combination of arguments - got "
+                        f"({kinds((input, *bounds), named)})")
+    low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
+    return made(in_memory_order(x, lambda shape: draws.randint(stream, low, high, shape, x.dtype)), requires_grad,
+                "randint_like")
+
+
+class NormalMean(Node, name="Normal", number=1):
+    """`normal(mean, std)` with a tensor of means; in place its derivative is that of any filling: zero."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(mean: Tensor, std: float, stream: Any) -> Tensor:
+        return record1(NormalMean, spread(stream, mean.array, mean.array, std), mean)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+class NormalStd(Node, name="Normal", number=2):
+    """`normal(mean, std)` with a tensor of standard deviations."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(mean: float, std: Tensor, stream: Any) -> Tensor:
+        return record1(NormalStd, spread(stream, std.array, mean, std.array), std)
+
+    backward = NormalMean.backward
+
+
+class NormalBoth(Node, name="Normal", number=3):
+    """`normal(mean, std)` with a tensor of each; the result has the dtype of the means."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(mean: Tensor, std: Tensor, stream: Any) -> Tensor:
+        x, y = mean.array, std.array
+        out = spread(stream, np.broadcast_to(x, broadcast_shape(x.shape, y.shape)), x, y)
+        return record2(NormalBoth, out, mean, std, input_metadata=((x.shape, x.dtype), (y.shape, y.dtype)))
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
+        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
+
+
+def spread(stream: Any, like: Any, mean: Any, std: Any) -> Any:
+    """Standard normal numbers of the shape and dtype of `like`, times `std`, plus `mean`."""
+    least = std if isinstance(std, float) else 0.0
+    if least < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {least:g}")
+    if not isinstance(std, float) and backend_of(std) is None and not (std >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    drawn = draws.normal(stream, like.shape, like.dtype)
+    return ((drawn * std).astype(like.dtype) + mean).astype(like.dtype)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None,
+           dtype: DType | None = None, device: Where = None, requires_grad: bool = False) -> Tensor:
+    """Numbers of the normal distribution: `normal(mean, std)` with a tensor for one or both, or two numbers and a size.
+
+    Raises:
+        RuntimeError: for a negative standard deviation.
+        NotImplementedError: for integers as means.
+    """
+    given = [each for each in (mean, std) if isinstance(each, Tensor)]
+    stream = stream_of(generator, beside(given[0].array) if given else home(device))
+    if isinstance(mean, Tensor) and isinstance(std, Tensor):
+        return NormalBoth.forward(mean, std, stream)
+    if isinstance(mean, Tensor):
+        return NormalMean.forward(mean, float(std), stream)
+    if isinstance(std, Tensor):
+        return NormalStd.forward(float(mean), std, stream)
+    if size is None:
+        raise TypeError(f"normal() received an invalid combination of arguments - got ({kinds((mean, std), {})})")
+    array = draws.normal(stream, sizes("normal", (size,), {}), numpy_dtype(dtype, what="normal"), float(mean),
+                         float(std))
+    return made(array, requires_grad, "normal", device)
+
+
+def sizes(op: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
+    """A size given as separate numbers, as one sequence, or by its name.
+
+    Raises:
+        TypeError: for none, for two, and for an entry that is no integer.
+        RuntimeError: for a negative entry.
+    """
+    if named.keys() - {"size"} or bool(given) == bool(named):
+        raise TypeError(f"{op}() received an invalid combination of arguments - got ({kinds(given, named)})")
+    given = given or (named["size"],)
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        given = tuple(given[0])
+    for n in given:
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise TypeError(f"{op}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
+    shape = tuple([n.__index__() for n in given])
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape

@@ -1,0 +1,212 @@
+"""Generators and seeds: mirrors `torch.Generator` and the seed functions of `torch/random.py`.
+
+The same seed gives the numbers that PyTorch gives on the same kind of device: put `manual_seed(0)` into a PyTorch
+program and compare. docs/random.md says which numbers, and where they cannot be the same. Each device has a default
+generator of its own; `manual_seed` seeds them all, also those that are first used afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad._base.device import device as Device
+from minigrad._base.type_name import type_name
+from minigrad.backends.philox import Philox, Source
+from minigrad.backends.registry import HERE, beside, located
+from minigrad.backends.stream import DEFAULT, Stream
+from minigrad.core.tensor import Tensor, plain
+
+__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+NO_OFFSET = "CPU Generator does not use offset"
+
+
+class Generator:
+    """A source of random numbers of one's own: `rand(3, generator=Generator().manual_seed(42))`."""
+
+    __slots__ = ("__weakref__", "device", "stream")
+
+    device: Device
+    """Where the numbers are made."""
+
+    def __init__(self, device: str | Device = "cpu") -> None:
+        self.device = located(device)
+        self.stream: Stream | Philox = Stream() if self.device.type == "cpu" else Philox()
+
+    def __reduce__(self) -> tuple[Any, ...]:  # so that copies and pickles go on with the same numbers
+        return Generator, (str(self.device),), self.get_state()
+
+    def __setstate__(self, state: Tensor) -> None:
+        self.set_state(state)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from `seed`; returns this generator."""
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self.stream.manual_seed(int(seed))
+        return self
+
+    def seed(self) -> int:
+        """Start again from a seed that nobody can foresee; returns it."""
+        return self.stream.seed()
+
+    def initial_seed(self) -> int:
+        """The seed that this generator started from."""
+        return self.stream.initial_seed()
+
+    def get_state(self) -> Tensor:
+        """The state, as a tensor of bytes with PyTorch's layout."""
+        return plain(np.frombuffer(self.stream.state_bytes(), np.uint8).copy())
+
+    def set_state(self, new_state: Any, /) -> Generator:
+        """Go back to a state from `get_state`; returns this generator.
+
+        Raises:
+            TypeError: if it is no tensor of bytes.
+            RuntimeError: if it has another size, or is no state.
+        """
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
+        if new_state.array.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        self.stream.set_state_bytes(new_state.array.tobytes())
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        made = Generator(self.device)
+        made.stream.set_state_bytes(self.stream.state_bytes())
+        return made
+
+    def graphsafe_get_state(self) -> Generator:
+        """Another generator of the same state, which both move; of a GPU alone."""
+        self.philox(NotImplementedError("graphsafe_get_state is not supported in this Generator"))
+        made = Generator(self.device)
+        made.stream = self.stream
+        return made
+
+    def graphsafe_set_state(self, state: Generator, /) -> None:
+        """Share the state of another generator; of a GPU alone."""
+        self.philox(NotImplementedError("graphsafe_set_state is not supported in this Generator"))
+        self.stream = state.stream
+
+    def get_offset(self) -> int:
+        """How far a generator of a GPU has come.
+
+        Raises:
+            RuntimeError: for one of the CPU.
+        """
+        return self.philox(RuntimeError(NO_OFFSET)).offset
+
+    def set_offset(self, offset: int, /) -> None:
+        """Move a generator of a GPU: to a multiple of 4.
+
+        Raises:
+            RuntimeError: for one of the CPU, and for another number.
+        """
+        self.philox(RuntimeError(NO_OFFSET)).set_offset(offset)
+
+    def philox(self, error: Exception) -> Philox:
+        """The state of a generator of a GPU; the error for one of the CPU."""
+        if isinstance(self.stream, Stream):
+            raise error
+        return self.stream
+
+
+default_generator = Generator()
+default_generator.stream = DEFAULT
+
+
+class OnDevices:
+    """The default generators of the devices that were used, and the seed for those that will be (None: by chance)."""
+
+    made: ClassVar[dict[Device, Generator]] = {}
+    seed: int | None = None
+
+
+def default_of(where: Device) -> Generator:
+    """The default generator of a device."""
+    if where.type == "cpu":
+        return default_generator
+    if where not in OnDevices.made:
+        OnDevices.made[where] = made = Generator(where)
+        if OnDevices.seed is None:
+            made.seed()
+        else:
+            made.manual_seed(OnDevices.seed)
+    return OnDevices.made[where]
+
+
+def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
+    """What to draw from, for a tensor in a place; the default generator there if none is given.
+
+    Raises:
+        RuntimeError: for a generator of another type of device.
+    """
+    if generator is None and place is HERE:
+        return DEFAULT
+    kind = "cpu" if place is HERE else place.backend.type
+    if generator is None:
+        generator = default_of(Device(kind, place.index))
+    if generator.device.type != kind:
+        raise RuntimeError(f"Expected a '{kind}' device type for generator but found '{generator.device.type}'")
+    if isinstance(generator.stream, Stream):
+        return generator.stream
+    told = place.backend.properties(place.index)
+    return Source(generator.stream, place, told["multi_processor_count"] * told["max_threads_per_multi_processor"])
+
+
+def stream_beside(array: Any) -> Any:
+    """What to draw from by default, for numbers that lie where an array lies."""
+    return stream_of(None, beside(array))
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generators of all devices from `seed`; returns that of the CPU."""
+    manual_seed_of_devices(int(seed))
+    return default_generator.manual_seed(int(seed))
+
+
+def manual_seed_of_devices(seed: int) -> None:
+    """Start the default generators of all devices but the CPU from `seed`, now or when they are first used."""
+    OnDevices.seed = seed
+    for each in OnDevices.made.values():
+        each.manual_seed(seed)
+
+
+def device_states(wanted: Iterable[Device] | None) -> dict[Device, Tensor]:
+    """The states of the default generators of devices; None: of all that have been used."""
+    return {where: default_of(where).get_state() for where in (list(OnDevices.made) if wanted is None else wanted)}
+
+
+def set_device_states(states: dict[Device, Tensor], no_others: bool = False) -> None:
+    """Go back to what `device_states` gave; `no_others`: generators that were made since begin again when used."""
+    for where, state in states.items():
+        default_of(where).set_state(state)
+    for where in [each for each in OnDevices.made if no_others and each not in states]:
+        del OnDevices.made[where]
+
+
+def seed() -> int:
+    """Start the default generators of all devices from a seed that nobody can foresee; returns it."""
+    chosen = default_generator.seed()
+    manual_seed_of_devices(chosen)
+    return chosen
+
+
+def initial_seed() -> int:
+    """The seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator."""
+    default_generator.set_state(new_state)

@@ -1,0 +1,342 @@
+"""Filling with random numbers: `x.normal_()` and its kind, `bernoulli`, `poisson`, `multinomial`.
+
+Each is an op whose derivative is zero: what was in the tensor no longer counts. The numbers are those of
+`minigrad.backends.draws`, laid into memory in the order in which it lies there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.tensor_errors import check_tensor
+from minigrad._base.type_name import type_name
+from minigrad.autograd.inplace import in_place
+from minigrad.backends import draws, sampling
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record2
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.index.flat_indexing import raw
+from minigrad.ops.random.generator import Generator, stream_of
+
+__all__ = ["bernoulli", "multinomial", "poisson"]
+METHODS = ("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_",
+           "random_", "uniform_")
+
+Distribution = Callable[..., Any]
+
+
+def no_gradient(self: Node, xp: Any, g: Any) -> Any:
+    """The derivative of what is filled anew: zero."""
+    return xp.zeros(g.shape, g)
+
+
+def stream_for(a: Tensor, generator: Generator | None) -> Any:
+    """What to draw from for a tensor."""
+    return stream_of(generator, beside(a.array))
+
+
+def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """An array of the shape of `x`, its elements drawn in the order in which those of `x` lie in memory."""
+    if x.flags.c_contiguous:
+        return draw(x.shape)
+    axes = memory_order(x)
+    return draw(tuple([x.shape[axis] for axis in axes])).transpose(inverse(axes))
+
+
+def inverse(axes: list[int]) -> list[int]:
+    """The order of dimensions that undoes another."""
+    return sorted(range(len(axes)), key=axes.__getitem__)
+
+
+def memory_order(x: Any) -> list[int]:
+    """The dimensions by stride, the largest first; one that was expanded keeps its place."""
+    axes = list(range(x.ndim))
+    for i in reversed(range(x.ndim - 1)):
+        at = i
+        for after in range(i + 1, x.ndim):
+            own, other = [(x.strides[axes[k]], x.shape[axes[k]]) for k in (at, after)]
+            if own[0] and other[0]:
+                if own >= other:
+                    break
+                axes[at], axes[after], at = axes[after], axes[at], after
+    return axes
+
+
+def filled(cls: type[Node], a: Tensor, stream: Any, distribution: Distribution, *parameters: Any) -> Tensor:
+    """The result of an op that fills with numbers of a distribution."""
+    x = raw(a)
+    return record1(cls, in_memory_order(x, lambda shape: distribution(stream, shape, x.dtype, *parameters)), a)
+
+
+class Uniform(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, low: float, high: float) -> Tensor:
+        return filled(Uniform, a, stream, draws.uniform, low, high)
+
+    backward = no_gradient
+
+
+class Normal(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
+        x = raw(a)
+        return record1(Normal, in_memory_order(x, lambda shape: draws.normal(
+            stream, shape, x.dtype, mean, std, blocks=x.flags.c_contiguous)), a)
+
+    backward = no_gradient
+
+
+class Exponential(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, lambd: float) -> Tensor:
+        return filled(Exponential, a, stream, draws.exponential, lambd)
+
+    backward = no_gradient
+
+
+class LogNormal(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
+        return filled(LogNormal, a, stream, draws.log_normal, mean, std)
+
+    backward = no_gradient
+
+
+class Cauchy(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, median: float, sigma: float) -> Tensor:
+        return filled(Cauchy, a, stream, draws.cauchy, median, sigma)
+
+    backward = no_gradient
+
+
+class Geometric(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, p: float) -> Tensor:
+        return filled(Geometric, a, stream, draws.geometric, p)
+
+    backward = no_gradient
+
+
+class RandomFromTo(Node, name="Random"):
+    """Integers of [low, high)."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, low: int, high: int | None) -> Tensor:
+        x = raw(a)
+        return record1(RandomFromTo, in_memory_order(x, lambda shape: draws.randint(
+            stream, low, high, shape, x.dtype)), a)
+
+    backward = no_gradient
+
+
+class RandomTo(Node, name="Random", number=1):
+    """Integers of [0, high)."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, high: int) -> Tensor:
+        x = raw(a)
+        return record1(RandomTo, in_memory_order(x, lambda shape: draws.randint(stream, 0, high, shape, x.dtype)), a)
+
+    backward = no_gradient
+
+
+class Random(Node, number=2):
+    """Integers, as large as the dtype holds them all."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any) -> Tensor:
+        return filled(Random, a, stream, draws.random_integers)
+
+    backward = no_gradient
+
+
+class Bernoulli(Node):
+    """1 with the chance that the tensor itself holds."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any) -> Tensor:
+        return record1(Bernoulli, draws.bernoulli(stream, raw(a), a.array.shape, a.array.dtype), a)
+
+    backward = no_gradient
+
+
+class BernoulliOf(Node, name="Bernoulli", number=1):
+    """With the chances of another tensor, which gets zeros."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, p: Tensor) -> Tensor:
+        x, chances = raw(a), p.array
+        if chances.ndim > x.ndim:
+            raise RuntimeError(
+                f"expand({p.type()}{{{list(chances.shape)}}}, size={list(x.shape)}): the number of sizes provided "
+                f"({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({chances.ndim})")
+        chances = p.expand(*x.shape).array
+        out = np.empty_like(x)
+        axes = sorted(range(x.ndim), key=lambda axis: -out.strides[axis])
+        drawn = draws.bernoulli(stream, np.transpose(chances, axes), np.transpose(x, axes).shape, x.dtype)
+        input_metadata = None, (p.array.shape, p.array.dtype)
+        return record2(BernoulliOf, drawn.transpose(inverse(axes)), a, p, input_metadata=input_metadata)
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
+        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
+
+
+class BernoulliNumber(Node, name="Bernoulli", number=2):
+    """With one chance for all."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any, p: float) -> Tensor:
+        x = raw(a)
+        return record1(BernoulliNumber, in_memory_order(x, lambda shape: draws.bernoulli(
+            stream, p, shape, x.dtype)), a)
+
+    backward = no_gradient
+
+
+class Poisson(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, stream: Any) -> Tensor:
+        return record1(Poisson, sampling.poisson(stream, raw(a)), a)
+
+    backward = no_gradient
+
+
+def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None,
+             **named: float) -> Tensor:
+    """Fill with numbers of [from, to), all equally likely."""
+    return in_place(Uniform.forward, self, stream_for(self, generator), float(named.get("from", from_)), float(to))
+
+
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the normal distribution."""
+    return in_place(Normal.forward, self, stream_for(self, generator), float(mean), float(std))
+
+
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with waiting times: numbers of density `lambd * exp(-lambd * x)`."""
+    return in_place(Exponential.forward, self, stream_for(self, generator), float(lambd))
+
+
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithm is normal with `mean` and `std`."""
+    return in_place(LogNormal.forward, self, stream_for(self, generator), float(mean), float(std))
+
+
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the Cauchy distribution, half of them within `sigma` of the median."""
+    return in_place(Cauchy.forward, self, stream_for(self, generator), float(median), float(sigma))
+
+
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the number of trials until one of chance `p` succeeds: 1, 2, …"""
+    return in_place(Geometric.forward, self, stream_for(self, generator), float(p))
+
+
+def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`, `to` not included (None: no end)."""
+    given = [*ends, *[named[name] for name in ("from", "to") if name in named]]
+    whole = [each is None or (not isinstance(each, bool) and hasattr(each, "__index__")) for each in given]
+    if len(given) > 2 or not all(whole) or named.keys() - {"from", "to"} or (given and given[0] is None):
+        got = [type_name(each) for each in ends] + [f"{name}={type_name(each)}" for name, each in named.items()]
+        raise TypeError(f"random_() received an invalid combination of arguments - got ({', '.join(got)})")
+    bounds = [None if each is None else int(each) for each in given]
+    op: Any = (Random, RandomTo, RandomFromTo)[len(bounds)]
+    return in_place(op.forward, self, stream_for(self, generator), *bounds)
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 where a draw of chance `p` (a number, or a tensor that broadcasts) succeeds, else 0."""
+    if isinstance(p, Tensor):
+        return in_place(BernoulliOf.forward, self, stream_for(self, generator), p)
+    if not isinstance(p, (int, float, np.number)):
+        raise TypeError(f"bernoulli_() received an invalid combination of arguments - got ({type_name(p)})")
+    return in_place(BernoulliNumber.forward, self, stream_for(self, generator), float(p))
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 where a draw succeeds, whose chance is the element of `input`, or `p` for all; else 0.
+
+    Raises:
+        RuntimeError: for a chance that is not in [0, 1].
+        NotImplementedError: for integers as chances.
+    """
+    check_tensor(input, "bernoulli")
+    stream = stream_for(input, generator)
+    if p is None:
+        return Bernoulli.forward(input, stream)
+    return BernoulliNumber.forward(input.detach(), stream, float(p))
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """For each rate a count of the Poisson distribution.
+
+    Raises:
+        RuntimeError: for a negative rate.
+        NotImplementedError: for integers.
+    """
+    check_tensor(input, "poisson")
+    return Poisson.forward(input, stream_for(input, generator))
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Generator | None = None) -> Tensor:
+    """`num_samples` indices into each row of `input`, whose elements say how likely they are; int64.
+
+    Raises:
+        RuntimeError: for more than two dimensions, for chances that are negative, infinite, NaN or all zero, for
+            integers, and for more samples than there are elements to take without replacement.
+    """
+    check_tensor(input, "multinomial")
+    chances = raw(input)
+    if not 1 <= chances.ndim <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if chances.dtype.kind != "f":
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{from_numpy_dtype(chances.dtype).type_name}")
+    if isinstance(num_samples, bool) or not hasattr(num_samples, "__index__"):
+        raise TypeError("multinomial(): argument 'num_samples' (position 2) must be int, not "
+                        f"{type_name(num_samples)}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > chances.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    here = backend_of(chances) is None  # a look at values would wait for a device
+    if here and not (np.isfinite(chances) & (chances >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if here and (chances.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    stream = stream_for(input, generator)
+    with stream.lock:
+        return plain(sampling.multinomial(stream, chances, int(num_samples), bool(replacement)))

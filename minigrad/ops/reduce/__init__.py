@@ -1,0 +1,1 @@
+"""Reductions, and what sorts or counts along a dimension."""

@@ -1,0 +1,61 @@
+"""What ops have in common that find elements along a dimension, such as `max`, `sort` and `cummax`.
+
+They give the elements and their indices, and send the gradient back to where the elements were.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.index.flat_indexing import along, spread
+from minigrad.ops.shape.views import dim_of
+
+__all__: list[str] = []
+
+Shape = tuple[int, ...]
+
+
+class Selection(Node, number=None):
+    """What was found at `indices` along a dimension, which stays with as many elements as were found there.
+
+    A subclass is one op.
+    """
+
+    __slots__ = ()
+    saves = ("indices",)
+    constants: ClassVar[tuple[str, ...]] = ("", "", "dim")
+
+    @classmethod
+    def forward(cls, a: Tensor, dim: int, indices: Any, keepdim: bool = True) -> tuple[Tensor, Tensor]:
+        x = a.array
+        places = along(indices, dim, x.shape)
+        values = x.reshape(-1)[places]
+        if not keepdim and x.ndim:
+            values, indices = values.squeeze(dim), indices.squeeze(dim)
+        where = plain(indices)
+        return record1(cls, values, a, (where,), (places, x.shape, dim, keepdim)), where
+
+    def backward(self, xp: Any, g: Any, indices: Any, places: Any, shape: Shape, *names: Any) -> Any:
+        return spread(xp, xp.reshape(g, places.shape), places, shape)
+
+
+class SelectionOfOne(Selection, number=None):
+    """Of one element along a dimension, which it takes away unless `keepdim`."""
+
+    __slots__ = ()
+    constants = ("", "self_sym_sizes", "dim", "keepdim")
+
+
+def filled_dim(name: str, dim: int, shape: Shape) -> int:
+    """A dimension in which something can be found.
+
+    Raises:
+        IndexError: if it is out of range, or empty.
+    """
+    axis = dim_of(dim, len(shape))
+    if shape and shape[axis] == 0:
+        raise IndexError(f"{name}: Expected reduction dim {axis} to have non-zero size.")
+    return axis

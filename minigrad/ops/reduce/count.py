@@ -1,0 +1,257 @@
+"""Counting: whether any or all elements hold, how many, how often each one occurs, and between which bounds it lies.
+
+The results are whole numbers or bools, which have no gradient. Those of `unique` are elements of the input: they have
+a node, which says in a backward pass that PyTorch has no derivative for it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops.reduce.sums import Dims, axes_of, one_of
+
+__all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "searchsorted", "unique",
+           "unique_consecutive"]
+METHODS = ("all", "any", "bincount", "count_nonzero", "histc", "unique", "unique_consecutive")
+
+
+class Unique2(Node):
+    __slots__ = ()
+    torch_name = "_unique2"
+
+    @classmethod
+    def forward(cls, array: Any, a: Tensor) -> Tensor:
+        return record1(cls, array, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{self.torch_name}' is not implemented.")
+
+
+class UniqueDim(Unique2):
+    __slots__ = ()
+    torch_name = "unique_dim"
+
+
+class UniqueConsecutive(Unique2):
+    __slots__ = ()
+    torch_name = "unique_consecutive"
+
+
+def truth(found: Any, input: Tensor) -> Tensor:
+    """A bool result; for uint8 it is uint8, as in PyTorch's early days."""
+    return plain(found.astype(np.uint8) if input.array.dtype == np.uint8 else found)
+
+
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is not zero, over all dimensions or over `dim`; `()` is no dimension."""
+    x = input.array != 0
+    return truth(x if dim == () else x.any(axes_of(dim, x.ndim), keepdims=keepdim), input)
+
+
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are not zero; otherwise as `any`."""
+    x = input.array != 0
+    return truth(x if dim == () else x.all(axes_of(dim, x.ndim), keepdims=keepdim), input)
+
+
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not zero, over all dimensions or over `dim`."""
+    return plain((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64))
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2 … occurs in a vector, up to the largest; or the sum of the `weights` there.
+
+    Raises:
+        RuntimeError: for another shape, negative numbers, or weights of another length.
+    """
+    x = input.array
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if x.dtype.kind not in "iu":
+        refuse("bincount_cpu", x.dtype)
+    if x.ndim != 1 or (x.size and x.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if not x.size or weights is None:
+        return plain(np.bincount(x, minlength=minlength).astype(np.int64))
+    if weights.array.shape != x.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    found = np.bincount(x, weights.array, minlength)
+    return underived("bincount", found.astype(np.float32) if weights.array.dtype == np.float32 else found, weights)
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of `bins` parts of [min, max], of equal width; [0, 0] is the range of the input.
+
+    Raises:
+        RuntimeError: for no bins, or a range that is not finite or turned around.
+    """
+    x = input.array.reshape(-1)
+    if x.dtype.kind != "f" or x.dtype == np.float16:
+        refuse("linspace_cpu" if x.dtype.kind == "b" else "histogram_cpu", x.dtype)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = float(min), float(max)
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    x = x[(x >= low) & (x <= high)]
+    places = ((x - low) * bins / (high - low)).astype(np.int64)
+    return plain(np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(x.dtype))
+
+
+def search(bounds: Any, values: Any, right: bool) -> Any:
+    """Per row the number of bounds below each value (`right`: or equal to it), by sorting both together."""
+    if bounds.ndim == 1:
+        found = bounds.searchsorted(values, "right" if right else "left")
+    else:
+        m, n = values.shape[-1], bounds.shape[-1]
+        both = np.concatenate((bounds, values) if right else (values, bounds), -1)
+        order = np.argsort(both, -1, kind="stable")
+        below = np.cumsum(order < n if right else order >= m, -1)
+        if backend_of(bounds) is None:
+            counts = np.empty_like(below)
+            np.put_along_axis(counts, order, below, -1)
+        else:  # not every CuPy can put them there; the order of an order leads back
+            counts = np.take_along_axis(below, np.argsort(order, -1), -1)
+        found = counts[..., n:] if right else counts[..., :m]
+    return np.where(values == values, found, bounds.shape[-1])  # NaN is above all
+
+
+def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
+                 side: str | None = None, sorter: Tensor | None = None) -> Tensor:
+    """Where each value of `input` belongs in a sorted sequence: how many of its elements are smaller.
+
+    `right` (or `side="right"`): smaller or equal. In more dimensions row by row. `sorter`: the indices that sort it.
+
+    Raises:
+        RuntimeError: if the shapes do not fit, or `side` and `right` do not agree.
+    """
+    bounds = sorted_sequence.array
+    values = input.array if isinstance(input, Tensor) else np.asarray(input, like=beside(bounds))
+    same_device(bounds, values, *([] if sorter is None else [sorter.array]))
+    check_search(bounds, values, right, side, sorter)
+    if bounds.dtype.kind == values.dtype.kind == "b" and values.size:
+        refuse("searchsorted_out_cpu", bounds.dtype)
+    if sorter is not None:
+        bounds = np.take_along_axis(bounds, sorter.array, -1)
+    found = search(bounds, values, right or side == "right")
+    return plain(found.astype(np.int32 if out_int32 else np.int64))
+
+
+def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter: Tensor | None) -> None:
+    """PyTorch's errors of `searchsorted`."""
+    problem = ""
+    if side not in (None, "left", "right"):
+        problem = f"side can only be 'left' or 'right' but got {side}"
+    elif side == "left" and right:
+        problem = "side and right can't be set to opposites, got side of left while right was True"
+    elif not values.ndim and bounds.ndim != 1:
+        problem = ("input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+                   f"tensor dim({bounds.ndim}) and input value's dim(0) numel(1)")
+    elif not bounds.ndim:
+        problem = "boundaries tensor should have positive dimension, but got 0 dimension"
+    elif bounds.ndim != 1 and (bounds.ndim != values.ndim or bounds.shape[:-1] != values.shape[:-1]):
+        problem = ("boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+                   f"value tensor must match, but we got boundaries tensor {list(bounds.shape)} and input value tensor "
+                   f"{list(values.shape)}")
+    elif sorter is not None and sorter.array.shape != bounds.shape:
+        problem = (f"boundary and sorter must have the same size, but got boundary tensor {list(bounds.shape)}and got "
+                   f"sorter tensor {list(sorter.array.shape)}")
+    elif sorter is not None and sorter.array.dtype != np.int64:
+        problem = f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.type_name}"
+    elif sorter is not None and backend_of(bounds) is None and sorter.array.size and (sorter.array.min() < 0 or
+                                                       sorter.array.max() >= bounds.shape[-1]):
+        problem = "sorter index out of range"
+    if problem:
+        raise RuntimeError(f"torch.searchsorted(): {problem}")
+
+
+def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """`searchsorted` with the arguments the other way round, for boundaries in one dimension."""
+    if boundaries.array.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def parts(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    """What `unique` and `unique_consecutive` return: one tensor, or a tuple."""
+    asked = (*((plain(inverse),) if return_inverse else ()), *((plain(counts),) if return_counts else ()))
+    return (values, *asked) if asked else values
+
+
+def check_rows(x: Any, axis: int) -> None:
+    """PyTorch's error where slices along `axis` have no elements."""
+    if 0 in x.shape[:axis] + x.shape[axis + 1:]:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+
+
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None) -> Any:
+    """The elements without repetition, in order (whether `sorted` or not); with `dim` the slices along it.
+
+    `return_inverse`: also where each element went; `return_counts`: also how often each was there. NaN is not
+    equal to NaN.
+    """
+    x = input.array
+    axis = None if dim is None else one_of(dim, x.ndim)
+    if axis is not None:
+        check_rows(x, axis)
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    made = Unique2.forward(values, input) if axis is None else UniqueDim.forward(values, input)
+    return parts(made, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:
+    """The elements without those that equal the one before; with `dim` the slices along it; otherwise as `unique`."""
+    x = input.array
+    axis = None if dim is None else one_of(dim, x.ndim)
+    if axis is not None:
+        check_rows(x, axis)
+    rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
+    new = np.ones(len(rows), bool, like=beside(x))
+    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
+    starts = np.flatnonzero(new)
+    values = rows[starts] if axis is None else np.moveaxis(rows[starts], 0, axis)
+    inverse = (np.cumsum(new) - 1).reshape(x.shape if axis is None else -1)
+    counts = np.diff(np.append(starts, len(rows)))
+    return parts(UniqueConsecutive.forward(values, input), inverse, counts, return_inverse, return_counts)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Per number of a tensor of int64 a row of zeros with a 1 at that number: `torch.nn.functional.one_hot`.
+
+    `num_classes`: how long a row is; -1: as long as the largest number needs.
+
+    Raises:
+        RuntimeError: for another dtype, negative numbers, and numbers that are too large.
+    """
+    x = tensor.array
+    if x.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not x.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return plain(np.zeros((*x.shape, num_classes), np.int64, like=beside(x)))
+    if backend_of(x) is None and x.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if backend_of(x) is None and num_classes != -1 and num_classes <= x.max():
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    count = num_classes if num_classes != -1 else int(x.max()) + 1
+    return plain((x[..., None] == np.arange(count, like=beside(x))).astype(np.int64))

@@ -1,0 +1,323 @@
+"""Running reductions along a dimension, the product of all elements, and differences of neighbours.
+
+The gradients of a running product and of a running logsumexp are both a sum that is carried backwards through the
+dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad import return_types
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad.autograd.inplace import in_place
+from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops.pointwise.arithmetic import Sub
+from minigrad.ops.pointwise.compare import ne
+from minigrad.ops.reduce.along import Selection
+from minigrad.ops.reduce.sums import as_dtype, kept_shape, wanted_dtype
+from minigrad.ops.shape.join import Cat
+from minigrad.ops.shape.slices import Slice
+from minigrad.ops.shape.views import dim_of
+from minigrad.ops.tensor.copy import Copy
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
+METHODS = (*__all__,)
+IN_PLACE = ("cumprod", "cumsum")
+
+Shape = tuple[int, ...]
+FLOAT64 = np.dtype("float64")
+multiply: Any = np.multiply.reduce  # NumPy's types know `keepdims` as a literal only
+
+
+def part(dim: int, start: int | None, stop: int | None, step: int | None = None) -> tuple[slice, ...]:
+    """The index of a slice along a dimension."""
+    return (*(slice(None),) * dim, slice(start, stop, step))
+
+
+def turned(xp: Any, x: Any, dim: int) -> Any:
+    """`x` in reverse order along a dimension."""
+    return xp.getitem(x, part(dim, None, None, -1))
+
+
+def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
+    """`r` with `r[i] = g[i] + factor[i] * r[i + 1]` along a dimension; the last factor does not count.
+
+    By doubling (Hillis and Steele, 1986): after k passes each element has added up the 2^k that follow it.
+    """
+    size, step = g.shape[dim], 1
+    while step < size:
+        head, tail, rest = part(dim, None, -step), part(dim, step, None), part(dim, -step, None)
+        more = xp.getitem(g, head) + xp.getitem(factor, head) * xp.getitem(g, tail)
+        g = xp.concatenate((more, xp.getitem(g, rest)), dim)
+        factor = xp.concatenate((xp.getitem(factor, head) * xp.getitem(factor, tail), xp.getitem(factor, rest)), dim)
+        step *= 2
+    return g
+
+
+def moved_up(xp: Any, x: Any, dim: int) -> Any:
+    """`x` by one place towards the start of a dimension; what falls out comes in at the end."""
+    return xp.concatenate((xp.getitem(x, part(dim, 1, None)), xp.getitem(x, part(dim, None, 1))), dim)
+
+
+def accumulate(op: Any, x: Any, dim: int) -> Any:
+    """A running reduction along a dimension, of float32 in float64, as PyTorch's, of float16 in float32."""
+    if not x.ndim:
+        return x
+    wide = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype)
+    if wide is None:
+        return accumulated(op, x, dim, x.dtype)
+    kept = x.astype(wide)
+    return accumulated(op, kept, dim, out=kept).astype(x.dtype)
+
+
+class Cumsum(Node):
+    __slots__ = ()
+    constants = ("dim",)
+
+    @staticmethod
+    def values(x: Any, dim: int) -> Any:
+        """On arrays."""
+        return accumulate(np.add, x, dim)
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        x, input_metadata = converted(a.array, dtype)
+        return record1(Cumsum, Cumsum.values(x, dim), a, (), (dim,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, dim: int) -> Any:
+        return turned(xp, xp.apply(Cumsum, turned(xp, g, dim), dim), dim) if g.ndim else g
+
+
+class Cumprod(Node):
+    __slots__ = ()
+    saves = ("self", "result")
+    constants = ("dim",)
+
+    @staticmethod
+    def values(x: Any, dim: int) -> Any:
+        """On arrays."""
+        return accumulate(np.multiply, x, dim)
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        x, input_metadata = converted(a.array, dtype)
+        y = Cumprod.values(x, dim)
+        return record1(Cumprod, y, a, (a, y), (dim,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
+        if not g.ndim or 0 in g.shape:
+            return g
+        return shifted(xp, y, dim) * carried(xp, g, moved_up(xp, a, dim), dim)
+
+
+class Prod(Node):
+    """Of all elements."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    @staticmethod
+    def forward(a: Tensor, dtype: Any = None) -> Tensor:
+        x, input_metadata = converted(a.array, dtype)
+        y = product(x, None)
+        return record1(Prod, y, a, (a, y), (), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
+        if not (a == 0).any():
+            return g * (y / a)
+        return xp.reshape(g * others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
+
+
+class ProdDim(Node, name="Prod", number=1):
+    """Along a dimension."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+    constants = ("dim", "keepdim")
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, keepdim: bool, dtype: Any = None) -> Tensor:
+        x, input_metadata = converted(a.array, dtype)
+        y = product(x, dim if x.ndim else None, keepdim)
+        return record1(ProdDim, y, a, (a, y), (dim, keepdim, kept_shape(x.shape, (dim,))), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int, keepdim: bool, kept: Shape) -> Any:
+        g, y = xp.reshape(g, kept), xp.reshape(y, kept)
+        return g * (y / a if not (a == 0).any() else others(xp, a, dim))
+
+
+class Logcumsumexp(Node):
+    __slots__ = ()
+    saves = ("self", "result")
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, dim: int) -> Tensor:
+        if a.array.dtype.kind != "f":
+            refuse("logcumsumexp_out_cpu", a.array.dtype)
+        y = accumulate(np.logaddexp, a.array, dim)
+        return record1(Logcumsumexp, y, a, (a, y), (dim,))
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
+        if not g.ndim or 0 in g.shape:
+            return g
+        after = moved_up(xp, y, dim)
+        return xp.exp(a - y) * carried(xp, g, xp.exp(xp.masked(y != after, y - after)), dim)
+
+
+class Cummax(Selection):
+    __slots__ = ()
+    ufunc: ClassVar[Any] = np.maximum
+
+    @classmethod
+    def found(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """The largest so far, and where it was: the last of several; NaN counts as the largest."""
+        x = a.array
+        if not x.ndim:
+            return cls.forward(a, 0, np.zeros((), np.int64, like=beside(x)))
+        hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
+        count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
+        return cls.forward(a, dim, accumulated(np.maximum, np.where(hit, count, 0), dim))
+
+
+class Cummin(Cummax):
+    __slots__ = ()
+    ufunc = np.minimum
+
+
+def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
+    """An array in the dtype in which it is added up or multiplied, and what the engine must undo (`Node.fit`)."""
+    y = as_dtype(x, dtype)
+    return y, None if y is x else ((x.shape, x.dtype),)
+
+
+def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
+    """The product of the elements, of float16 in float32."""
+    wide = FLOAT32 if x.dtype is FLOAT16 else x.dtype
+    if backend_of(x) is not None:
+        return x.prod(dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
+    return multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
+
+
+def shifted(xp: Any, y: Any, dim: int) -> Any:
+    """Running products of what comes before each element, from the running products."""
+    first = xp.getitem(y, part(dim, None, 1))
+    return xp.concatenate((xp.zeros(first.shape, y) + 1, xp.getitem(y, part(dim, None, -1))), dim)
+
+
+def others(xp: Any, a: Any, dim: int) -> Any:
+    """For each element the product of all others along a dimension, without a division."""
+    if not a.ndim:
+        return xp.zeros((), a) + 1
+    before = shifted(xp, xp.apply(Cumprod, a, dim), dim)
+    return before * turned(xp, shifted(xp, xp.apply(Cumprod, turned(xp, a, dim), dim), dim), dim)
+
+
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The product of the elements, of all or along `dim`; of integers and bools it is int64.
+
+    Raises:
+        IndexError: if `dim` is out of range.
+    """
+    wanted = wanted_dtype(input, dtype)
+    if dim is None:
+        return Prod.forward(input, wanted)
+    return ProdDim.forward(input, dim_of(dim, input.array.ndim), keepdim, wanted)
+
+
+def running(name: str, input: Tensor, dim: int, dtype: dtype_type | None) -> tuple[Tensor, int, Any]:
+    """What `cumsum` and `cumprod` are given."""
+    axis = dim_of(dim, input.array.ndim)
+    if dtype is not None and dtype.name == "bool" and input.array.ndim and input.array.size:
+        refuse(f"{name}_out_cpu", dtype.numpy)
+    return input, axis, wanted_dtype(input, dtype)
+
+
+def cumsum(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+    """The sum of each element and all before it along `dim`; integers and bools add up to int64."""
+    return Cumsum.forward(*running("cumsum", input, dim, dtype))
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+    """The product of each element and all before it along `dim`; of integers and bools it is int64."""
+    return Cumprod.forward(*running("cumprod", input, dim, dtype))
+
+
+def cumsum_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+    """`cumsum`, in place and in the dtype of the tensor."""
+    return in_place(cumsum, self, dim, dtype=self.dtype if dtype is None else dtype)
+
+
+def cumprod_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+    """`cumprod`, in place and in the dtype of the tensor."""
+    return in_place(cumprod, self, dim, dtype=self.dtype if dtype is None else dtype)
+
+
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """The logarithm of the sum of the exponentials of each element and all before it along `dim`."""
+    return Logcumsumexp.forward(input, dim_of(dim, input.array.ndim))
+
+
+def dim_so_far(name: str, input: Tensor, dim: int) -> int:
+    """The dimension of `cummax` or `cummin`; PyTorch looks at it only where there are elements."""
+    ndim = input.array.ndim
+    if not ndim and dim not in (0, -1):
+        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    return dim_of(dim, ndim) if input.array.size else 0
+
+
+def cummax(input: Tensor, dim: int) -> return_types.cummax:
+    """The largest of each element and all before it along `dim`, and where it was, the last of several."""
+    return return_types.cummax(Cummax.found(input, dim_so_far("cummax", input, dim)))
+
+
+def cummin(input: Tensor, dim: int) -> return_types.cummin:
+    """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
+    return return_types.cummin(Cummin.found(input, dim_so_far("cummin", input, dim)))
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
+         append: Tensor | None = None) -> Tensor:
+    """The difference of each two neighbours along `dim`, `n` times over; bools by `!=`.
+
+    `prepend`, `append`: put before and after the input first.
+
+    Raises:
+        RuntimeError: for a 0-d input, a negative `n`, or parts that do not fit.
+    """
+    if not input.array.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    along = dim_of(dim, input.array.ndim)
+    parts = [check_fits(input, each, along) for each in (prepend, input, append) if each is not None]
+    out = Cat.forward(parts, along) if len(parts) > 1 else input
+    if not n:
+        return Copy.forward(plain(np.zeros_like(input.array)), input)
+    for _ in range(min(n, out.array.shape[along])):
+        size = out.array.shape[along]
+        ends = Slice.forward(out, along, slice(1, size)), Slice.forward(out, along, slice(0, size - 1))
+        out = ne(*ends) if out.array.dtype.kind == "b" else Sub.forward(*ends)
+    return out
+
+
+def check_fits(input: Tensor, other: Tensor, dim: int) -> Tensor:
+    """A part that is put before or after the input of `diff`; PyTorch's error where it does not fit."""
+    shape, given = input.array.shape, other.array.shape
+    if len(shape) != len(given):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for i, (m, n) in enumerate(zip(shape, given, strict=True)):
+        if m != n and i != dim:
+            raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except "
+                               f"along the differencing dimension; input.size({i}) = {m}, but got tensor.size({i}) = "
+                               f"{n}")
+    return other

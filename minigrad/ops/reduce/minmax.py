@@ -1,0 +1,219 @@
+"""The largest and the smallest: of all elements, along a dimension, over several, and where they are.
+
+`amax` and `max` of all elements share their gradient evenly among elements that are equally large; `max` along a
+dimension sends all of it to the one that it names. NaN counts as the largest and as the smallest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from minigrad import return_types
+from minigrad.backends.registry import beside
+from minigrad.core.graph import ManyOutputs, Node
+from minigrad.core.record import record1, record_many
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.pointwise.minmax import maximum, minimum
+from minigrad.ops.reduce.along import SelectionOfOne, filled_dim
+from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
+
+__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
+METHODS = (*__all__,)
+
+Shape = tuple[int, ...]
+OF_NOTHING = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+              "'dim' argument.")
+
+
+class OfAll(Node, number=None):
+    """One of all elements: those that equal it share the gradient (those that are NaN, if it is)."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
+        return share_evenly(xp, g, (a == y) | ((a != a) & (y != y)), None)
+
+
+class Max(OfAll, number=1):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = a.array.max()
+        return record1(Max, y, a, (a, y))
+
+
+class Min(OfAll, number=1):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = a.array.min()
+        return record1(Min, y, a, (a, y))
+
+
+class MaxDim(SelectionOfOne, name="Max"):
+    __slots__ = ()
+
+
+class MinDim(SelectionOfOne, name="Min"):
+    __slots__ = ()
+
+
+class OverDims(Node, number=None):
+    """The same over several dimensions; NaN has no share."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, axes: Shape, kept: Shape) -> Any:
+        return share_evenly(xp, xp.reshape(g, kept), a == xp.reshape(y, kept), axes)
+
+
+class Amax(OverDims):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
+        y = a.array.max(axes, keepdims=keepdim)
+        return record1(Amax, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
+
+
+class Amin(OverDims):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
+        y = a.array.min(axes, keepdims=keepdim)
+        return record1(Amin, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
+
+
+class Aminmax(ManyOutputs):
+    """Both in one op."""
+
+    __slots__ = ()
+    saves = ("self", "min", "max")
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
+        x = a.array
+        low, high = x.min(axes, keepdims=keepdim), x.max(axes, keepdims=keepdim)
+        return record_many(Aminmax, (low, high), a, (axes, kept_shape(x.shape, axes)), saved=(a, low, high))
+
+    def backward(self, xp: Any, gs: list[Any], a: Any, low: Any, high: Any, axes: Shape, kept: Shape) -> Any:
+        return sum(share_evenly(xp, xp.reshape(g, kept), a == xp.reshape(y, kept), axes)
+                   for g, y in zip(gs, (low, high), strict=True))
+
+    def saved_output_nr(self, index: int) -> int:
+        """`min` is output 0, `max` output 1."""
+        return 1 if index == 2 else 0
+
+
+def nothing(name: str) -> NoReturn:
+    """PyTorch's error for the largest of no elements."""
+    raise RuntimeError(OF_NOTHING.format(name))
+
+
+def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
+    """The dimensions to reduce, none of them empty; all of them where none is named."""
+    for given in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
+        if given is not None and shape[one_of(given, len(shape))] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
+    axes = axes_of(dim, len(shape))
+    if axes is None:
+        return tuple(range(len(shape))) if 0 not in shape else nothing(name)
+    return axes
+
+
+def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
+    """The largest element, over all dimensions or over `dim`; elements that are equally large share the gradient.
+
+    Raises:
+        RuntimeError: for no elements, if no `dim` is given.
+        IndexError: if a dimension is out of range or empty.
+    """
+    return Amax.forward(input, filled_axes("amax", dim, input.array.shape), keepdim)
+
+
+def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
+    """The smallest element; otherwise as `amax`."""
+    return Amin.forward(input, filled_axes("amin", dim, input.array.shape), keepdim)
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
+    """The smallest and the largest element, of all or along `dim`."""
+    shape = input.array.shape
+    if dim is not None:
+        axes: Shape = (filled_dim("aminmax", dim, shape),)[:len(shape)]
+    elif 0 in shape:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                           "identity.")
+    else:
+        axes = tuple(range(len(shape)))
+    return return_types.aminmax(Aminmax.forward(input, axes, keepdim))
+
+
+def found_at(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
+    """The dimension, and where along it `argmax` or `argmin` of NumPy finds its element first, the dimension kept."""
+    along, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
+    find = np.argmax if name in ("max", "argmax") else np.argmin
+    return along, find(x, axis=along, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
+
+
+def of_two(name: str, other: Any, keepdim: Any) -> Any:
+    """The second of two tensors, of which `keepdim` says nothing."""
+    if keepdim is not False:
+        raise TypeError(name)
+    return other
+
+
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
+
+    The first of several equally large ones is named, and gets all of the gradient. Of two tensors: `maximum`.
+
+    Raises:
+        RuntimeError: for no elements, if no `dim` is given.
+        IndexError: if `dim` is out of range or empty.
+    """
+    if other is not None or isinstance(dim, Tensor):
+        return maximum(input, of_two("max", dim if other is None else other, keepdim))
+    if dim is None:
+        return Max.forward(input) if input.array.size else nothing("max")
+    return return_types.max(MaxDim.forward(input, *found_at(input, dim, "max"), keepdim))
+
+
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The smallest element; otherwise as `max`."""
+    if other is not None or isinstance(dim, Tensor):
+        return minimum(input, of_two("min", dim if other is None else other, keepdim))
+    if dim is None:
+        return Min.forward(input) if input.array.size else nothing("min")
+    return return_types.min(MinDim.forward(input, *found_at(input, dim, "min"), keepdim))
+
+
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the largest element, the first of several: along `dim`, or as if all elements were one vector."""
+    return position(input, dim, keepdim, "argmax")
+
+
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the smallest element; otherwise as `argmax`."""
+    return position(input, dim, keepdim, "argmin")
+
+
+def position(input: Tensor, dim: int | None, keepdim: bool, name: str) -> Tensor:
+    """`argmax` or `argmin`."""
+    x = input.array
+    if x.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
+    if dim is None:
+        if x.size == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        found = (np.argmax if name == "argmax" else np.argmin)(x)
+        return plain(found.reshape((1,) * x.ndim) if keepdim else found)
+    along, found = found_at(input, dim, name)
+    return plain(found if keepdim or not x.ndim else found.squeeze(along))

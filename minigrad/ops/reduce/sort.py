@@ -1,0 +1,233 @@
+"""Order: sorting, the largest few, and what is found by it (medians, quantiles, the most frequent).
+
+NaN counts as larger than all numbers, as in NumPy and PyTorch. Where equal elements stand for each other, PyTorch
+names any of them; here it is the one that a stable sort puts there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad import return_types
+from minigrad.backends.numpy import accumulated
+from minigrad.backends.registry import backend_of, beside
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops.reduce.along import Selection, SelectionOfOne, filled_dim
+from minigrad.ops.reduce.minmax import OfAll
+from minigrad.ops.shape.views import dim_of
+
+__all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
+METHODS = (*__all__,)
+
+
+class Sort(Selection):
+    __slots__ = ()
+    constants = ("", "self_sym_sizes", "dim")
+
+
+class SortStable(Selection, name="Sort", number=1):
+    """The same op, where the caller says `stable`."""
+
+    __slots__ = ()
+    constants = Sort.constants
+
+
+class Topk(Selection):
+    __slots__ = ()
+    constants = Sort.constants
+
+
+class Kthvalue(SelectionOfOne):
+    __slots__ = ()
+
+
+class MedianDim(SelectionOfOne, name="Median", number=1):
+    __slots__ = ()
+
+
+class NanmedianDim(SelectionOfOne, name="Nanmedian", number=1):
+    __slots__ = ()
+
+
+class Mode(SelectionOfOne):
+    __slots__ = ()
+
+
+class Median(OfAll):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = a.array.reshape(-1)
+        if backend_of(x) is not None:
+            y = np.where((x == x).all(), middle(x), nan_in(x.dtype))
+        else:
+            y = middle(x) if (x == x).all() else nan_in(x.dtype)
+        return record1(Median, y, a, (a, y))
+
+
+class Nanmedian(OfAll):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = a.array.reshape(-1)
+        if backend_of(x) is None or not x.size:
+            y = middle(x[x == x] if (x == x).any() else x)
+        else:  # NaN comes last
+            y = np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]
+        return record1(Nanmedian, y, a, (a, y))
+
+
+def nan_in(dtype: Any) -> Any:
+    """NaN where a dtype has it; integers are never asked for it."""
+    return dtype.type(math.nan if dtype.kind == "f" else 0)
+
+
+def middle(x: Any) -> Any:
+    """The lower median of a vector; of no elements what PyTorch gives: NaN, the least integer, True."""
+    if x.size:
+        return np.partition(x, (x.size - 1) // 2)[(x.size - 1) // 2]
+    if x.dtype.kind == "f":
+        least = x.dtype.type(math.nan)
+    else:
+        least = np.bool_(True) if x.dtype.kind == "b" else x.dtype.type(np.iinfo(x.dtype).min)
+    return least if backend_of(x) is None else np.asarray(least, like=beside(x))
+
+
+def ordered(x: Any, dim: int, descending: bool = False) -> Any:
+    """The indices that sort an array along a dimension; equal elements stay in order."""
+    if not x.ndim:
+        return np.zeros((), np.int64, like=beside(x))
+    if not descending:
+        return np.argsort(x, dim, kind="stable")
+    back = np.argsort(np.flip(x, dim), dim, kind="stable")
+    return x.shape[dim] - 1 - np.flip(back, dim)
+
+
+def at(indices: Any, dim: int, k: Any) -> Any:
+    """The elements number `k` along a dimension, which is kept: `k` a number, or an array that keeps it too."""
+    if not indices.ndim:
+        return indices
+    if isinstance(k, int):
+        return indices[(*(slice(None),) * dim, slice(k, k + 1))]
+    return np.take_along_axis(indices, k, dim)
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> return_types.sort:
+    """The elements in order along `dim`, and where they were. It is always stable, whether `stable` or not."""
+    axis = dim_of(dim, input.array.ndim)
+    op = Sort if stable is None else SortStable
+    return return_types.sort(op.forward(input, axis, ordered(input.array, axis, descending)))
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The indices that sort `input` along `dim`."""
+    return plain(ordered(input.array, dim_of(dim, input.array.ndim), descending))
+
+
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first dimension."""
+    return sort(input, 0).values
+
+
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
+    """The `k` largest (or smallest) elements along `dim`, in order, and where they were.
+
+    Raises:
+        RuntimeError: if there are no `k` elements, and for bools.
+    """
+    x, axis = input.array, dim_of(dim, input.array.ndim)
+    size = x.shape[axis] if x.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    if x.dtype.kind == "b":
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if not x.ndim:
+        return return_types.topk(Topk.forward(input, axis, ordered(x, 0)))
+    front = (slice(None),) * axis
+    if 0 < k < size // 8:  # to find them costs less than to sort them all
+        place = size - k if largest else k - 1
+        few = np.argpartition(x, place, axis)[(*front, slice(place, None) if largest else slice(0, k))]
+        order = ordered(np.take_along_axis(x, few, axis), axis, largest)
+        return return_types.topk(Topk.forward(input, axis, np.take_along_axis(few, order, axis)))
+    return return_types.topk(Topk.forward(input, axis, ordered(x, axis, largest)[(*front, slice(0, k))]))
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
+    """The `k`-th smallest element along `dim`, counted from 1, and where it was.
+
+    Raises:
+        RuntimeError: if there are no `k` elements.
+        IndexError: if `dim` is out of range or empty.
+    """
+    x = input.array
+    axis = filled_dim("kthvalue()", dim, x.shape)
+    if not 1 <= k <= (x.shape[axis] if x.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    if x.dtype.kind == "b":
+        refuse("kthvalue_cpu", x.dtype)
+    return return_types.kthvalue(Kthvalue.forward(input, axis, at(ordered(x, axis), axis, k - 1), keepdim))
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if one is NaN.
+
+    Elements that equal the median of all share its gradient.
+
+    Raises:
+        IndexError: if `dim` is out of range or empty.
+        NotImplementedError: for bools.
+    """
+    x = input.array
+    if dim is None:
+        return Median.forward(countable(input, "median_cpu"))
+    axis = filled_dim("median()", dim, x.shape)
+    place = at(ordered(countable(input).array, axis), axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
+    if x.ndim and x.dtype.kind == "f":
+        missing = np.isnan(x)
+        place = np.where(missing.any(axis, keepdims=True), missing.argmax(axis, keepdims=True), place)
+    return return_types.median(MedianDim.forward(input, axis, place, keepdim))
+
+
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of what is not NaN; otherwise as `median`."""
+    x = input.array
+    if dim is None:
+        return Nanmedian.forward(countable(input, "median_cpu"))
+    axis = filled_dim("median()", dim, x.shape)
+    count = (x == x).sum(axis, keepdims=True) if x.ndim else 1
+    place = at(ordered(countable(input).array, axis), axis, np.maximum(count - 1, 0) // 2)
+    return return_types.nanmedian(NanmedianDim.forward(input, axis, place, keepdim))
+
+
+def countable(input: Tensor, kernel: str = "median_out") -> Tensor:
+    """What has a median: PyTorch's error for bools, unless there are none."""
+    if input.array.dtype.kind == "b" and input.array.size:
+        refuse(kernel, input.array.dtype)
+    return input
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
+    """The most frequent element along `dim`, the smallest of several, and where it was last.
+
+    Raises:
+        IndexError: if `dim` is out of range or empty.
+    """
+    x = input.array
+    axis = filled_dim("mode()", dim, x.shape)
+    if not x.ndim:
+        return return_types.mode(Mode.forward(input, axis, ordered(x, 0), keepdim))
+    order = ordered(x, axis)
+    run = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
+    count = np.arange(run.shape[-1], like=x)
+    starts = np.ones(run.shape, bool, like=beside(x))
+    starts[..., 1:] = run[..., 1:] != run[..., :-1]
+    length = count - accumulated(np.maximum, np.where(starts, count, 0), -1)
+    longest = np.expand_dims(length.argmax(-1), axis)
+    return return_types.mode(Mode.forward(input, axis, at(order, axis, longest), keepdim))

@@ -1,0 +1,273 @@
+"""Sums and means, over all dimensions or some; those that leave out NaN; the logarithm of a sum of exponentials."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
+from minigrad.backends.registry import beside
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.shape_dtype_key import form_of
+from minigrad.ops.pointwise.arithmetic import Div
+
+__all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
+METHODS = (*__all__,)
+
+Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
+INT64 = np.dtype("int64")
+
+
+def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
+    """The dimensions as non-negative numbers; None for all.
+
+    Raises:
+        IndexError: if one is out of range.
+        RuntimeError: if one appears twice.
+    """
+    if dim is None:
+        return None
+    dims = tuple([operator.index(d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
+    if not dims:
+        return None
+    room = max(ndim, 1)
+    for d in dims:
+        if not -room <= d < room:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, {room - 1}], but got {d})")
+    axes = tuple([d % room for d in dims])
+    if len(set(axes)) != len(axes):
+        twice = next(d for i, d in enumerate(axes) if d in axes[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return axes if ndim else ()
+
+
+def one_of(dim: int, ndim: int) -> int:
+    """A dimension that there is, counted from the left."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+    return dim % ndim
+
+
+def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape in which the reduced dimensions are 1."""
+    return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+class Sum(Node):
+    """Over all dimensions."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, dtype: Any = None) -> Tensor:
+        x, form = a.array, a._form or form_of(a)
+        if dtype is None and form.ones is not None:
+            return record1(Sum, x.ravel().dot(form.ones), a, (), (form.shape,))
+        if dtype is not None or x.dtype is FLOAT16:
+            y = total(x, None, dtype)
+        elif x.size != 1:
+            y = sum_of_all(x)
+        else:  # even here NumPy's reduction would cost 1 µs; 0 is added, as in any sum, since -0.0 sums to 0.0
+            y = (x.ravel()[0] if type(x) is np.ndarray else x) + 0
+        return record1(Sum, y, a, (), (x.shape,), None if y.dtype is x.dtype else ((x.shape, x.dtype),))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
+        return xp.broadcast_to(g, shape)
+
+
+class SumDim(Node, name="Sum", number=1):
+    """Over some dimensions."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
+        x = a.array
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        y = total(x, axes, dtype, keepdims=keepdim)
+        input_metadata = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
+        return record1(SumDim, y, a, (), (x.shape, kept_shape(x.shape, axes)), input_metadata)
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
+        return xp.broadcast_to(xp.reshape(g, kept), shape)
+
+
+def shared(xp: Any, g: Any, count: int) -> Any:
+    """`g / count`; of float16 in float32, since float16 does not hold every count."""
+    if count > 2048 and xp.dtype(g) == FLOAT16:
+        return xp.cast(xp.cast(g, FLOAT32) / count, FLOAT16)
+    return g / count
+
+
+class Mean(Node):
+    """Over all dimensions."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes", "self_sym_numel")
+
+    @staticmethod
+    def forward(a: Tensor, dtype: Any = None) -> Tensor:
+        x = as_dtype(a.array, dtype)
+        input_metadata = None if x is a.array else ((x.shape, a.array.dtype),)
+        return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size), input_metadata)
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
+        return xp.broadcast_to(shared(xp, g, count), shape)
+
+
+class MeanDim(Node, name="Mean", number=1):
+    """Over some dimensions."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
+        x = as_dtype(a.array, dtype)
+        input_metadata = None if x is a.array else ((x.shape, a.array.dtype),)
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        kept = kept_shape(x.shape, axes)
+        count = math.prod([x.shape[i] for i in axes])
+        y = total(x, axes, keepdims=keepdim, count=count)
+        return record1(MeanDim, y, a, (), (x.shape, kept, count), input_metadata)
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
+        return xp.broadcast_to(shared(xp, xp.reshape(g, kept), count), shape)
+
+
+class Nansum(Node):
+    """The sum of what is not NaN."""
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Tensor:
+        x = a.array
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        y = total(as_dtype(np.where(np.isnan(x), x.dtype.type(0), x), dtype), axes, keepdims=keepdim)
+        input_metadata = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
+        return record1(Nansum, y, a, (a,), (x.shape, kept_shape(x.shape, axes)), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
+        return xp.masked(a == a, xp.broadcast_to(xp.reshape(g, kept), shape))
+
+
+class Logsumexp(Node):
+    """log(sum(exp(x))) over some dimensions, by way of the largest element, so that nothing overflows."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    @staticmethod
+    def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
+        x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
+        wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+        kept = kept_shape(x.shape, axes)
+        top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=beside(wide))
+        top = np.where(np.isinf(top), wide.dtype.type(0), top)
+        y = np.log(total(np.exp(wide - top), axes, keepdims=True)) + top
+        y = (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])).astype(x.dtype)
+        return record1(Logsumexp, y, a, (a, y), (kept,))
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, kept: tuple[int, ...]) -> Any:
+        return xp.reshape(g, kept) * xp.exp(a - xp.reshape(y, kept))
+
+
+def share_evenly(xp: Any, g: Any, chosen: Any, axes: tuple[int, ...] | None) -> Any:
+    """A gradient among the elements that are `chosen`, over `axes` (None: all); NaN where there are none."""
+    chosen = xp.cast(chosen, xp.dtype(g))
+    return g * chosen / xp.sum(chosen, axes, True)
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """An array in a dtype (None: its own)."""
+    return x if dtype is None or dtype == x.dtype else x.astype(dtype)
+
+
+def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
+    """NumPy's dtype of a sum or a product: int64 for integers and bools; None for that of the input.
+
+    Raises:
+        RuntimeError: where a graph would end in integers.
+    """
+    if dtype is None:
+        return None if input.array.dtype.kind == "f" else INT64
+    if not dtype.is_floating_point and input._requires_grad and LOCAL.recording:
+        raise RuntimeError(f"Autograd not support dtype: {dtype.type_name}")
+    return dtype.numpy
+
+
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
+        axis: Dims = None, keepdims: bool = False) -> Tensor:
+    """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
+
+    `axis` and `keepdims` are NumPy's names of `dim` and `keepdim`.
+
+    Raises:
+        IndexError: if `dim` is out of range.
+    """
+    wanted = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
+    if wanted is not None and wanted.kind != "f" and input.array.dtype.kind == "f":
+        input = plain(input.array.astype(wanted))
+    if dim is axis is None and not (keepdim or keepdims):
+        return Sum.forward(input, wanted)
+    dim, keepdim = axis if dim is None else dim, keepdim or keepdims
+    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
+
+
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
+         axis: Dims = None, keepdims: bool = False) -> Tensor:
+    """The mean of the elements, over all dimensions or over `dim`; `axis` and `keepdims` as in `sum`.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools.
+    """
+    if axis is not None or keepdims:
+        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
+    given, kind = (input.dtype, "Input") if dtype is None else (dtype, "Optional")
+    if not given.is_floating_point:
+        raise RuntimeError(f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or "
+                           f"complex dtype. Got: {given.type_name}")
+    wanted = None if dtype is None else dtype.numpy
+    if dim is None and not keepdim:
+        return Mean.forward(input, wanted)
+    return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
+
+
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The sum of the elements that are not NaN; otherwise as `sum`."""
+    if input.array.dtype.kind != "f":
+        return sum(input, dim, keepdim, dtype=dtype)
+    return Nansum.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
+    """The mean of the elements that are not NaN, over all dimensions or over `dim`.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools.
+    """
+    if input.array.dtype.kind != "f":
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{input.dtype.type_name}")
+    count = sum(plain(~np.isnan(input.array)), dim, keepdim)
+    return Div.forward(nansum(input, dim, keepdim, dtype=dtype), count)
+
+
+def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over `dim`, without overflow; of no elements it is minus infinity."""
+    axes = axes_of(dim, input.array.ndim)
+    return Logsumexp.forward(input, tuple(range(input.array.ndim)) if axes is None else axes, keepdim)

@@ -1,0 +1,251 @@
+"""Variances, standard deviations and covariances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.warnings import warn
+from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.core.graph import ManyOutputs, Node
+from minigrad.core.record import record1, record_many
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.linalg.matmul import mm
+from minigrad.ops.pointwise.arithmetic import Div, Mul, Sqrt, Sub
+from minigrad.ops.pointwise.minmax import Clamp
+from minigrad.ops.pointwise.scalar import MulScalar
+from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, sum
+from minigrad.ops.shape.diagonal import Diagonal
+from minigrad.ops.shape.views import squeeze, t, unsqueeze, view
+
+__all__ = ["corrcoef", "cov", "std", "std_mean", "var", "var_mean"]
+METHODS = ("corrcoef", "cov", "std", "var")
+
+Shape = tuple[int, ...]
+FEW = ("{}: degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+       "divided by output numel).")
+FEW_OBSERVATIONS = ("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+                    "observations.")
+
+
+def freedom(count: int, correction: float | None) -> float:
+    """By what a sum of squares is divided; a correction of None is 1."""
+    return count - (1 if correction is None else correction)
+
+
+def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean of an array; of float16 in float32."""
+    wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+    count = math.prod([x.shape[i] for i in axes])
+    middle = total(wide, axes, keepdims=True, count=count)
+    apart = wide - middle
+    squares = total(apart * apart, axes, keepdims=keepdim)
+    variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)) if count else 0)
+    return variance.astype(x.dtype, copy=False), middle.reshape(variance.shape).astype(x.dtype, copy=False)
+
+
+def from_variance(xp: Any, g: Any, a: Any, correction: float | None, axes: Shape) -> Any:
+    """The gradient of `a` from that of its variance: 2 (a - mean) / (count - correction)."""
+    count = math.prod([a.shape[i] for i in axes])
+    wide = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
+    apart = wide - xp.sum(wide, axes, True) / count
+    apart = xp.cast(apart, FLOAT16) if wide is not a else apart
+    if freedom(count, correction) <= 0:
+        return g * xp.cast(xp.where(apart == 0, math.nan, math.inf), xp.dtype(g))
+    return g * (2 / freedom(count, correction)) * apart
+
+
+def from_moments(xp: Any, gs: Sequence[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
+    """The gradient of `a` from those of its variance and of its mean."""
+    g, of_mean = [xp.reshape(each, kept) for each in gs]
+    return from_variance(xp, g, a, correction, axes) + of_mean / math.prod([a.shape[i] for i in axes])
+
+
+class Var(Node):
+    __slots__ = ()
+    saves = ("self",)
+    constants = ("correction",)
+
+    @staticmethod
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Tensor:
+        y, _ = moments(a.array, axes, correction, keepdim)
+        return record1(Var, y, a, (a,), (correction, axes, kept_shape(a.array.shape, axes)))
+
+    def backward(self, xp: Any, g: Any, a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
+        return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
+
+
+class Std(Node):
+    """The square root of the variance; its gradient is 0 where it is 0."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+    constants = ("correction",)
+
+    @staticmethod
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Tensor:
+        y = np.sqrt(moments(a.array, axes, correction, keepdim)[0])
+        return record1(Std, y, a, (a, y), (correction, axes, kept_shape(a.array.shape, axes)))
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
+        g = xp.masked(y != 0, g / (2 * y))
+        return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
+
+
+class VarMean(ManyOutputs):
+    """Both in one op."""
+
+    __slots__ = ()
+    saves = ("self",)
+    constants = ("correction",)
+
+    @staticmethod
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
+        pair = moments(a.array, axes, correction, keepdim)
+        return record_many(VarMean, pair, a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a,))
+
+    def backward(self, xp: Any, gs: list[Any], a: Any, *const: Any) -> Any:
+        return from_moments(xp, gs, a, *const)
+
+
+class StdMean(ManyOutputs):
+    __slots__ = ()
+    saves = ("self", "result0")
+    constants = ("correction",)
+
+    @staticmethod
+    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
+        variance, middle = moments(a.array, axes, correction, keepdim)
+        y = np.sqrt(variance)
+        return record_many(StdMean, (y, middle), a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a, y))
+
+    def backward(self, xp: Any, gs: list[Any], a: Any, y: Any, *const: Any) -> Any:
+        return from_moments(xp, (xp.masked(y != 0, gs[0] / (2 * y)), gs[1]), a, *const)
+
+
+def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None,
+            correction: float | None) -> tuple[float | None, Shape]:
+    """The correction and the dimensions that a caller asks for; `f(input, False)` is `unbiased`.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools.
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if not input.dtype.is_floating_point:
+        what = name if "mean" in name else "std and var"
+        raise RuntimeError(f"{what} only support floating point and complex dtypes")
+    shape = input.array.shape
+    axes = axes_of(dim, len(shape))
+    axes = tuple(range(len(shape))) if axes is None else axes
+    if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
+        correction = 0 if unbiased is False else 1
+    if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
+        warn(FEW.format(f"{name}()"))
+    return correction, axes
+
+
+def var(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None) -> Tensor:
+    """The variance over all dimensions or over `dim`: the sum of squares over (count - `correction`), by default 1.
+
+    Warns where that is not above 0. `unbiased` is the older word: True is a correction of 1, False of 0.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools.
+    """
+    return Var.forward(input, *degrees("var", input, dim, unbiased, correction), keepdim)
+
+
+def std(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None) -> Tensor:
+    """The square root of the variance; otherwise as `var`."""
+    return Std.forward(input, *degrees("std", input, dim, unbiased, correction), keepdim)
+
+
+def var_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None) -> tuple[Tensor, ...]:
+    """The variance and the mean; otherwise as `var`."""
+    return VarMean.forward(input, *degrees("var_mean", input, dim, unbiased, correction), keepdim)
+
+
+def std_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None) -> tuple[Tensor, ...]:
+    """The standard deviation and the mean; otherwise as `var`."""
+    return StdMean.forward(input, *degrees("std_mean", input, dim, unbiased, correction), keepdim)
+
+
+def check_weights(name: str, weights: Tensor | None, count: int, real: bool) -> Tensor | None:
+    """Weights of observations; PyTorch's errors where they are none."""
+    if weights is None:
+        return None
+    if weights.array.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+                           f"{weights.array.ndim} dimensions")
+    if weights.dtype.is_floating_point is not real or weights.dtype.name == "bool":
+        raise RuntimeError(f"cov(): expected {name} to have {'floating point' if real else 'integral'} dtype but got "
+                           f"{name} with {weights.dtype.type_name} dtype")
+    if weights.array.size != count:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but "
+                           f"got {weights.array.size} != {count}")
+    if weights.array.size and weights.array.min() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+    return weights
+
+
+def weighed(rows: Tensor, weights: Tensor | None) -> Tensor:
+    """Observations times their weights."""
+    return rows if weights is None else Mul.forward(rows, weights)
+
+
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
+        aweights: Tensor | None = None) -> Tensor:
+    """The covariances of the rows of a matrix, each a variable, its columns observations.
+
+    `fweights`: how often each observation was made; `aweights`: how much each counts. Put together from other ops, as
+    in PyTorch's Correlation.cpp.
+
+    Raises:
+        RuntimeError: for more than two dimensions, bools, and weights that do not fit.
+    """
+    if input.array.ndim > 2:
+        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input.array.ndim} dimensions")
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = view(input, 1, -1) if input.array.ndim < 2 else input
+    count = rows.array.shape[1]
+    often, much = check_weights("fweights", fweights, count, False), check_weights("aweights", aweights, count, True)
+    weights = much if often is None else often if much is None else Mul.forward(often, much)
+    whole = plain(np.asarray(count)) if weights is None else sum(weights)
+    if weights is not None and whole.item() == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    divisor = Sub.forward(whole, correction) if correction else whole
+    if weights is not None and much is not None and correction:
+        squares = MulScalar.forward(sum(Mul.forward(weights, much)), correction)
+        divisor = Sub.forward(whole, Div.forward(squares, whole))
+    if divisor.item() <= 0:
+        warn(FEW_OBSERVATIONS)
+        divisor = plain(np.zeros((), divisor.array.dtype))
+    apart = Sub.forward(rows, unsqueeze(Div.forward(sum(weighed(rows, weights), 1), whole), 1))
+    return squeeze(Div.forward(mm(apart, t(weighed(apart, weights))), divisor))
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlation coefficients of the rows of a matrix: covariances over both standard deviations.
+
+    Raises:
+        RuntimeError: for more than two dimensions.
+    """
+    if input.array.ndim > 2:
+        raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input.array.ndim} dimensions")
+    c = cov(input)
+    if not c.array.ndim:
+        return Div.forward(c, c)
+    deviation = Sqrt.forward(Diagonal.forward(c, 0, 0, 1))
+    c = Div.forward(Div.forward(c, view(deviation, -1, 1)), view(deviation, 1, -1))
+    return Clamp.forward(c, -1, 1)

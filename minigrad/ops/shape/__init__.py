@@ -1,0 +1,1 @@
+"""Views, and ops that put elements elsewhere without changing them."""

@@ -1,0 +1,78 @@
+"""Shapes made to fit: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._base.dtype import Size
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.shape.views import Expand, Unsqueeze, View
+
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors"]
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors as views of the shape that they have together."""
+    given = unpacked(tensors)
+    shape: tuple[int, ...] = ()
+    for v in given:
+        shape = broadcast_shape(shape, v.array.shape)
+    return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in given])
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes have together."""
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out = [1] * max([len(s) for s in given], default=0)
+    for i, shape in enumerate(given):
+        for dim in range(-1, -len(shape) - 1, -1):
+            if shape[dim] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if shape[dim] in (1, out[dim]):
+                continue
+            if out[dim] != 1:
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! Mismatching "
+                                   f"argument at index {i} had {shape}; but expected shape should be broadcastable to "
+                                   f"{out}")
+            out[dim] = shape[dim]
+    return Size(out)
+
+
+def unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """What `f(a, b)` or `f([a, b])` was given."""
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+
+
+def each_of(one: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Any:
+    """`one` of a single tensor, or a tuple of it of several."""
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return one(tensors[0])
+    return tuple([one(v) for v in unpacked(tensors)])
+
+
+def filled_up(ndim: int, v: Tensor) -> Tensor:
+    """A tensor of at least `ndim` dimensions: those that it lacks have size 1."""
+    if v.array.ndim >= ndim:
+        return v
+    if v.array.ndim == 0:
+        return View.forward(v, (1,) * ndim)
+    row = Unsqueeze.forward(v, 0) if v.array.ndim == 1 else v
+    return Unsqueeze.forward(row, 2) if ndim == 3 else row
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """A number as a vector; all else as it is."""
+    return each_of(functools.partial(filled_up, 1), tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """A number as (1, 1), a vector as a row; all else as it is."""
+    return each_of(functools.partial(filled_up, 2), tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """A number as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); all else as it is."""
+    return each_of(functools.partial(filled_up, 3), tensors)

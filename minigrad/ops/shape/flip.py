@@ -1,0 +1,182 @@
+"""Elements in another order: `flip`, `roll`, `rot90`, and the properties `T`, `mT`, `H`, `mH`.
+
+`flip` and its like copy, as in PyTorch; the transposes are views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.warnings import warn_once
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor
+from minigrad.ops.reduce.sums import axes_of, one_of
+from minigrad.ops.shape.views import Permute, Transpose, dim_of, shape_of
+
+__all__ = ["adjoint", "flip", "fliplr", "flipud", "roll", "rot90"]
+METHODS = tuple(__all__)
+
+Shape = tuple[int, ...]
+OF_A_NUMBER = "{} is deprecated on 0-D tensors. "
+IDENTITY, CONJUGATE = "This function is the identity in these cases.", "Consider using x.conj()."
+NOT_OF_A_MATRIX = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+    "1, -1, -1))` to reverse the dimensions of a tensor."
+)
+
+
+class Flip(Node):
+    """The order along some dimensions reversed."""
+
+    __slots__ = ()
+    constants = ("dims",)
+
+    @staticmethod
+    def values(x: Any, dims: Shape) -> Any:
+        """On arrays."""
+        return np.flip(x, dims).copy() if x.ndim else x
+
+    @staticmethod
+    def forward(a: Tensor, dims: Shape) -> Tensor:
+        return record1(Flip, Flip.values(a.array, dims), a, (), (dims,))
+
+    def backward(self, xp: Any, g: Any, dims: Shape) -> Any:
+        return xp.apply(Flip, g, dims)
+
+
+class Roll(Node):
+    """Elements moved along, those that leave at the end come back at the start."""
+
+    __slots__ = ()
+    constants = ("shifts", "dims")
+
+    @staticmethod
+    def values(x: Any, shifts: Shape, dims: Shape) -> Any:
+        """On arrays."""
+        return np.roll(x, shifts if dims else shifts[0], dims or None)
+
+    @staticmethod
+    def forward(a: Tensor, shifts: Shape, dims: Shape) -> Tensor:
+        return record1(Roll, Roll.values(a.array, shifts, dims), a, (), (shifts, dims))
+
+    def backward(self, xp: Any, g: Any, shifts: Shape, dims: Shape) -> Any:
+        return xp.apply(Roll, g, tuple([-n for n in shifts]), dims)
+
+
+class Rot90(Node):
+    """A turn by `k` quarters in the plane of two dimensions."""
+
+    __slots__ = ()
+    constants = ("k", "dims")
+
+    @staticmethod
+    def values(x: Any, k: int, dims: Shape) -> Any:
+        """On arrays."""
+        if k % 2 == 0:
+            return np.flip(x, dims).copy() if k % 4 else x.copy()
+        return np.flip(x, dims[1 if k % 4 == 1 else 0]).copy().swapaxes(*dims)
+
+    @staticmethod
+    def forward(a: Tensor, k: int, dims: Shape) -> Tensor:
+        return record1(Rot90, Rot90.values(a.array, k, dims), a, (), (k, dims))
+
+    def backward(self, xp: Any, g: Any, k: int, dims: Shape) -> Any:
+        return xp.apply(Rot90, g, -k, dims)
+
+
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """A copy with the order along these dimensions reversed."""
+    return Flip.forward(input, axes_of(shape_of(dims), input.array.ndim) or ())
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """A copy of a matrix with its columns in reverse order."""
+    if input.array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return Flip.forward(input, (1,))
+
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy of a matrix with its rows in reverse order."""
+    if input.array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return Flip.forward(input, (0,))
+
+
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
+    """A copy with its elements moved by `shifts` along `dims`; without dims, along the elements row by row.
+
+    Raises:
+        RuntimeError: if there are not as many shifts as dimensions.
+    """
+    steps = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if not steps:
+        raise RuntimeError("`shifts` required")
+    if len(steps) != len(along) and (along or len(steps) > 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(along)}")
+    ndim = input.array.ndim
+    if not input.array.size:  # PyTorch does not look at the dimensions then
+        steps, along = (1,), (0,)
+    return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in along]))
+
+
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """A copy turned by `k` quarters from the first of two dimensions towards the second.
+
+    Raises:
+        RuntimeError: if there are not two dimensions, or they are the same.
+    """
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.array.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.array.ndim}")
+    plane = [dim_of(d, input.array.ndim) for d in dims]
+    if plane[0] == plane[1]:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return Rot90.forward(input, k, tuple(plane))
+
+
+def matrix_transposed(input: Tensor, name: str, instead: str) -> Tensor:
+    """The last two dimensions swapped; of real numbers this is the adjoint too."""
+    if input.array.ndim == 0:
+        warn_once(OF_A_NUMBER.format(name.removeprefix("tensor.") if "(" in name else f"T{name[1:]}") + instead)
+        return input
+    if input.array.ndim == 1:
+        raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return Transpose.forward(input, -2, -1)
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions swapped (and conjugated, which real numbers do not notice)."""
+    return matrix_transposed(input, "tensor.adjoint()", CONJUGATE)
+
+
+def transposed(self: Tensor) -> Tensor:
+    """`x.T`: the dimensions in reverse order."""
+    if self.array.ndim == 0:
+        warn_once(OF_A_NUMBER.format("Tensor.T") + IDENTITY)
+    elif self.array.ndim != 2:
+        warn_once(NOT_OF_A_MATRIX)
+    return Permute.forward(self, tuple(range(self.array.ndim))[::-1])
+
+
+def hermitian(self: Tensor) -> Tensor:
+    """`x.H`: the adjoint of a matrix."""
+    if self.array.ndim in (0, 2):
+        return matrix_transposed(self, "tensor.H", CONJUGATE)
+    more = " For batches of matrices, consider using tensor.mH" if self.array.ndim > 2 else ""
+    raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.{more}")
+
+
+PROPERTIES = {
+    "T": property(transposed),
+    "H": property(hermitian),
+    "mT": property(lambda self: matrix_transposed(self, "tensor.mT", IDENTITY), doc="The last two dimensions swapped."),
+    "mH": property(lambda self: matrix_transposed(self, "tensor.mH", CONJUGATE), doc="The adjoint of each matrix."),
+}

@@ -1,0 +1,201 @@
+"""Joining: `cat`, `stack`, and what is made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import promote_types
+from minigrad._base.type_name import type_name
+from minigrad.backends.registry import OF_TYPE, beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record_n
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
+from minigrad.ops.shape.views import dim_of, reshape
+
+__all__ = ["block_diag", "cat", "column_stack", "concat", "concatenate", "dstack", "hstack", "row_stack", "stack",
+           "vstack"]
+
+
+class Stack(Node):
+    __slots__ = ()
+    constants = ("dim",)
+    prunes = False
+
+    @staticmethod
+    def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
+        arrays = [v.array for v in tensors]
+        dtype, input_metadata = joined(arrays)
+        if dim or type(arrays[0]) in OF_TYPE:
+            out = np.stack(arrays, dim, dtype=dtype, casting="unsafe")
+        else:
+            out = np.array(arrays, dtype)  # 5 × as fast
+        return record_n(Stack, out, tuple(tensors), (), (dim,), input_metadata)
+
+    def backward(self, xp: Any, g: Any, dim: int) -> tuple[Any, ...]:
+        front = (slice(None),) * dim
+        return tuple([xp.getitem(g, (*front, i)) for i in range(len(self.next))])
+
+
+class BlockDiag(Node):
+    """Matrices along the diagonal of one of zeros."""
+
+    __slots__ = ()
+    prunes = False
+
+    @staticmethod
+    def forward(tensors: Sequence[Tensor]) -> Tensor:
+        arrays = [v.array for v in tensors]
+        dtype, _ = joined(arrays)
+        sizes = [(1,) * (2 - x.ndim) + x.shape for x in arrays]
+        ends = np.cumsum(sizes, 0).tolist()
+        boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])
+                 for size, at in zip(sizes, ends, strict=True)]
+        out = np.zeros(tuple(ends[-1]), dtype, like=beside(arrays[0]))
+        for box, x in zip(boxes, arrays, strict=True):
+            out[box] = x
+        return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),
+                        tuple([(x.shape, x.dtype) for x in arrays]))
+
+    def backward(self, xp: Any, g: Any, boxes: tuple[Any, ...], shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([xp.reshape(xp.getitem(g, box), shape) for box, shape in zip(boxes, shapes, strict=True)])
+
+
+class Cat(Node):
+    __slots__ = ()
+    constants = ("dim",)
+    prunes = False
+
+    @staticmethod
+    def forward(tensors: Sequence[Tensor], dim: int) -> Tensor:
+        arrays = [v.array for v in tensors]
+        dtype, input_metadata = joined(arrays)
+        nothing = [x.shape == (0,) for x in arrays]
+        ends = tuple(np.cumsum([0 if gone else x.shape[dim] for x, gone in zip(arrays, nothing, strict=True)]).tolist())
+        out = np.concatenate([x for x, gone in zip(arrays, nothing, strict=True) if not gone] or arrays, dim,
+                             dtype=dtype, casting="unsafe")
+        return record_n(Cat, out, tuple(tensors), (), (dim, ends, tuple(nothing)), input_metadata)
+
+    def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...], nothing: tuple[bool, ...]) -> tuple[Any, ...]:
+        front = (slice(None),) * dim
+        return tuple([xp.zeros((0,), g) if gone else xp.getitem(g, (*front, slice(start, end)))
+                      for start, end, gone in zip((0, *ends), ends, nothing, strict=False)])
+
+
+def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
+    """The dtype in which arrays are joined, and what the engine must undo for each (`Node.fit`)."""
+    same_device(*arrays)
+    dtypes = {x.dtype for x in arrays}
+    if len(dtypes) == 1:
+        return dtypes.pop(), None
+    return functools.reduce(promote_types, dtypes), tuple([(x.shape, x.dtype) for x in arrays])
+
+
+def tensors_in(name: str, given: Any) -> list[Tensor]:
+    """What is joined; PyTorch's errors for anything but a sequence of tensors."""
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(given)}")
+    for i, each in enumerate(given):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(each)}")
+    return list(given)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Tensors of one shape along a new dimension; `axis` is NumPy's name of `dim`."""
+    tensors, dim = tensors_in("stack", tensors), dim if axis is None else axis
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    shapes = [v.array.shape for v in tensors]
+    first = shapes[0]
+    if len(set(shapes)) > 1:
+        i = next(i for i, shape in enumerate(shapes) if shape != first)
+        raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                           f"{list(shapes[i])} at entry {i}")
+    return Stack.forward(tensors, dim_of(dim, len(first) + 1))
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Tensors along an existing dimension; their other sizes must agree. `axis` is NumPy's name of `dim`.
+
+    A tensor of shape (0,) goes with any other, as in early PyTorch.
+    """
+    tensors, dim = tensors_in("cat", tensors), dim if axis is None else axis
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    first = next((v.array.shape for v in tensors if v.array.shape != (0,)), (0,))
+    if () in [v.array.shape for v in tensors]:
+        i = next(i for i, v in enumerate(tensors) if not v.array.ndim)
+        raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    along = dim_of(dim, len(first))
+    for i, v in enumerate(tensors):
+        if v.array.shape == (0,):
+            continue
+        other = v.array.shape
+        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != along and other[d] != first[d]]
+        if len(other) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(other)}")
+        if wrong:
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size "
+                               f"{first[wrong[0]]} but got size {other[wrong[0]]} for tensor number {i} in the list.")
+    return Cat.forward(tensors, along)
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """`cat`, by another name."""
+    return cat(tensors, dim, axis=axis)
+
+
+def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, dim: int | None = None) -> Tensor:
+    """`cat`, by NumPy's name."""
+    return cat(tensors, axis if dim is None else dim)
+
+
+def not_empty(name: str, tensors: Any) -> list[Tensor]:
+    """What is stacked; PyTorch's errors for anything but a sequence of tensors, and for nothing."""
+    given = tensors_in(name, tensors)
+    if not given:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return given
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side: vectors along their one dimension, others along the second."""
+    rows = atleast_1d(not_empty("hstack", tensors))
+    return cat(rows, 0 if rows[0].array.ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors one above the other; a vector is a row."""
+    return cat(atleast_2d(not_empty("vstack", tensors)), 0)
+
+
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """`vstack`, by another name."""
+    return vstack(tensors)
+
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors behind each other: along a third dimension."""
+    return cat(atleast_3d(not_empty("dstack", tensors)), 2)
+
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """`hstack` where a vector is a column."""
+    given = not_empty("column_stack", tensors)
+    return hstack([reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in given])
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one of zeros; a vector is a row."""
+    given = tensors_in("block_diag", tensors)
+    for i, v in enumerate(given):
+        if v.array.ndim > 2:
+            raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                               f"{i} has {v.array.ndim} dimensions")
+    return BlockDiag.forward(given) if given else plain(np.zeros((1, 0), np.float32))

@@ -1,0 +1,73 @@
+"""All pairs of the elements of vectors: `meshgrid`, `cartesian_prod`, `combinations`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.warnings import warn_once
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.index.mask import MaskedSelect
+from minigrad.ops.shape.join import Stack
+from minigrad.ops.shape.views import Expand, UnsafeView, view
+from minigrad.ops.tensor.copy import Clone
+
+__all__ = ["cartesian_prod", "combinations", "meshgrid"]
+
+INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Vectors spread over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions.
+
+    Raises:
+        RuntimeError: for tensors of two dimensions, of several dtypes, or another word for `indexing`.
+    """
+    given = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    if indexing is None:
+        warn_once(INDEXING)
+    if not given:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for v in given:
+        if v.array.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {v}")
+        if v.array.dtype != given[0].array.dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+    places = list(range(len(given)))
+    if indexing == "xy" and len(given) > 1:
+        places[:2] = 1, 0
+    shape = tuple([given[place].array.size for place in places])  # a swap is its own inverse
+    return tuple([Expand.forward(view(v, (1,) * place + (-1,) + (1,) * (len(given) - place - 1)), shape)
+                  for v, place in zip(given, places, strict=True)])
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All combinations of an element of each vector, one per row."""
+    for v in tensors:
+        if v.array.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(v.array.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    size = math.prod([v.array.size for v in tensors])
+    return Stack.forward([UnsafeView.forward(Clone.forward(v, "C"), (size,))
+                          for v in meshgrid(*tensors, indexing="ij")], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All ways to choose `r` elements of a vector in their order, one per row."""
+    if input.array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return plain(np.zeros(0, input.array.dtype, like=input.array))
+    where = np.arange(input.array.size, like=input.array)
+    sides = [where.reshape((1,) * i + (-1,) + (1,) * (r - 1 - i)) for i in range(r)]
+    places = np.stack([np.broadcast_to(side, (where.size,) * r) for side in sides])
+    grows = places[:-1] <= places[1:] if with_replacement else places[:-1] < places[1:]
+    mask = plain(grows.all(0))
+    return Stack.forward([MaskedSelect.forward(v, mask) for v in meshgrid(*[input] * r, indexing="ij")], 1)

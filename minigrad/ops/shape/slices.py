@@ -1,0 +1,141 @@
+"""Parts of a tensor as views: `select`, `narrow`, `unfold`; what `x[0]` and `x[1:]` are made of."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from minigrad.backends.registry import as_strided
+from minigrad.core.graph import Node
+from minigrad.core.record import record_view
+from minigrad.core.tensor import Tensor, owned
+from minigrad.ops.index.flat_indexing import numbered, spread
+from minigrad.ops.shape.views import dim_of
+
+__all__ = ["narrow", "select"]
+METHODS = ("narrow", "select", "unfold")
+
+Shape = tuple[int, ...]
+
+
+class Select(Node):
+    __slots__ = ()
+    constants = ("", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, i: int) -> Tensor:
+        x = owned(a)
+        index = (*(slice(None),) * dim, i, ...)
+        return record_view(Select, x[index], a, (index, x.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return xp.scatter(g, index, shape)
+
+
+class Slice(Node):
+    __slots__ = ()
+    constants = ("", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, part: slice) -> Tensor:
+        x = owned(a)
+        index = (*(slice(None),) * dim, part)
+        return record_view(Slice, x[index], a, (index, x.shape))
+
+    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+        return xp.scatter(g, index, shape)
+
+
+class Alias(Node):
+    """`x[...]`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record_view(Alias, owned(a)[...], a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
+class Unfold(Node):
+    """All windows of one size along a dimension."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes", "dimension", "size", "step")
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, size: int, step: int) -> Tensor:
+        x = owned(a)
+        return record_view(Unfold, windows(x, dim, size, step), a, (x.shape, dim, size, step))
+
+    def backward(self, xp: Any, g: Any, shape: Shape, dim: int, size: int, step: int) -> Any:
+        return spread(xp, g, windows(numbered(shape, g), dim, size, step), shape)
+
+
+def windows(x: Any, dim: int, size: int, step: int) -> Any:
+    """An array that looks at `x` through windows along `dim`, which are its last dimension."""
+    if not x.ndim:
+        return as_strided(x, (size,), (x.itemsize,))
+    count = (x.shape[dim] - size) // step + 1
+    shape = (*x.shape[:dim], count, *x.shape[dim + 1:], size)
+    strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:], x.strides[dim])
+    return as_strided(x, shape, strides)
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice number `index` along `dim`, as a view without that dimension.
+
+    Raises:
+        IndexError: if there is none of this number.
+    """
+    if not input.array.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis, i = dim_of(dim, input.array.ndim), operator.index(index)
+    if not -input.array.shape[axis] <= i < input.array.shape[axis]:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(input.array.shape)} at dimension "
+                         f"{axis}")
+    return Select.forward(input, axis, i)
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` slices along `dim` from number `start` on, as a view.
+
+    Raises:
+        IndexError: if there is none of this number.
+        RuntimeError: if there are not so many.
+    """
+    if not input.array.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor):
+        if start.array.ndim or start.array.dtype.kind not in "iu":
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = start.item()
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    axis = dim_of(dim, input.array.ndim)
+    size, first = input.array.shape[axis], operator.index(start)
+    if not -size <= first <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")
+    first += size if first < 0 else 0
+    if first + length > size:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
+    return Slice.forward(input, axis, slice(first, first + length))
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """All windows of `size` along a dimension, `step` apart, as the last dimension of a view.
+
+    Raises:
+        RuntimeError: if `size` is more than there is.
+    """
+    axis = dim_of(dimension, input.array.ndim)
+    room = input.array.shape[axis] if input.array.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > room:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {room} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return Unfold.forward(input, axis, size, step)

@@ -1,0 +1,202 @@
+"""Splitting, into views. `unbind` and `split` have several outputs: where the integer of `next_functions` is not 0.
+
+Lesson 3 shows it. `tensor_split` and what is made of it are slices, one node each, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.graph import ManyOutputs
+from minigrad.core.record import record_many
+from minigrad.core.tensor import Tensor, owned
+from minigrad.ops.reduce.sums import one_of
+from minigrad.ops.shape.slices import Slice
+from minigrad.ops.shape.views import dim_of
+
+__all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
+METHODS = tuple(__all__)
+
+
+class Unbind(ManyOutputs):
+    __slots__ = ()
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
+        x = owned(a)
+        front = (slice(None),) * dim
+        return record_many(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,), views=True)
+
+    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
+        return xp.stack(gs, dim)
+
+
+class Split(ManyOutputs):
+    """Into parts of one size."""
+
+    __slots__ = ()
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_many(Split, parts_of(a, sizes, dim), a, (dim,), views=True)
+
+    def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
+        return xp.concatenate(gs, dim)
+
+
+class SplitWithSizes(ManyOutputs):
+    __slots__ = ()
+    constants = ("dim",)
+
+    @staticmethod
+    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_many(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,), views=True)
+
+    backward = Split.backward
+
+
+class UnsafeSplit(ManyOutputs):
+    """`Split` whose parts are no views to autograd: nobody is to write into them. For cells of recurrent networks."""
+
+    __slots__ = ()
+    constants = ("split_size", "dim", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
+        shape = a.array.shape
+        return record_many(UnsafeSplit, parts_of(a, [size] * (shape[dim] // size), dim), a, (size, dim, shape))
+
+    def backward(self, xp: Any, gs: list[Any], size: int, dim: int, shape: tuple[int, ...]) -> Any:
+        return xp.concatenate(gs, dim)
+
+
+def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
+    """Slices of these sizes along a dimension."""
+    ends = np.cumsum(sizes).tolist()
+    front = (slice(None),) * dim
+    return [owned(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along a dimension, as views."""
+    axis = dim_of(dim, input.array.ndim)
+    return Unbind.forward(input, one_of(axis, input.array.ndim))
+
+
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along a dimension, as views: of one size (the last may be smaller), or of the sizes given."""
+    if tensor.array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = dim_of(dim, tensor.array.ndim)
+    length = tensor.array.shape[axis]
+    if not isinstance(split_size_or_sections, int):
+        sizes = list(split_size_or_sections)
+        if any(size < 0 for size in sizes):
+            raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
+                               f"split_sizes={sizes}")
+        if sum(sizes) != length:
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
+                               f"at dimension {dim}), but got split_sizes={sizes}")
+        return SplitWithSizes.forward(tensor, sizes, axis)
+    size = split_size_or_sections
+    if size == 0 and length:
+        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
+                           f"{length}")
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    sizes = [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
+    return Split.forward(tensor, sizes, axis)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts of one size along a dimension, as views."""
+    if input.array.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    axis = dim_of(dim, input.array.ndim)
+    length = input.array.shape[axis]
+    if not length:  # nothing, as often as was asked for
+        return SplitWithSizes.forward(input, [0] * chunks, axis)
+    return split(input, -(-length // chunks), dim)
+
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of these sizes along a dimension, as views."""
+    return split(input, split_sizes, dim)
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
+                 sections: int | None = None) -> tuple[Tensor, ...]:
+    """Parts along a dimension, as views: so many of about one size, or cut before each of these numbers.
+
+    Raises:
+        RuntimeError: for a number of parts that is not above 0, and for a tensor of indices that is no vector.
+    """
+    given: Any = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
+    if not input.array.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    axis = dim_of(dim, input.array.ndim)
+    if isinstance(given, Tensor):
+        given = indices_in(given)
+    size = input.array.shape[axis]
+    if isinstance(given, (tuple, list)):
+        cuts = [operator.index(n) for n in given]
+    else:
+        count = operator.index(given)
+        if count <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+        least, more = divmod(size, count)
+        cuts = [i * least + min(i, more) for i in range(1, count)]
+    bounds = zip([0, *cuts], [*cuts, size], strict=True)
+    return tuple([Slice.forward(input, axis, between(start, end, size)) for start, end in bounds])
+
+
+def between(start: int, end: int, size: int) -> slice:
+    """A slice that ends no earlier than it starts; both may count from the end."""
+    first, last = [min(max(n + size if n < 0 else n, 0), size) for n in (start, end)]
+    return slice(first, max(first, last))
+
+
+def indices_in(given: Tensor) -> Any:
+    """The number or the numbers that a tensor says; PyTorch's errors for one that cannot."""
+    if given.array.dtype != np.int64:
+        raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                           f"{given.dtype.type_name}")
+    if given.array.ndim > 1:
+        raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                           f"one-dimensional tensor, but got a tensor with {given.array.ndim} dims")
+    return given.tolist()
+
+
+def split_along(name: str, input: Tensor, given: Any, dim: int, least: int) -> tuple[Tensor, ...]:
+    """`tensor_split` along a dimension that is there, into parts of one size."""
+    if input.array.ndim < least:
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                           f"{input.array.ndim} dimensions!")
+    size = input.array.shape[dim]
+    if not isinstance(given, (tuple, list)) and (given == 0 or size % given):
+        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                           f"{size} is not divisible by the split_size {given}!")
+    return tensor_split(input, given, dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts side by side: along the second dimension, of a vector the first."""
+    return split_along("hsplit", input, indices_or_sections, 0 if input.array.ndim == 1 else 1, 1)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts one above the other: along the first dimension of a matrix."""
+    return split_along("vsplit", input, indices_or_sections, 0, 2)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts behind each other: along the third dimension."""
+    return split_along("dsplit", input, indices_or_sections, 2, 3)

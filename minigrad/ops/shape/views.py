@@ -1,0 +1,399 @@
+"""Shapes and views: ops that change how the same elements are laid out.
+
+A view shares its memory and its version counter with the tensor that it looks at (`_base`).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import dtype as dtype_type
+from minigrad.backends.registry import as_strided
+from minigrad.core.evaluate import sum_to
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record_view
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops.reduce.sums import axes_of
+from minigrad.ops.tensor.copy import Clone, contiguous
+
+__all__ = ["broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze",
+           "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
+METHODS = (*__all__, "expand", "expand_as", "reshape_as", "view", "view_as")
+
+Shape = tuple[int, ...]
+
+
+def shape_of(sizes: tuple[Any, ...]) -> Shape:
+    """The shape from `f(2, 3)` or `f((2, 3))`."""
+    given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    return tuple([operator.index(n) for n in given])
+
+
+def dim_of(dim: int, ndim: int) -> int:
+    """One dimension as a non-negative number; an IndexError if it is out of range."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim % ndim
+    axes = axes_of(operator.index(dim), ndim)
+    return axes[0] if axes else 0
+
+
+def full_shape(shape: Shape, size: int) -> Shape:
+    """A shape with its -1 filled in; PyTorch's error where the elements do not fit."""
+    known = math.prod([n for n in shape if n != -1])
+    for index, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {index} of shape {list(shape)}")
+    fits = known == size if -1 not in shape else known != 0 and size % known == 0
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if known == 0 and size == 0 and -1 in shape:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+                           "dimension size -1 can be any value and is ambiguous")
+    if not fits:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    return tuple([size // known if n == -1 else n for n in shape])
+
+
+class View(Node):
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, shape: Shape) -> Tensor:
+        x = owned(a)
+        return record_view(View, x.reshape(shape), a, (x.shape,))
+
+    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
+        return xp.reshape(g, shape)
+
+
+class ReshapeAlias(Node):
+    """A reshape of a tensor whose memory has gaps or another order, where a view will do."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, shape: Shape) -> Tensor:
+        x = owned(a)
+        return record_view(ReshapeAlias, x.reshape(shape), a, (x.shape,))
+
+    backward = View.backward
+
+
+class UnsafeView(Node):
+    """A reshape of a tensor that nobody else holds, or one that had to copy: not a view."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @staticmethod
+    def forward(a: Tensor, shape: Shape) -> Tensor:
+        return record1(UnsafeView, a.array.reshape(shape), a, (), (a.array.shape,))
+
+    backward = View.backward
+
+
+class T(Node):
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        return record_view(cls, owned(a).T, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.swapaxes(g, 0, 1) if g.ndim == 2 else g
+
+
+class Transpose(Node):
+    __slots__ = ()
+    constants = ("dim0", "dim1")
+
+    @classmethod
+    def forward(cls, a: Tensor, i: int, j: int) -> Tensor:
+        x = owned(a)
+        return record_view(cls, x.swapaxes(i, j) if x.ndim else x[...], a, (i, j))
+
+    def backward(self, xp: Any, g: Any, i: int, j: int) -> Any:
+        return xp.swapaxes(g, i, j) if g.ndim else g
+
+
+class Permute(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, axes: Shape) -> Tensor:
+        back = tuple([axes.index(i) for i in range(len(axes))])
+        return record_view(Permute, owned(a).transpose(axes), a, (back,))
+
+    def backward(self, xp: Any, g: Any, back: Shape) -> Any:
+        return xp.transpose(g, back)
+
+
+class Unsqueeze(Node):
+    __slots__ = ()
+
+    @classmethod
+    def forward(cls, a: Tensor, dim: int) -> Tensor:
+        return record_view(cls, np.expand_dims(owned(a), dim), a, (a.array.shape,))
+
+    backward = View.backward
+
+
+class Squeeze(Node):
+    """Of all dimensions of size 1."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        return record_view(cls, owned(a).squeeze(), a, (a.array.shape,))
+
+    backward = View.backward
+
+
+class SqueezeDim(Node, name="Squeeze", number=1):
+    """Of one dimension."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @classmethod
+    def forward(cls, a: Tensor, dim: int) -> Tensor:
+        x = owned(a)
+        y = x.squeeze(dim) if x.ndim and x.shape[dim] == 1 else x[...]
+        return record_view(cls, y, a, (x.shape,))
+
+    backward = View.backward
+
+
+class SqueezeDims(Node, name="Squeeze", number=2):
+    """Of several dimensions."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @classmethod
+    def forward(cls, a: Tensor, dims: Shape) -> Tensor:
+        x = owned(a)
+        return record_view(cls, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
+
+    backward = View.backward
+
+
+class Expand(Node):
+    __slots__ = ()
+
+    @staticmethod
+    def forward(a: Tensor, shape: Shape) -> Tensor:
+        x = owned(a)
+        # what broadcast_to gives cannot be written to, and a part of it may be one where nothing is repeated
+        strides = np.broadcast_to(x, shape).strides
+        return record_view(Expand, as_strided(x, shape, strides), a, ((x.shape, x.dtype),))
+
+    def backward(self, xp: Any, g: Any, like: tuple[Shape, Any]) -> Any:
+        return sum_to(g, like, xp)
+
+
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape (one size may be -1), or its bytes read as another dtype.
+
+    Raises:
+        RuntimeError: if the elements do not fit, or no view has that shape since the memory is not contiguous.
+    """
+    x = owned(input)
+    if len(shape) == 1 and isinstance(shape[0], dtype_type):
+        return as_dtype(input, shape[0])
+    new = full_shape(shape_of(shape), x.size)
+    if not np.may_share_memory(x.reshape(new), x) and x.size:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
+                           "spans across two contiguous subspaces). Use .reshape(...) instead.")
+    return View.forward(input, new)
+
+
+def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
+    """The same memory read as another dtype: no op of the graph, but of one version with its source."""
+    x = owned(input)
+    old, new = x.dtype.itemsize, dtype.itemsize
+    what = f"to view {input.dtype.type_name} as {dtype.type_name} (different element sizes), but got"
+    if old != new and x.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 {what.removesuffix(', but got')}")
+    if old != new and x.strides[-1] != old:
+        raise RuntimeError(f"self.stride(-1) must be 1 {what} {x.strides[-1] // old}")
+    if old < new and x.shape[-1] * old % new:
+        raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {what} {x.shape[-1]}")
+    made = plain(x.view(dtype.numpy))
+    made._version_counter = counter_of(input)
+    return made
+
+
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The same elements in another shape: a view where that is possible, else a copy."""
+    x = owned(input)
+    new = full_shape(shape_of(shape), x.size)
+    if x.flags.c_contiguous:
+        return View.forward(input, new)
+    if np.may_share_memory(x.reshape(new), x):
+        return ReshapeAlias.forward(input, new)
+    return UnsafeView.forward(Clone.forward(input, "C"), new)
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input.view(other.shape)`."""
+    return view(input, other.array.shape)
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input.reshape(other.shape)`."""
+    return reshape(input, other.array.shape)
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view of the tensor, or of a copy where its memory is not contiguous."""
+    return view(contiguous(input), -1)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension as several (one size may be -1).
+
+    Raises:
+        RuntimeError: if the sizes do not multiply up to the size of the dimension.
+    """
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    shape, axis = input.array.shape, dim_of(dim, input.array.ndim)
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+    new = tuple([operator.index(n) for n in sizes])
+    known = math.prod([n for n in new if n != -1])
+    if known != shape[axis] if -1 not in new else known == 0 or shape[axis] % known:
+        raise RuntimeError(f"unflatten: Provided sizes {list(new)} don't multiply up to the size of dim {axis} "
+                           f"({shape[axis]}) in the input tensor")
+    return view(input, (*shape[:axis], *full_shape(new, shape[axis]), *shape[axis + 1:]))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` as one."""
+    shape = input.array.shape
+    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if shape and first == last:
+        return input
+    return reshape(input, (*shape[:first], math.prod(shape[first:last + 1]), *shape[last + 1:]))
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+    check_matrix(input, "t")
+    return T.forward(input)
+
+
+def check_matrix(input: Tensor, name: str) -> None:
+    """PyTorch's error for a tensor of more than two dimensions."""
+    if input.array.ndim > 2:
+        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D")
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """The tensor with two dimensions swapped."""
+    return Transpose.forward(input, dim_of(dim0, input.array.ndim), dim_of(dim1, input.array.ndim))
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose`, by NumPy's name."""
+    return transpose(input, axis0, axis1)
+
+
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose`, by another name."""
+    return transpose(input, dim0, dim1)
+
+
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """The tensor with its dimensions in this order."""
+    order = shape_of(dims)
+    if len(order) != input.array.ndim:
+        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+                           f"the desired ordering of dimensions i.e. input.dim() = {input.array.ndim} is not equal to "
+                           f"len(dims) = {len(order)}")
+    axes = tuple([dim_of(d, input.array.ndim) for d in order])
+    if len(set(axes)) != len(axes):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return Permute.forward(input, axes)
+
+
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The tensor with some dimensions moved to other places; the rest stay in order."""
+    ndim = input.array.ndim
+    given = [tuple(dims) if isinstance(dims, (tuple, list)) else (dims,) for dims in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should "
+                           f"contain the same number of dims as destination ({list(given[1])} dims)")
+    start, end = [tuple([dim_of(d, ndim) for d in dims]) for dims in given]
+    for name, dims, as_given in (("source", start, given[0]), ("destination", end, given[1])):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(as_given)})")
+    moved = dict(zip(end, start, strict=True))
+    rest = iter([d for d in range(ndim) if d not in start])
+    return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
+
+
+def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """`movedim`, by NumPy's name."""
+    return movedim(input, source, destination)
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """The tensor with a new dimension of size 1 at `dim`."""
+    return Unsqueeze.forward(input, dim_of(dim, input.array.ndim + 1))
+
+
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
+    if isinstance(dim, Sequence):
+        return SqueezeDims.forward(input, axes_of(dim, input.array.ndim) or ())
+    return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim_of(dim, input.array.ndim))
+
+
+def expand(input: Tensor, *sizes: Any) -> Tensor:
+    """The tensor with dimensions of size 1 repeated, without a copy (-1 leaves a size as it is).
+
+    Raises:
+        RuntimeError: if a size is neither 1 nor what is asked for.
+    """
+    shape, new = input.array.shape, shape_of(sizes)
+    lead = len(new) - len(shape)
+    if lead < 0:
+        raise RuntimeError(f"expand(torch.{input.dtype.type_name}Tensor{{{list(shape)}}}, size={list(new)}): the "
+                           f"number of sizes provided ({len(new)}) must be greater or equal to the number of "
+                           f"dimensions in the tensor ({len(shape)})")
+    if not shape and min(new, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if -1 in new[:lead]:
+        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+                           f"{new.index(-1)}")
+    full = tuple([shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(new)])
+    for i, n in reversed(list(enumerate(shape))):
+        if n not in (1, full[lead + i]):
+            raise RuntimeError(f"The expanded size of the tensor ({full[lead + i]}) must match the existing size ({n}) "
+                               f"at non-singleton dimension {lead + i}.  Target sizes: {list(new)}.  Tensor sizes: "
+                               f"{list(shape)}")
+    return Expand.forward(input, full)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input.expand(other.shape)`."""
+    return expand(input, other.array.shape)
+
+
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """`input.expand(size)`, by NumPy's name."""
+    return expand(input, size)

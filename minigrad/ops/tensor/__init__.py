@@ -1,0 +1,1 @@
+"""What a tensor is to Python: copies, storage, pickling, dtypes, properties."""

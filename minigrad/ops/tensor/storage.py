@@ -1,0 +1,200 @@
+"""The memory of a tensor: mirrors `torch/storage.py` and PyTorch's `tensor_numpy.cpp`.
+
+A tensor looks at a storage, from an offset and in steps of its strides; views look at one storage together. Here the
+storage is the memory of the NumPy array at the end of the chain of `.base`, or what a device has allocated. A reader
+can ask two tensors whether they share it (`untyped_storage().data_ptr()`), and hand memory to NumPy and back without a
+copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.warnings import warn_once
+from minigrad.autograd.views import address
+from minigrad.backends.registry import backend_of, bounds, device_of, home, host, is_array, moved
+from minigrad.core.grad_mode import LOCAL
+from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops.reduce.sums import one_of
+
+__all__ = ["UntypedStorage", "from_numpy"]
+METHODS = ("data_ptr", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset", "stride", "untyped_storage")
+
+READ_ONLY = (
+    "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to "
+    "this tensor will result in undefined behavior. You may want to copy the array to protect its data or make it "
+    "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+)
+BACKWARDS = (
+    "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+    "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+)
+
+
+class Window:
+    """Memory as NumPy's array interface describes it; an array around it is the end of its chain of `.base`."""
+
+    def __init__(self, array: Any, **changes: Any) -> None:
+        self.owner = array
+        self.__array_interface__ = {**array.__array_interface__, **changes}
+
+
+class UntypedStorage:
+    """The bytes that a tensor and its views look at (`torch.UntypedStorage`); made when somebody asks."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self, memory: Any) -> None:
+        self.bytes = memory
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return address(self.bytes) if self.bytes.size else 0
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return int(self.bytes.size)
+
+    size = __len__ = nbytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if backend_of(self.bytes) is None:
+            return UntypedStorage, (self.bytes,)
+        return on_device, (host(self.bytes), str(device_of(self.bytes)))
+
+
+def on_device(memory: Any, device: str) -> UntypedStorage:
+    """A storage that was pickled, on the device where it was."""
+    return UntypedStorage(moved(memory, home(device)))
+
+
+def root_of(array: Any) -> Any:
+    """The array of NumPy's that all views of one memory come from."""
+    above = array.base
+    while above is not None:
+        if not is_array(above):  # `as_strided` puts something of its own between two arrays
+            above = getattr(above, "base", None)
+            if not is_array(above):
+                break
+        array, above = above, above.base
+    return array
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory that this tensor shares with its views."""
+    array = owned(self)
+    backend = backend_of(array)
+    if backend is not None:
+        return UntypedStorage(backend.bytes_of(array, *backend.storage(array)))
+    root = root_of(array)
+    if not root.size:
+        return UntypedStorage(np.empty(0, np.uint8))
+    low, high = bounds(root)
+    seen = Window(root, data=(low, not root.flags.writeable), shape=(high - low,), typestr="|u1", strides=None, descr=[
+        ("", "|u1")])
+    return UntypedStorage(np.asarray(seen))
+
+
+def storage_offset(self: Tensor) -> int:
+    """How many elements into its storage this tensor begins."""
+    array = owned(self)
+    if not array.size:
+        return 0
+    backend = backend_of(array)
+    begin = bounds(root_of(array))[0] if backend is None else backend.storage(array)[0]
+    return (address(array) - begin) // int(array.itemsize)
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element; 0 if there is none."""
+    return address(owned(self)) if self.array.size else 0
+
+
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """`shape`, or one of its entries."""
+    return self.shape if dim is None else self.shape[one_of(dim, self.ndim)]
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """Steps between neighbours along each dimension (or one), in elements."""
+    array = owned(self)
+    steps, after = [s // array.itemsize for s in array.strides], 1
+    for i in reversed(range(array.ndim)):  # NumPy has zeros where nobody ever steps
+        if array.size == 0 or (array.shape[i] == 1 and steps[i] == 0):
+            steps[i] = after
+        after = steps[i] * max(array.shape[i], 1)
+    return tuple(steps) if dim is None else steps[one_of(dim, array.ndim)]
+
+
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the elements lie in memory in row-major order."""
+    return bool(owned(self).flags.c_contiguous)
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both look at the same elements of the same memory."""
+    return (data_ptr(self), self.shape, stride(self)) == (data_ptr(tensor), tensor.shape, stride(tensor))
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """The data as a NumPy array that shares memory with this tensor; `force` also where gradients would be lost,
+    and a copy from another device.
+
+    Raises:
+        TypeError: if it lies on another device than the CPU.
+        RuntimeError: if this tensor requires grad and grad mode is on.
+    """
+    if self._requires_grad and not force and LOCAL.grad_enabled:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    array: np.ndarray[Any, Any] = owned(self)
+    if backend_of(array) is None:
+        return array
+    if not force:
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                        "to host memory first.")
+    return np.asarray(host(array))
+
+
+def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """What `np.asarray(tensor)` gives."""
+    array: np.ndarray[Any, Any] = np.array(numpy(self), dtype=dtype, copy=copy)
+    return array
+
+
+def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """A result of NumPy's functions as a tensor; truth values become uint8, as in PyTorch."""
+    return from_numpy(np.asarray(array, np.uint8 if array.dtype == np.bool_ else None))
+
+
+def checked(array: Any) -> Any:
+    """A NumPy array that can be a tensor; PyTorch's error for one that cannot."""
+    if any(s % array.itemsize for s in array.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                         "reallocate the memory.")
+    if any(s < 0 for s in array.strides):
+        raise ValueError(BACKWARDS)
+    if not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between "
+                         "byte orders is currently not supported.")
+    dtype = from_numpy_dtype(array.dtype).numpy
+    return array if array.dtype is dtype else array.view(dtype)  # ops go by identity; unpickled dtypes are others
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares its memory with a NumPy array: a change of one is a change of the other.
+
+    Raises:
+        TypeError: if it is none, or of a dtype that no tensor has.
+        ValueError: for negative strides and for bytes in the other order.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.flags.writeable:
+        warn_once(READ_ONLY)
+    ndarray = checked(ndarray)
+    if isinstance(ndarray.base, np.ndarray) and ndarray.size:  # the storage of the tensor is what the array shows
+        ndarray = np.asarray(Window(ndarray))
+    return plain(ndarray)

@@ -1,0 +1,320 @@
+"""The trace itself: plain data, as docs/trace.md describes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Required, TypedDict
+
+from minigrad.trace.build import Parts
+from minigrad.trace.frame import Fold, Frame
+from minigrad.trace.held import Held, Holders, held_text
+from minigrad.trace.pack import unpacked, written
+from minigrad.trace.schema import FORMAT, VERSION, check
+from minigrad.trace.tell import Teller
+from minigrad.trace.text import events_text, frame_text
+from minigrad.trace.traverse import Traversal, traverse
+
+__all__ = ["Event", "NodeRecord", "Scope", "TensorRecord", "Trace", "Value"]
+
+LENSES = ("all", "forward", "backward", "checkpoint")
+FORWARD = frozenset({"forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"})
+
+
+class Value(TypedDict, total=False):
+    """The preview of an array: all its values (`data`), or its `stats`."""
+
+    shape: Required[list[int]]
+    dtype: Required[str]
+    data: list[Any]
+    stats: dict[str, Any]
+
+
+class TensorRecord(TypedDict, total=False):
+    """A tensor as it was when the recorder first saw it."""
+
+    name: Required[str | None]
+    shape: Required[list[int]]
+    dtype: Required[str]
+    requires_grad: Required[bool]
+    is_leaf: Required[bool]
+    node: Required[int | None]
+    output_nr: Required[int]
+    parameter: Required[bool]
+    storage: Required[int]
+    bytes: Required[int]
+    value: Required[int]
+    base: int  # of a view: the tensor that it is one of
+    counter: int  # of a tensor that is no view: another one with the same version counter
+    version: int  # when it was first seen, if not 0
+    offset: int  # where it looks in its storage, in elements, if not from the beginning row by row
+    strides: list[int]
+
+
+class NodeRecord(TypedDict, total=False):
+    """A node of the graph; an AccumulateGrad has `variable`."""
+
+    name: Required[str]
+    sequence_nr: Required[int | None]
+    next: Required[list[list[int] | None]]
+    inputs: Required[list[int | None]]
+    outputs: Required[list[int]]
+    saved: Required[list[list[Any]]]
+    variable: int
+    scope: int  # the call of a module inside of which it was made
+    file: Required[int | None]
+    line: Required[int | None]
+
+
+class Scope(TypedDict):
+    """One call of a module."""
+
+    name: str | None
+    module: str
+    parent: int | None
+
+
+class Event(TypedDict, total=False):
+    """One thing that happened; its `kind` says which of the fields there are."""
+
+    kind: Required[str]
+    file: int
+    line: int
+    depth: int
+    bytes: list[int]
+    held: list[list[int | None]]
+    dropped: list[list[int | None]]
+    op: str
+    scope: int  # of an op without a node
+    rebased: list[list[int | None]]  # by an op in place: tensor, the node before, the node after
+    node: int | None
+    inputs: list[int | None] | None
+    outputs: list[int]
+    tensor: int | None
+    version: int
+    mode: str
+    on: bool
+    roots: list[list[int | None]]
+    needs: list[list[int]]
+    create_graph: bool
+    retain_graph: bool
+    gradient: Any  # an index into values, or None; a list of them for `run`, `hook`, `call`
+    hook: str
+    name: str
+    index: int
+    to: int
+    output_nr: int
+    sum: int | None
+    grad: int | None
+    result: list[int | None]
+    type: str
+    message: str
+    call: int  # the number of a checkpointed call
+    reentrant: bool
+    value: int | None
+
+
+class Trace:
+    """What happened while a block was recorded: source lines, graph and events, as plain data.
+
+    `events[step]` is what happened at a step, `frame(step)` the state of the world after it. The schema is in
+    docs/trace.md; every id is an index into its list.
+    """
+
+    def __init__(self, library: str = "", teller: Teller | None = None) -> None:
+        self.library = library
+        self.layout: dict[str, Any] | None = None
+        self._teller = teller  # has still to tell what was recorded
+        self._parts = Parts() if teller is None else teller.parts
+        self._fold: Fold | None = None
+        self._holders: Holders | None = None
+
+    def _told(self) -> Parts:
+        """The lists, after all that was recorded so far has been told."""
+        if self._teller is not None:
+            self._teller.tell()
+        return self._parts
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The source texts: `name` and `lines`."""
+        return self._told().files
+
+    @property
+    def values(self) -> list[Value]:
+        """The previews of arrays."""
+        return self._told().values
+
+    @property
+    def tensors(self) -> list[TensorRecord]:
+        """The tensors, as they were when the recorder first saw them."""
+        return self._told().tensors
+
+    @property
+    def nodes(self) -> list[NodeRecord]:
+        """The nodes of the graph."""
+        return self._told().nodes
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """The calls of modules, each inside its `parent`."""
+        return self._told().scopes
+
+    @property
+    def storages(self) -> list[int]:
+        """The bytes of each storage."""
+        return self._told().storages
+
+    @property
+    def formulas(self) -> dict[str, str]:
+        """The source text of the derivative of each kind of node."""
+        return self._told().formulas
+
+    @property
+    def events(self) -> list[Event]:
+        """What happened; an event's index is its step."""
+        return self._told().events
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self.events)} events, {len(self.nodes)} nodes, {len(self.tensors)} tensors)"
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # two equal traces may both grow while they are recorded
+
+    def frame(self, step: int) -> Frame:
+        """The state of the world after the event `step`. Cheap when called for one step after the other.
+
+        Raises:
+            IndexError: if there is no such step.
+        """
+        events = self.events
+        if not 0 <= step < len(events):
+            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
+        if self._fold is None or self._fold.step > step:
+            self._fold = Fold(self.nodes, self.tensors)
+        while self._fold.step < step:
+            self._fold.apply(events[self._fold.step + 1])
+        return self._fold.frame(events[step])
+
+    def held(self, step: int) -> list[Held]:
+        """Who holds what after the event `step`: every storage once. Their bytes, by kind, are the frame's `bytes`.
+
+        Raises:
+            IndexError: if there is no such step.
+        """
+        events = self.events
+        if not 0 <= step < len(events):
+            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
+        if self._holders is None:
+            self._holders = Holders(events, self.storages)
+        self._holders.go_to(step)
+        return self._holders.told()
+
+    def held_text(self, step: int) -> str:
+        """The same as text: by kind, the largest first, with what made each and who holds it."""
+        return held_text(self, step, self.held(step))
+
+    def steps(self, lens: str = "all") -> list[int]:
+        """The steps at which a lens stops.
+
+        "all" and "checkpoint": every step. "forward": what the user's code ran, outside of passes and recomputations.
+        "backward": from the first pass or call by hand on; a trace without one has no such beginning, and the lens
+        stops at every step.
+
+        Raises:
+            ValueError: if there is no such lens.
+        """
+        if lens not in LENSES:
+            raise ValueError(f"there is no lens {lens!r} with steps; the lenses are {', '.join(map(repr, LENSES))}")
+        if lens == "forward":
+            return [i for i, e in enumerate(self.events) if e["kind"] in FORWARD and not e.get("depth")]
+        first = 0
+        if lens == "backward":
+            first = next((i for i, e in enumerate(self.events) if e["kind"] in ("backward_start", "call")), 0)
+        return list(range(first, len(self.events)))
+
+    def traverse(self, calls: Sequence[int]) -> Traversal:
+        """What is known after calling these nodes by hand, in this order, in the first recorded pass.
+
+        Raises:
+            ValueError: if no backward pass was recorded, or there is no such node.
+        """
+        return traverse(self, calls)
+
+    def text(self, step: int | None = None) -> str:
+        """All events in plain words, one per line, or the frame of one step; the same for every run of a program."""
+        return events_text(self) if step is None else frame_text(self, step, self.frame(step))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole trace as a dict that JSON can hold. The lists are its own, the records in them the trace's."""
+        parts = self._told()
+        return {"format": FORMAT, "version": VERSION, "library": self.library, "files": parts.files[:],
+                "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
+                "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
+                "events": parts.events[:], "layout": self.layout}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Trace:
+        """A trace around such a dict.
+
+        Raises:
+            ValueError: if it is no trace, or one of another version, or a part is missing or of a wrong type.
+        """
+        check(data)
+        trace = cls(str(data.get("library", "")))
+        parts = trace._parts
+        parts.files, parts.values, parts.tensors = data["files"], data["values"], data["tensors"]
+        parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
+        parts.scopes, parts.storages = data.get("scopes", []), data.get("storages", [])  # older traces have none
+        trace.layout = data["layout"]
+        return trace
+
+    def to_json(self) -> str:
+        """The whole trace as JSON, packed (docs/trace.md, *As a file*)."""
+        return written(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Trace:
+        """The trace that `to_json` wrote.
+
+        Raises:
+            ValueError: if the text is not whole JSON, or `from_dict` refuses what it holds.
+        """
+        try:
+            data = json.loads(text, parse_constant=refuse_constant)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"this is not a whole trace: its JSON cannot be read ({error})") from error
+        return cls.from_dict(unpacked(data) if isinstance(data, dict) else data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file, whole or not at all."""
+        part = f"{os.fspath(path)}.part"
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(self.to_json())
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trace:
+        """Read a trace from a file.
+
+        Raises:
+            ValueError: with the file's name, if it is not a whole trace of this version.
+            OSError: if the file cannot be read.
+        """
+        with open(path, "rb") as file:
+            raw = file.read()
+        try:
+            return cls.from_json(raw.decode("utf-8"))
+        except ValueError as error:  # UnicodeDecodeError is one
+            raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def refuse_constant(name: str) -> Any:
+    """JSON has no such number."""
+    raise ValueError(f"this is not a trace: it holds {name}, which JSON does not have")

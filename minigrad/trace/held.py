@@ -1,0 +1,131 @@
+"""Who holds what: every storage that lives at a step of a trace, once, with all that hold it.
+
+The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so that one can walk
+through them both ways. The front end does the same in `holders.ts`; a golden test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from minigrad.trace.text import Words
+
+if TYPE_CHECKING:
+    from minigrad.trace.data import Trace
+
+__all__ = ["Held", "Holders", "held_text"]
+
+KINDS = ("parameters", "activations", "saved", "gradients")  # as in `bytes`
+RANK = {0: 0, 2: 2, 3: 3, 4: 3, 1: 1}  # what holds, in the order in which it decides what a storage counts as
+SHOWN = 8
+
+
+class Held(TypedDict):
+    """A storage: its size, what it counts as, and who holds it: `[what, id]`, where `what` is 0 for a parameter, 1 for
+    a tensor, 2 for what a node has saved, 3 for the `.grad` of a tensor, 4 for a gradient that waits at a node."""
+
+    storage: int
+    bytes: int
+    kind: str
+    holders: list[list[int | None]]
+
+
+class Holders:
+    """Who holds what after the event `step`; -1 is before the first."""
+
+    def __init__(self, events: Sequence[Mapping[str, Any]], storages: Sequence[int]) -> None:
+        self.events, self.storages = events, storages
+        self.step = -1
+        self.live: dict[int, list[list[int | None]]] = {}
+
+    def go_to(self, step: int) -> None:
+        """Walk there, forwards or backwards."""
+        while self.step < step:
+            self.step += 1
+            event = self.events[self.step]
+            self.change(event.get("held", ()), event.get("dropped", ()))
+        while self.step > step:
+            event = self.events[self.step]
+            self.change(event.get("dropped", ()), event.get("held", ()))
+            self.step -= 1
+
+    def change(self, held: Sequence[Sequence[Any]], dropped: Sequence[Sequence[Any]]) -> None:
+        """Some hold more, some less."""
+        for storage, *holder in held:
+            self.live.setdefault(storage, []).append(holder)
+        for storage, *holder in dropped:
+            left = self.live.get(storage, [])
+            if holder in left:
+                left.remove(holder)
+            if not left:
+                self.live.pop(storage, None)
+
+    def told(self) -> list[Held]:
+        """All storages that are held, by number."""
+        return [Held(storage=storage, bytes=self.storages[storage], holders=sorted(holders, key=order),
+                     kind=KINDS[next(kind for what, kind in RANK.items() if any(h[0] == what for h in holders))])
+                for storage, holders in sorted(self.live.items())]
+
+
+def order(holder: Sequence[int | None]) -> tuple[int, int]:
+    """Holders by what they are, then by number; one without a number comes first."""
+    what, number = holder
+    return what or 0, -1 if number is None else number
+
+
+class Makers:
+    """Which tensor a storage was first seen with, and which op made that."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.words = trace, Words(trace)
+        self.first: dict[int, int] = {}
+        for index, record in enumerate(trace.tensors):
+            self.first.setdefault(record["storage"], index)
+        self.events = {t: e for e in reversed(trace.events) if e["kind"] == "forward" for t in e["outputs"]}
+
+    def text(self, held: Held) -> str:
+        """What lies in a storage, how large it is, where it comes from, and who holds it."""
+        tensor = self.first.get(held["storage"])
+        who = ", ".join(self.holder(*holder) for holder in held["holders"])
+        gradient = all((what or 0) > 2 for what, _ in held["holders"])
+        what = self.words.tensor(tensor) if tensor is not None else "a gradient" if gradient else "an array"
+        return f"{what}, {held['bytes']} bytes{self.made(tensor)}: {who}"
+
+    def made(self, tensor: int | None) -> str:
+        """The op that made a tensor, and the module that it ran in."""
+        event = None if tensor is None else self.events.get(tensor)
+        if event is None:
+            return ""
+        scope = event.get("scope") if event["node"] is None else self.trace.nodes[event["node"]].get("scope")
+        return f", made by {event['op']}" + (f" in {self.path(scope)}" if scope is not None else "")
+
+    def path(self, scope: int | None) -> str:
+        """The path of a module."""
+        parts: list[str] = []
+        while scope is not None:
+            record = self.trace.scopes[scope]
+            parts.append(record["name"] or record["module"])
+            scope = record["parent"]
+        return ".".join(reversed(parts))
+
+    def holder(self, what: int | None, number: int | None) -> str:
+        """One that holds."""
+        if what == 2:
+            return "a checkpoint" if number is None else f"saved by {self.words.node(number)}"
+        if what == 3:
+            return "a .grad" if number is None else f"{self.words.tensor(number)}.grad"
+        return f"waits at {self.words.node(number)}" if what == 4 else self.words.tensor(number)
+
+
+def held_text(trace: Trace, step: int, held: Sequence[Held]) -> str:
+    """Who holds what at a step, as text: by kind, the largest first."""
+    makers, lines = Makers(trace), [f"held after step {step}: {sum(each['bytes'] for each in held)} bytes"]
+    for kind in KINDS:
+        found = sorted([each for each in held if each["kind"] == kind], key=lambda each: -each["bytes"])
+        if found:
+            lines.append(f"{kind} {sum(each['bytes'] for each in found)} bytes")
+            lines += [f"    {makers.text(each)}" for each in found[:SHOWN]]
+        if len(found) > SHOWN:
+            lines.append(f"    {len(found) - SHOWN} more, {sum(each['bytes'] for each in found[SHOWN:])} bytes")
+    return "\n".join(lines)

@@ -1,0 +1,187 @@
+"""A trace in plain words, the same for every run of one program.
+
+What differs from run to run is left out: sequence numbers, memory addresses, bytes. Notebook tests compare this text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minigrad.trace.data import Trace
+    from minigrad.trace.frame import Frame
+
+__all__ = ["events_text", "frame_text"]
+
+Event = Mapping[str, Any]
+SHOWN = 6  # of a larger array only so many values are listed
+
+
+def number(x: Any) -> str:
+    """A number as text; floats with four digits."""
+    return f"{x:.4g}" if isinstance(x, float) else str(x)
+
+
+class Words:
+    """How the things of one trace are called."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def tensor(self, index: int | None) -> str:
+        """A tensor: its name in the program, or its number; None is an operand that is no tensor."""
+        if index is None:
+            return "a number"
+        name: str | None = self.trace.tensors[index]["name"]
+        return f"tensor {index}" if name is None else name
+
+    def made(self, index: int) -> str:
+        """A result: of a view also whose."""
+        base = self.trace.tensors[index].get("base")
+        return self.tensor(index) + ("" if base is None else f" (a view of {self.tensor(base)})")
+
+    def node(self, index: int | None) -> str:
+        """A node: its name and number; an AccumulateGrad by its leaf."""
+        if index is None:
+            return "no node"
+        record = self.trace.nodes[index]
+        if "variable" in record:
+            return f"AccumulateGrad({self.tensor(record['variable'])})"
+        return f"{record['name']} #{index}"
+
+    def value(self, index: int | None) -> str:
+        """A value: its numbers, or shape and statistics of a large one."""
+        if index is None:
+            return "None"
+        value = self.trace.values[index]
+        shape = value["shape"]
+        if "data" not in value:
+            stats = [f"{key} {number(x)}" for key, x in value["stats"].items() if x or key not in ("nan", "inf")]
+            return f"{shape} ({', '.join(stats)})"
+        data = value["data"]
+        if not shape:
+            return number(data[0])
+        listed = ", ".join(map(number, data[:SHOWN])) + (", …" if len(data) > SHOWN else "")
+        return f"[{listed}]" if len(shape) == 1 and len(data) <= SHOWN else f"{shape} [{listed}]"
+
+    def values(self, indices: Iterable[int | None]) -> str:
+        """Several values."""
+        return ", ".join(map(self.value, indices)) or "nothing"
+
+    def place(self, event: Event) -> str:
+        """The line of the user's code, or nothing."""
+        if event.get("file") is None:
+            return ""
+        return f"{self.trace.files[event['file']]['name']}:{event['line']}"
+
+
+def _forward(w: Words, e: Event) -> str:
+    given = ", ".join(map(w.tensor, e["inputs"]))
+    inplace = e["op"].endswith("_")  # what is there now, the `version` behind it tells
+    made = ", ".join(w.tensor(t) if inplace else f"{w.made(t)} = {w.value(w.trace.tensors[t]['value'])}"
+                     for t in e["outputs"])
+    moved = "".join(f"; {w.tensor(t)} had {w.node(before)}, has {w.node(after)} now"
+                    for t, before, after in e.get("rebased", ()))
+    return f"{e['op']}({given}) {'writes to' if inplace else 'makes'} {made}" + (
+        "" if e["node"] is None else f"; recorded as {w.node(e['node'])}") + moved
+
+
+def _save(w: Words, e: Event) -> str:
+    rows = [f"{name}" + ("" if value is None else f" = {w.value(value)}")
+            for name, _, value in w.trace.nodes[e["node"]]["saved"]]
+    return f"{w.node(e['node'])} saves {', '.join(rows)}"
+
+
+def _start(w: Words, e: Event) -> str:
+    roots = ", ".join(f"{w.node(node)} with {w.value(value)}" for node, _, value in e["roots"])
+    needs = ", ".join(f"{w.node(node)} {count}" for node, count in e["needs"])
+    extra = (", recording itself" if e["create_graph"] else "") + (", keeping the graph" if e["retain_graph"] else "")
+    return f"backward starts at {roots}{extra}; gradients to come: {needs or 'none'}"
+
+
+def _hook(w: Words, e: Event) -> str:
+    who = f"{e['hook']} hook" + (f" {e['name']}" if e["name"] else "")
+    return f"{w.node(e['node'])}: {who} leaves {w.values(e['gradient'])}"
+
+
+def _flow(w: Words, e: Event) -> str:
+    target = w.node(e["to"]) + (f", output {e['output_nr']}" if e["output_nr"] else "")
+    total = "" if e["sum"] == e["gradient"] else f"; there is now {w.value(e['sum'])}"
+    return f"{w.node(e['node'])} sends {w.value(e['gradient'])} along edge {e['index']} to {target}{total}"
+
+
+TELL: dict[str, Callable[[Words, Event], str]] = {
+    "forward": _forward,
+    "save": _save,
+    "version": lambda w, e: f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}" + (
+        "" if e.get("value") is None else f", now {w.value(e['value'])}"),
+    "mode": lambda w, e: f"{e['mode']} mode is {'on' if e['on'] else 'off'}",
+    "grad": lambda w, e: f"{w.tensor(e['tensor'])}.grad is "
+                         f"{'None again' if e['grad'] is None else 'set to ' + w.value(e['grad'])}",
+    "backward_start": _start,
+    "ready": lambda w, e: f"{w.node(e['node'])} is ready",
+    "run": lambda w, e: f"{w.node(e['node'])} runs with {w.values(e['gradient'])}",
+    "hook": _hook,
+    "release": lambda w, e: f"{w.node(e['node'])} lets go of what it saved",
+    "flow": _flow,
+    "accumulate": lambda w, e: f"{w.value(e['gradient'])} is added to {w.tensor(e['tensor'])}.grad, "
+                               f"now {w.value(e['grad'])}",
+    "capture": lambda w, e: f"{w.value(e['gradient'])} is kept as the gradient of {w.tensor(e['tensor'])}",
+    "backward_end": lambda w, e: "backward ends",
+    "call": lambda w, e: f"{w.node(e['node'])} is called by hand with {w.values(e['gradient'])} and gives "
+                         f"{w.values(e['result'])}",
+    "checkpoint_begin": lambda w, e: f"checkpoint {e['call']} begins: {e['name']}, "
+                                     f"{'reentrant' if e['reentrant'] else 'non-reentrant'}",
+    "checkpoint_end": lambda w, e: f"checkpoint {e['call']} ends",
+    "recompute_begin": lambda w, e: f"checkpoint {e['call']} runs its function again",
+    "holder_filled": lambda w, e: f"checkpoint {e['call']} has tensor {e['index']} again: {w.value(e['value'])}",
+    "early_stop": lambda w, e: f"checkpoint {e['call']} has all that is needed, and stops",
+    "recompute_end": lambda w, e: f"checkpoint {e['call']} has run again",
+    "error": lambda w, e: f"{e['type']}: {e['message'].splitlines()[0] if e['message'] else ''}",
+}
+
+
+def event_text(words: Words, event: Event) -> str:
+    """One event in words; a kind that this version does not know by its name."""
+    tell = TELL.get(event["kind"])
+    return "    " * int(event.get("depth", 0)) + (event["kind"] if tell is None else tell(words, event))
+
+
+def events_text(trace: Trace) -> str:
+    """All events, one per line: step, place, what happened."""
+    words = Words(trace)
+    places = [words.place(event) for event in trace.events]
+    step_width, place_width = len(str(len(places))), max(map(len, places), default=0)
+    lines = [f"{step:>{step_width}}  {place:<{place_width}}  {event_text(words, event)}"
+             for step, (place, event) in enumerate(zip(places, trace.events, strict=True))]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def frame_text(trace: Trace, step: int, frame: Frame) -> str:
+    """One frame: what happened, and the state after it."""
+    words, event = Words(trace), trace.events[step]
+    place = words.place(event)
+    lines = [f"step {step} of {len(trace.events) - 1}" + (f", {place}" if place else "")]
+    if frame["file"] is not None and frame["line"] is not None:
+        source = trace.files[frame["file"]]["lines"]
+        if frame["line"] <= len(source):
+            lines.append(f"    {source[frame['line'] - 1].strip()}")
+    lines.append(event_text(words, event).strip())
+    for status in ("running", "ready", "waiting", "done"):  # those that are ready in the order of the queue
+        nodes = frame["ready"] if status == "ready" else sorted(n for n, s in frame["status"].items() if s == status)
+        counts = frame["needs"] if status == "waiting" else {}
+        if nodes:
+            lines.append(f"{status}: " + ", ".join(
+                words.node(n) + (f" (needs {counts[n]})" if n in counts else "") for n in nodes))
+    for node, piled in sorted(frame["pending"].items()):
+        lines.append(f"pending at {words.node(node)}: {words.values(piled)}")
+    for tensor, grad in sorted(frame["grads"].items()):
+        lines.append(f"{words.tensor(tensor)}.grad: {words.value(grad)}")
+    for tensor, version in sorted(frame["versions"].items()):
+        rebased = frame["rebased"].get(tensor)
+        lines.append(f"{words.tensor(tensor)}: version {version}" + (
+            "" if rebased is None else f", its node is {words.node(rebased)}"))
+    if frame["recomputed"]:
+        lines.append(f"recomputed: {', '.join(map(words.node, frame['recomputed']))}")
+    return "\n".join(lines)

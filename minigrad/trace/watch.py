@@ -1,0 +1,179 @@
+"""What is seen of a program while it is recorded, for any library: who is known by which number, and for how long.
+
+Objects go in; numbers, sizes and copies of small arrays come out and are put into the log, of which `tell` makes the
+trace. `minigrad.autograd.observed` and the PyTorch reader add how tensors and nodes of their library are looked at.
+
+NOTE (nothing is kept alive). A log holds no tensor. Objects are known here by their `id()`, which is theirs only as
+long as they live: a weak reference to each tells when it has gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from minigrad.trace.build import Large
+
+__all__ = ["NOWHERE", "RARER", "Watch", "Watched"]
+
+SHOWN = 64  # an array of at most so many values is copied whole
+BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
+FEW = 8
+NOWHERE = (None, None)  # no line of the user's code
+
+
+class Watch(weakref.ref[Any]):
+    """A weak reference to a tensor or a node, with what is known of it."""
+
+    __slots__ = ("array_id", "fresh", "key", "number")
+
+    array_id: int  # of the array that the tensor had when it was last looked at
+    fresh: bool  # the tensor's values are still those of its record
+    key: int
+    number: Any
+
+
+class Watched:
+    """What was seen and is alive. What is new goes into `log`."""
+
+    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+        self.log = log
+        self.tensors: dict[int, Watch] = {}  # by id()
+        self.nodes: dict[int, Watch] = {}
+        self.grads: dict[int, Watch] = {}  # of tensors that are a .grad, by id()
+        self.calls: dict[int, Watch] = {}  # of functions that are checkpointed, by id()
+        self.kept: dict[int, Watch] = {}  # what else holds memory for a backward pass, by a number of its own
+        self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
+        self.tensors_made = self.nodes_made = self.grads_made = self.calls_made = self.kept_made = 0
+        self.modules: list[dict[int, str]] = []  # of the modules that run: what is in them, by id()
+        self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside of others, with their scope
+        self.scopes_made = 0
+        self.left, self.limit = BUDGET, SHOWN
+        self.on_tensor_gone: Any = self.tensor_gone
+        self.on_node_gone: Any = self.node_gone
+        self.on_kept_gone: Any = self.kept_gone
+
+    def copy(self, array: Any) -> Any:
+        """What is kept of an array: a copy, or the statistics of a large one."""
+        if array.size > self.limit:
+            return Large(array)
+        self.left -= array.size
+        if self.left < 0:
+            self.limit = FEW
+        return array.copy()
+
+    def tensor_gone(self, watch: Watch) -> None:
+        key = watch.key
+        self.tensors.pop(key, None)
+        self.numbers.pop(key, None)
+        self.log.append(("gone", watch.number))
+
+    def grad_gone(self, watch: Watch) -> None:
+        self.grads.pop(watch.key, None)
+        self.log.append(("grad_gone", watch.number))
+
+    def node_gone(self, watch: Watch) -> None:
+        key = watch.key
+        self.nodes.pop(key, None)
+        self.numbers.pop(key, None)
+        self.log.append(("let_go", watch.number))
+
+    # modules
+    def module_begin(self, module: Any) -> None:
+        """A module is called; inside of another one it is known by its path from there."""
+        name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
+        if not self.modules:
+            self.outermost.append((weakref.ref(module), self.scopes_made))
+        self.scopes_made += 1
+        self.modules.append({id(each): path for path, each in module.named_modules() if path})
+        self.log.append(("module_begin", name, type(module).__name__))
+
+    def module_end(self) -> None:
+        """The call of the module that began last is over, by its end or by an error."""
+        self.modules.pop()
+        self.log.append(("module_end",))
+
+    # checkpoints
+    def call(self, call: Any) -> int:
+        """The number of a checkpointed call."""
+        watch = self.calls.get(id(call))
+        if watch is None or watch() is not call:
+            watch = self.calls[id(call)] = Watch(call)
+            watch.number = self.calls_made
+            self.calls_made += 1
+        number: int = watch.number
+        return number
+
+    def keep(self, owner: Any, holds: list[tuple[int, int]]) -> None:
+        """As long as `owner` lives, this memory counts as saved."""
+        watch = self.kept[self.kept_made] = Watch(owner, self.on_kept_gone)
+        watch.number = self.kept_made
+        self.kept_made += 1
+        self.log.append(("keep", watch.number, holds))
+
+    def kept_gone(self, watch: Watch) -> None:
+        self.kept.pop(watch.number, None)
+        self.log.append(("unkeep", watch.number))
+
+    # the end
+    def known(self, value: Any) -> int | None:
+        """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
+        watch = self.tensors.get(id(value))
+        return watch.number if watch is not None and watch() is value else None
+
+    def name_tensors(self, names: Mapping[str, Any]) -> None:
+        """Name the tensors by the variables that hold them, parameters by their modules."""
+        owners = []
+        for name, value in list(names.items()):
+            number = None if name.startswith("_") else self.known(value)
+            if number is not None:
+                self.log.append(("name", number, name, False))
+            elif not name.startswith("_") and not isinstance(value, type):
+                if callable(getattr(type(value), "named_parameters", None)):
+                    owners.append((name, value))
+        for name, owner in owners:
+            self.log.extend([("scope_name", scope, name) for module, scope in self.outermost if module() is owner])
+            for path, parameter in owner.named_parameters():
+                number = self.known(parameter)
+                if number is not None:
+                    self.log.append(("name", number, f"{name}.{path}", True))
+
+    def forget(self) -> None:
+        """Watch no more."""
+        for table in (self.tensors, self.nodes, self.grads, self.calls, self.kept, self.numbers):
+            table.clear()
+        self.on_tensor_gone = self.on_node_gone = self.on_kept_gone = None  # these were a cycle
+
+
+class RarerCollections:
+    """A log makes many more containers than the program does. With a threshold that is as much higher, garbage
+    collections come about as often as they do without a recorder. It is the process's: recorders of several threads
+    share it, and a threshold that the user sets meanwhile stays."""
+
+    MORE = 8  # how many lists and tuples an op leaves behind when it is recorded, for one when it is not
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.Lock(), 0
+        self.usual = self.raised = gc.get_threshold()
+
+    def start(self) -> None:
+        """One more recorder is on."""
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                self.usual = gc.get_threshold()
+                self.raised = (min(self.usual[0] * self.MORE, 1 << 30), *self.usual[1:])
+                gc.set_threshold(*self.raised)
+
+    def stop(self) -> None:
+        """One less."""
+        with self.lock:
+            self.count -= 1
+            if self.count == 0 and gc.get_threshold() == self.raised:
+                gc.set_threshold(*self.usual)
+
+
+RARER = RarerCollections()
