@@ -1,6 +1,7 @@
 """Automatic differentiation: mirrors `torch/autograd/__init__.py`."""
 
-from minigrad.autograd import functional
+from minigrad.autograd import device_passes as _device_passes  # noqa: F401 -- it waits for a second device
+from minigrad.autograd import functional, graph
 from minigrad.autograd import observer as _observer  # noqa: F401 -- it registers itself with the recorder
 from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -17,7 +18,6 @@ from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first one is ther
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 from minigrad.autograd.saved_hooks import SavedTensor
 from minigrad.autograd.variable import Variable
-from minigrad.core import graph
 
 __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad",

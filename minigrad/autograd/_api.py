@@ -12,13 +12,13 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
-from minigrad.autograd.views import edge_of
+from minigrad.autograd.graph import metadata_of
 from minigrad.backends.registry import HERE, OF_TYPE, info_of, lies_in
-from minigrad.core.engine import execute
-from minigrad.core.evaluate import check_place
-from minigrad.core.graph import GradientEdge, metadata_of
-from minigrad.core.graph_task import destination
-from minigrad.core.saved import REGISTRY, is_tensor
+from minigrad.core.engine import edge_of, execute
+from minigrad.core.evaluate import check_device
+from minigrad.core.graph import GradientEdge, gradient_edge
+from minigrad.core.saved import is_tensor
+from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["backward", "grad", "run_backward"]
 
@@ -105,7 +105,7 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
     if len(tensors) != len(grad_tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
     for i, root in enumerate(tensors):
-        if is_tensor(root) and (not root._requires_grad or edge_of(root) is None):
+        if is_tensor(root) and (not root._requires_grad or gradient_edge(root) is None):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     for each in inputs:
         _check_input(each, accumulate_grad)
@@ -115,8 +115,8 @@ def run_backward(tensors: Sequence[Any], grad_tensors: Sequence[Any], keep_graph
                 each.retain_grad()
         if create_graph:
             _warn_of_cycle()
-    found = execute([destination(root) for root in tensors], grad_tensors, create_graph=create_graph, keep=keep_graph,
-                    inputs=inputs, accumulate=accumulate_grad)
+    found = execute([edge_of(root) for root in tensors], grad_tensors, create_graph=create_graph, keep_graph=keep_graph,
+                    inputs=inputs, accumulate_grad=accumulate_grad)
     for i, got in enumerate(found):
         if got is None and not allow_unreachable:
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
@@ -162,13 +162,13 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
         if given is not None:
             _check_shape(i, root, shape, given, batched)
             if given.array.dtype != dtype:
-                given = REGISTRY.words.cast(given, dtype)
+                given = Tensor.backward_namespace.cast(given, dtype)
             if place is not HERE or type(given.array) in OF_TYPE:
                 given = _placed(i, given, place, batched)
         elif isinstance(root, GradientEdge) or root._requires_grad:
             if any(n != 1 for n in shape):
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            given = REGISTRY.tensor(np.ones(shape, dtype, like=place)[()])
+            given = plain(np.ones(shape, dtype, like=place)[()])
         made.append(given)
     return made
 
@@ -176,8 +176,8 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
 def _placed(i: int, given: Any, place: Any, batched: bool) -> Any:
     """A gradient where its root lies; numbers go there, in a batch too."""
     if batched and given.array.ndim == 1 and not lies_in(given.array, place):
-        return REGISTRY.words.moved(given, place)
-    return check_place(given, place, i, REGISTRY.words)
+        return Tensor.backward_namespace.moved(given, place)
+    return check_device(given, place, i, Tensor.backward_namespace)
 
 
 def _check_shape(i: int, root: Any, shape: tuple[int, ...], given: Any, batched: bool) -> None:
@@ -213,7 +213,7 @@ def _batched(vjp: Callable[[list[Any], bool], tuple[Any, ...]], vectors: Sequenc
         raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                          f"{sizes} for the mapped dimension")
     rows = [vjp([vector[i] for vector in vectors], i == sizes[0] - 1) for i in range(sizes[0])]
-    return tuple([None if column[0] is None else REGISTRY.words.stack(column, 0)
+    return tuple([None if column[0] is None else Tensor.backward_namespace.stack(column, 0)
                   for column in zip(*rows, strict=True)])
 
 
@@ -224,7 +224,7 @@ def _materialized(found: Sequence[Any], wanted: Sequence[Any], requires_grad: bo
         if got is None:
             if not is_tensor(given):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            got = REGISTRY.words.zeros(given.array.shape, given)
+            got = Tensor.backward_namespace.zeros(given.array.shape, given)
             got._requires_grad = requires_grad
         made.append(got)
     return tuple(made)
@@ -236,3 +236,22 @@ def _warn_of_cycle() -> None:
         "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
         "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
         "after use to break the cycle and avoid the leak.")
+
+
+def _tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
+                     create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
+
+    `gradient`: of this tensor's shape; may be left out for a tensor of one element, then it is 1.
+    `retain_graph`: keep what the nodes saved (default: `create_graph`). `create_graph`: record the pass itself.
+    `inputs`: the tensors to accumulate into (default: all leaves).
+
+    Raises:
+        RuntimeError: if this tensor has no graph, `gradient` is missing or has another shape, the graph was freed
+            by an earlier pass, or a saved tensor was changed in place.
+    """
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+_tensor_backward.__name__, _tensor_backward.__qualname__ = "backward", "Tensor.backward"
+setattr(Tensor, "backward", _tensor_backward)  # noqa: B010 (mypy lets nobody assign a method)

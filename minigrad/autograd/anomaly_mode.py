@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -52,7 +51,13 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
         if not isinstance(value, bool):
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
                             f"{type_name(value)}")
-    UNUSUAL.add(enabled - ANOMALY.enabled)
+    if enabled != ANOMALY.enabled:
+        UNUSUAL.add(1 if enabled else -1)
+        UNUSUAL.on_new_node = note if enabled else None
+        if enabled:
+            UNUSUAL.pass_wrappers.insert(0, watch_pass)  # the innermost: others return their gradients one at a time
+        else:
+            UNUSUAL.pass_wrappers.remove(watch_pass)
     ANOMALY.enabled, ANOMALY.check_nan = enabled, check_nan
 
 
@@ -91,14 +96,10 @@ class set_detect_anomaly:
 
 # what recording does
 def note(node: Any) -> None:
-    """Note with a new node where it was recorded, and in the derivative of which node.
-
-    Its leaves get their AccumulateGrad at once, which notes the same.
-    """
+    """Note with a new node where it was recorded, and in the derivative of which node."""
     node.metadata["traceback_"] = call_lines(sys._getframe(1))
     if LOCAL.graph_task is not None and LOCAL.graph_task.node is not None:
         node.metadata["parent_"] = LOCAL.graph_task.node
-    node.next_functions  # noqa: B018 (looking is what makes them)
 
 
 def call_lines(frame: FrameType) -> list[str]:
@@ -110,22 +111,22 @@ def call_lines(frame: FrameType) -> list[str]:
 
 
 # what a pass does
-def watched(node: Any, evaluate: Callable[..., Any], *given: Any) -> Any:
-    """`evaluate(*given)`, one node's part of a pass.
+def watch_pass(task: Any) -> None:
+    """Have a pass warn which lines recorded a node that fails, or that gives a nan."""
+    evaluate = task.evaluate
 
-    In anomaly mode, if it fails or gives a nan, the lines that led there are told.
-    """
-    if not ANOMALY.enabled:
-        return evaluate(*given)
-    LOCAL.graph_task.node = node  # and until the next one: what is added up on the way there belongs to this one
-    try:
-        found = evaluate(*given)
-        if ANOMALY.check_nan:
-            refuse_nan(node, found or ())
-    except BaseException as error:
-        tell(node, error)
-        raise
-    return found
+    def evaluate_and_check(task: Any, buffer: Any) -> Any:
+        node = LOCAL.graph_task.node = buffer.node  # until the next one: sums of what it sends belong to it
+        try:
+            grads = evaluate(task, buffer)
+            if ANOMALY.check_nan:
+                refuse_nan(node, grads)
+        except BaseException as error:
+            warn_of_forward(node, error)
+            raise
+        return grads
+
+    task.evaluate = evaluate_and_check
 
 
 def refuse_nan(node: Any, grads: tuple[Any, ...]) -> None:
@@ -136,7 +137,7 @@ def refuse_nan(node: Any, grads: tuple[Any, ...]) -> None:
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {index}th output.")
 
 
-def tell(node: Any, error: BaseException) -> None:
+def warn_of_forward(node: Any, error: BaseException) -> None:
     """Warn which lines recorded a node that failed, then of the node that this one was a derivative of, and so on."""
     first = True
     while node is not None:

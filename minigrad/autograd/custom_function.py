@@ -1,8 +1,7 @@
 """Custom functions from inside: mirrors PyTorch's `python_function.cpp` and `custom_function.cpp`.
 
-What `Function.apply` (function.py) does with what the user's `forward` returned. Read `wrap_outputs` to see how a
-tensor that was computed without grad mode becomes part of the graph, and `FunctionBase.in_pass` to see how a backward
-pass calls the user's `backward`, and how it checks what that returns.
+Read `wrap_outputs` to see how a tensor that the user's `forward` computed without grad mode becomes part of the graph,
+and `FunctionBase.input_grads` to see how a backward pass calls the user's `backward` and checks what it returns.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ from typing import Any, ClassVar
 from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.inplace import check_inplace, rebase_history
-from minigrad.autograd.saved_hooks import SavedTensor, pack_all, saved_tensor_handles
-from minigrad.autograd.views import FUNCTION, MANY, edge_of, grad_fn_now, set_history, share
+from minigrad.autograd.views import FUNCTION, MANY, set_history, share
 from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
-from minigrad.core.evaluate import check_gradient, check_place, sum_to
-from minigrad.core.extras import NodeExtras
+from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import LOCAL, switch
-from minigrad.core.graph import Node
-from minigrad.core.saved import counter_of, refuse_outside, tensors, versions_of
-from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.core.graph import Node, NodeExtras, gradient_edge
+from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
+from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
+from minigrad.core.tensor import Tensor, counter_of, extras_of, owned, plain
 
 __all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
 
@@ -67,7 +65,7 @@ class FunctionBase(Node, number=None):
     __slots__ = ("__dict__", "_cleared", "_input_info", "_materialize_non_diff_grads", "_output_info",
                  "_recorded", "_saved_nrs", "dirty_tensors", "materialize_grads", "needs_input_grad",
                  "non_differentiable", "outputs", "saved_for_forward", "to_save")
-    special = True
+    checks_in_order = True
     prunes = False
     requires_grad = True
     _forward_cls: ClassVar[Any]
@@ -90,8 +88,10 @@ class FunctionBase(Node, number=None):
         self.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
         self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
         inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
-        self.begin(tuple([edge_of(t) if t._requires_grad else None for t in inputs]),
-                   tuple([t._output_nr if t._requires_grad else 0 for t in inputs]))
+        self.fill(tuple([gradient_edge(t) for t in inputs]))
+        output_nrs = tuple([t._output_nr if t._requires_grad else 0 for t in inputs])
+        self.extras().output_nrs = output_nrs if any(output_nrs) else None
+        self.node_hooks()  # off the engine's plain path: user code sees the gradients, and may register hooks
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
         if OF_TYPE:
             self._input_info = [(*info, beside(a.array)) if info is not None and type(a.array) in OF_TYPE else info
@@ -112,7 +112,7 @@ class FunctionBase(Node, number=None):
             raise RuntimeError(READ_ONCE)
         if self.saved_for_forward is not None:
             return self.saved_for_forward
-        found = tensors(self)
+        found = saved_tensors(self)
         if self._forward_cls.clear_saved_tensors_on_access:
             self.saved, self._cleared = (), True
         return found
@@ -137,7 +137,7 @@ class FunctionBase(Node, number=None):
 
     def maybe_clear_saved_tensors(self) -> None:
         """Let go of what was saved, in backward, unless the pass keeps its graph."""
-        if LOCAL.graph_task is not None and not LOCAL.graph_task.keep:
+        if LOCAL.graph_task is not None and not LOCAL.graph_task.keep_graph:
             self.release()
 
     def _keep(self, saved: tuple[Any, ...], made: Sequence[Any]) -> None:
@@ -145,17 +145,20 @@ class FunctionBase(Node, number=None):
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
         self._saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
         self.saved = tuple([owned(t) if id(t) in numbers else t for t in saved])
-        self.versions = versions_of(self.saved)
+        extras, versions = self.extras(), versions_of(self.saved)
         for t, nr in zip(saved, self._saved_nrs, strict=True):  # a result that was written to has a counter already
             if t is not None and t._version_counter is not None and id(t) in numbers:
-                self.extras().watched()[nr] = t._version_counter
-                self.versions = tuple([t._version if s is t else v
-                                       for s, v in zip(saved, self.versions, strict=True)])
+                extras.result_counters = {**(extras.result_counters or {}), nr: t._version_counter}
+                versions = tuple([t._version if s is t else v for s, v in zip(saved, versions, strict=True)])
+        extras.versions = versions
         if LOCAL.saved_tensors_hooks:
+            edges = [gradient_edge(t) for t in saved if t is not None]  # packing finds the AccumulateGrad of each leaf
             pack_all(self, made)
+            del edges
 
-    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> tuple[Any, ...]:
         """Run the user's backward: always on tensors. Grad mode is that of the pass, and is so again afterwards."""
+        grads = [grad] if self.outputs == 1 else grad
         given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
                  for g, info in zip(grads, self._output_info, strict=True)]
         mode = LOCAL.grad_enabled
@@ -195,7 +198,7 @@ def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], 
     if len(info) == 2 and type(grad.array) not in OF_TYPE:
         return sum_to(g, info, xp)
     place = info[2] if len(info) == 3 else HERE
-    return check_place(sum_to(g, info[:2], xp), place, index, xp, f"Function {node.name()} returned an ")
+    return check_device(sum_to(g, info[:2], xp), place, index, xp, f"Function {node.name()} returned an ")
 
 
 def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:
@@ -208,7 +211,7 @@ def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, .
     check_marks(ctx)
     dirty, ctx.outputs, wanted, made = ctx.dirty_tensors or (), len(outputs), 0, []
     for t in dirty:
-        refuse_outside(t)
+        refuse_outside_inference_mode(t)
         counter_of(t).value += 1
     for output in outputs:
         if among(output, dirty) and ctx._differentiable(output):
@@ -243,11 +246,10 @@ def among(tensor: Any, others: Sequence[Any] | None) -> bool:
 
 def check_names(ctx: FunctionBase) -> None:
     """An error for an attribute of ctx that the user set, and that the node needs for itself: it would get lost."""
-    if not (type(ctx.next) is type(ctx.saved) is tuple and type(ctx.output_nrs) in (tuple, type(None))
-            and ctx.versions is None and type(ctx.outputs) is type(ctx.sequence_nr) is int
-            and type(ctx.rare) is NodeExtras and not ctx.saved and ctx.outputs == 1):
-        raise AttributeError("this attribute of ctx is taken: next, output_nrs, outputs, rare, saved, sequence_nr and "
-                             "versions are the node's, which ctx is; use another name")
+    if not (type(ctx.next) is type(ctx.saved) is tuple and type(ctx.outputs) is type(ctx.sequence_nr) is int
+            and type(ctx._extras) is NodeExtras and not ctx.saved and ctx.outputs == 1):
+        raise AttributeError("this attribute of ctx is taken: _extras, next, outputs, saved and sequence_nr "
+                             "are the node's, which ctx is; use another name")
 
 
 def check_marks(ctx: FunctionBase) -> None:
@@ -273,7 +275,7 @@ def refuse_writing(outputs: Sequence[Any]) -> None:
     """Views that are outputs of a Function with several cannot be written to on record."""
     for t in outputs:
         if isinstance(t, Tensor) and t._is_view():
-            t._rare.view.creation = MANY
+            extras_of(t).view.creation = MANY
 
 
 def wrapped(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool, differentiable: bool) -> Tensor:
@@ -287,7 +289,7 @@ def wrapped(ctx: FunctionBase, nr: int, output: Tensor, is_input: bool, differen
         t = viewed(ctx, output) if is_input else output
         set_history(t, ctx, nr)
     if t._is_view() and not (is_input and modified):
-        t._rare.view.creation = FUNCTION
+        extras_of(t).view.creation = FUNCTION
     return t
 
 
@@ -306,7 +308,7 @@ def without_history(ctx: FunctionBase, output: Tensor, is_input: bool, modified:
 def check_dirty(ctx: FunctionBase, output: Tensor, is_input: bool) -> None:
     """PyTorch's errors for an output that forward marked as dirty, before any output gets a history."""
     is_view = output._is_view()
-    if output._requires_grad and grad_fn_now(output) is None:
+    if output._requires_grad and output._current_grad_fn is None:
         raise RuntimeError(DIRTY_LEAF)
     if not is_input and is_view:
         raise RuntimeError(DIRTY_NO_INPUT)
@@ -338,17 +340,17 @@ class Error(Node, number=None):
     """The node of tensors that cannot be differentiated again: it raises when a gradient reaches it."""
 
     __slots__ = ("outputs",)
-    special = True
+    checks_in_order = True
 
     def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
-        self.begin(tuple([None if t is None else edge_of(t) for t in inputs]), const=(message,))
+        self.fill(tuple([None if t is None else gradient_edge(t) for t in inputs]), (), (message,))
         self.outputs = len(inputs)
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
         return "torch::autograd::Error"
 
-    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> tuple[Any, ...]:
         """There are no gradients."""
         raise RuntimeError(self.const[0])
 

@@ -1,16 +1,70 @@
 """The graph as users know it: mirrors `torch/autograd/graph.py`.
 
-Nodes are in `minigrad.core.graph`, the contexts in saved_hooks.py, the hook on several tensors in multi_grad.py.
+Nodes are defined in core/graph.py, the contexts in saved_hooks.py, the hook on several tensors in multi_grad.py.
 """
 
-from minigrad.autograd.multi_grad import register_multi_grad_hook
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.autograd.multi_grad import register_multi_grad_hook, sure_edge
 from minigrad.autograd.saved_hooks import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
     save_on_cpu,
     saved_tensors_hooks,
 )
-from minigrad.core.graph import GradientEdge, Node, get_gradient_edge, increment_version
+from minigrad.backends.registry import info_of
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node
+from minigrad.core.saved import is_tensor
+from minigrad.core.tensor import counter_of
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """Where the gradient of a tensor is computed: takes the tensor's place in `autograd.grad` and `backward`.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+        AssertionError: for a view that requires grad only because its base does: no gradient goes to it.
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    edge = GradientEdge(*sure_edge(tensor))
+    if not isinstance(edge.node, AccumulateGrad):
+        extras = edge.node.extras()
+        extras.output_info = {**(extras.output_info or {}), edge.output_nr: info_of(tensor.array)}
+    return edge
+
+
+def metadata_of(edge: GradientEdge) -> tuple[tuple[int, ...], Any, Any]:
+    """Shape, device and NumPy dtype of the output of a node that an edge stands for.
+
+    Raises:
+        RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
+    """
+    if isinstance(edge.node, AccumulateGrad):
+        return info_of(edge.node.variable.array)
+    info: tuple[tuple[int, ...], Any, Any] | None = (edge.node.extras().output_info or {}).get(edge.output_nr)
+    if info is None:
+        raise RuntimeError("minigrad does not know the shape of this edge.\n\nMake it by get_gradient_edge(tensor).")
+    return info
+
+
+def increment_version(tensor: Any) -> None:
+    """Say that a tensor, or each of several, was changed in place by something that autograd does not see.
+
+    Raises:
+        RuntimeError: for what is no tensor, and for a tensor of inference mode, which has no version.
+    """
+    try:
+        tensors = iter((tensor,) if is_tensor(tensor) else tensor)
+    except TypeError:
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input") from None
+    for each in tensors:
+        if not is_tensor(each):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+        if not each.is_inference():
+            counter_of(each).value += 1

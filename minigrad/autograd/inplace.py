@@ -15,22 +15,13 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.type_name import type_name
-from minigrad.autograd.views import (
-    edge_of,
-    geometry_of,
-    grad_fn_now,
-    grad_fn_of,
-    move_retain,
-    refuse_view,
-    repeats,
-    set_history,
-)
+from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
 from minigrad.backends.registry import OF_TYPE, bounds, check_devices
-from minigrad.core.evaluate import derivatives
+from minigrad.core.evaluate import input_grads
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node
-from minigrad.core.saved import FREED, WRITTEN_TWICE, VersionCounter, counter_of, refuse_outside
-from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.core.graph import Node, gradient_edge, repeats
+from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
+from minigrad.core.tensor import Tensor, VersionCounter, counter_of, owned, plain
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 
@@ -105,9 +96,9 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
         LOCAL.observer = observer
     x.array, x._form = result.array, None
     counter.value += 1
-    node = grad_fn_now(result)
+    node = result._current_grad_fn
     if node is not None:
-        old, output_nr = grad_fn_now(x), x._output_nr
+        old, output_nr = x._current_grad_fn, x._output_nr
         set_history(x, node)
         move_retain(x, old, output_nr, node)
     if observer is not None:
@@ -120,7 +111,7 @@ def stand_in(x: Tensor, array: Any) -> Tensor:
     """What an op in place is given for `x`: a tensor with its history as it is now."""
     before = plain(array)
     before._requires_grad, before._output_nr = x._requires_grad, x._output_nr
-    before._grad_fn = grad_fn_of(x) if LOCAL.recording else None
+    before._grad_fn = x.grad_fn if LOCAL.recording else None
     return before
 
 
@@ -132,7 +123,7 @@ def result_op(forward: Callable[..., Tensor]) -> str:
 
 def check_inplace(x: Tensor, requires_grad: bool) -> None:
     """PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: of any of its inputs."""
-    refuse_outside(x)
+    refuse_outside_inference_mode(x)
     if not (requires_grad and LOCAL.recording):
         return
     base = x._base
@@ -140,7 +131,7 @@ def check_inplace(x: Tensor, requires_grad: bool) -> None:
         refuse_view(x)
         if x._requires_grad and base.is_leaf:
             raise RuntimeError(LEAF_VIEW)
-    if x._requires_grad and grad_fn_now(x) is None:
+    if x._requires_grad and x._current_grad_fn is None:
         raise RuntimeError(LEAF)
 
 
@@ -181,10 +172,12 @@ def lie_across(a: Any, b: Any) -> bool:
 def save_written(node: Node, x: Tensor, result: Any, counter: VersionCounter) -> None:
     """A node that saved its own result saved what is now in `x`, at the version that `x` has now."""
     if node.saved and any(s is result for s in node.saved):
-        node.versions = tuple([counter.value if s is result else v
-                               for s, v in zip(node.saved, node.versions or (0,) * len(node.saved), strict=True)])
-        node.saved = tuple([x.array if s is result else s for s in node.saved])
-        node.extras().watch = {0: counter}
+        extras = node.extras()
+        versions = extras.versions or (0,) * len(node.saved)
+        extras.versions = tuple([counter.value if s is result else v
+                                 for s, v in zip(node.saved, versions, strict=True)])
+        extras.result_counters = {0: counter}
+        node.replace_saved(result, x.array)
 
 
 def rebase_history(x: Tensor, node: Node, output_nr: int = 0) -> None:
@@ -201,7 +194,7 @@ def rebase_history(x: Tensor, node: Node, output_nr: int = 0) -> None:
     move_retain(base, old, old_nr, slices)
     x._requires_grad = True
     # PyTorch renews the node of this view at once, those of others when they are looked at
-    node.extras().written = weakref.ref(grad_fn_of(x))
+    node.extras().written = weakref.ref(x.grad_fn)
 
 
 class CopySlices(Node, number=None):
@@ -211,29 +204,30 @@ class CopySlices(Node, number=None):
     """
 
     __slots__ = ()
-    special = True
+    checks_in_order = True
     op = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
         edges = function.next
-        output_nrs = (base._output_nr, *(function.output_nrs or (0,) * len(edges))[1:])
-        self.begin((edge_of(base) if base._requires_grad else None, *edges[1:]), output_nrs, (function,),
-                   (geometry_of(view),))
+        self.fill((gradient_edge(base), *edges[1:]), (function,), (geometry_of(view),))
+        output_nrs = (base._output_nr, *[function.output_nr(index) for index in range(1, len(edges))])
+        if any(output_nrs):
+            self.extras().output_nrs = output_nrs
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
         return "torch::autograd::CopySlices"
 
-    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> tuple[Any, ...]:
         """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""
         if self.saved is None:
             raise RuntimeError(FREED)
-        (g,), (geometry,), (function,), xp = grads, self.const, self.saved, task.xp
-        if g is None:
+        (geometry,), (function,), xp = self.const, self.saved, task.xp
+        if grad is None:
             return (None,) * len(self.next)
-        part, *others = derivatives(task, function, [geometry.taken(xp, g)])
+        part, *others = input_grads(task, function, [geometry.taken(xp, grad)])
         if part is None:  # as in PyTorch a function that gives none takes that of the whole base away
             return None, *others
         if geometry.repeats:
             raise RuntimeError(WRITTEN_TWICE)
-        return geometry.replaced(xp, g, part), *others
+        return geometry.replaced(xp, grad, part), *others

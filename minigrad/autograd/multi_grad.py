@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from minigrad.autograd.hooks import RemovableHandle
+from minigrad._base.hooks import RemovableHandle
 from minigrad.core.grad_mode import LOCAL
+from minigrad.core.graph import gradient_edge
 
 __all__ = ["register_multi_grad_hook"]
 
@@ -93,10 +94,10 @@ class _Any:
 
 def sure_edge(tensor: Any) -> tuple[Any, int]:
     """Where the gradient of a tensor goes, if it goes anywhere."""
-    edge: tuple[Any, int] = tensor.gradient_edge() if tensor.requires_grad else (None, 0)
-    if edge[0] is None:
+    node = gradient_edge(tensor) if tensor.requires_grad else None
+    if node is None:
         raise AssertionError("Expected gradient function to be set")
-    return edge
+    return node, tensor._output_nr
 
 
 def current_task() -> Any:

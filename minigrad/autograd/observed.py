@@ -12,16 +12,17 @@ from typing import Any
 
 from numpy import asarray, generic
 
-from minigrad.autograd.views import address, grad_fn_now
+from minigrad.autograd.views import address
 from minigrad.backends.registry import OF_TYPE, is_array, storage
 from minigrad.core.graph import Node
+from minigrad.core.record import NUMBER
 from minigrad.core.saved import Packed, is_tensor
 from minigrad.trace.tell import SAME
 from minigrad.trace.watch import NOWHERE, Watch, Watched
 
 __all__ = ["CONSTANTS", "Seen"]
 
-CONSTANTS: list[Any] = []  # tensors that stand for an operand that is a Python number
+CONSTANTS = (NUMBER,)  # tensors that stand for an operand that is a Python number
 
 
 class Seen(Watched):
@@ -60,10 +61,10 @@ class Seen(Watched):
 
     def meet(self, t: Any) -> int:
         """Note a tensor that was not seen before; a view's base is noted before it."""
-        array, above, rare, key = t.array, t._grad_fn, t._rare, id(t)
+        array, above, rare, key = t.array, t._grad_fn, t._extras, id(t)
         if rare is not None and rare.view is not None:
             self.tensor(rare.view.base)  # taking a view can have given it another array
-            above = grad_fn_now(t)
+            above = t._current_grad_fn
         if above is not None:
             node = self.numbers.get(id(above))
             above = self.node(above) if node is None else node
@@ -76,7 +77,7 @@ class Seen(Watched):
         hold = (watch.array_id, size) if array.base is None and not there else memory(array)
         self.log.append(("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
                          type(t).__name__ == "Parameter", *hold, size, self.copy(array)))
-        if t._rare is not None or array.base is not None or there:
+        if t._extras is not None or array.base is not None or there:
             self.shares(t, number)
         if t._grad is not None:
             self.meet_grad(t._grad, number)
@@ -131,7 +132,8 @@ class Seen(Watched):
         while self.unlinked:
             node, number = self.unlinked.pop()
             targets = [None if t is None else self.place(t) for t in node.next]
-            self.log.append(("link", number, targets, node.output_nrs))
+            output_nrs = None if node._extras is None else node._extras.output_nrs
+            self.log.append(("link", number, targets, output_nrs))
             saved = self.saved(node, ())
             if saved is not None:
                 self.log.append(("saved", number, *saved))

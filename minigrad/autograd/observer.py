@@ -15,7 +15,6 @@ from numpy import generic
 
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
-from minigrad.autograd.views import grad_fn_now
 from minigrad.backends.registry import is_array
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.core.graph import Node
@@ -103,10 +102,11 @@ class Observer:
                 own = seen.number(node)
             made = tuple([tensor(t) for t in outputs])
             self.log.append(("record", at, self.depth + 1, op, own, seen.names.get(type(node)) or seen.name(node),
-                             node.sequence_nr, targets, node.output_nrs, given, made,
+                             node.sequence_nr, targets,
+                             None if node._extras is None else node._extras.output_nrs, given, made,
                              seen.saved(node, outputs) if node.saved else None))
             if node.op == SLICES:  # the view's node was renewed with that of its base
-                self.log.append(("renewed", given[0], seen.node(grad_fn_now(inputs[0]))))
+                self.log.append(("renewed", given[0], seen.node(inputs[0]._current_grad_fn)))
         seen.at = outer
 
     def written(self, tensor: Any) -> None:

@@ -15,13 +15,14 @@ from weakref import WeakSet
 import numpy as np
 
 from minigrad.backends.registry import HERE, OF_TYPE, beside
-from minigrad.core.extras import extras_of
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node
-from minigrad.core.saved import counter_of, op_of
+from minigrad.core.graph import Node, gradient_edge, repeats
+from minigrad.core.record import record1, record_many
+from minigrad.core.saved import op_of
+from minigrad.core.tensor import counter_of, extras_of, set_requires_grad
 
-__all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "edge_of", "grad_fn_of",
-           "refuse_view", "set_history", "share"]
+__all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "record_view",
+           "record_views", "refuse_view", "set_history", "share"]
 
 # How a view came to be, where that forbids to write to it on record (PyTorch's CreationMeta).
 MANY, NO_GRAD, INFERENCE_MODE, FUNCTION = "many", "no_grad", "inference_mode", "function"
@@ -43,19 +44,33 @@ HOW_MODE = (
 
 
 class View:
-    """What a view knows of itself.
-
-    `base`: the tensor whose memory it looks at, never a view itself; `geometry`: where it looks, None until somebody
-    asks; `grad_fn`: its node, right at `version`; `creation`: how it came to be, None for the usual way; `own`: it
-    requires grad of itself, as a leaf, and not only because its base does.
-    """
+    """What a tensor that is a view knows about itself."""
 
     __slots__ = ("base", "creation", "geometry", "grad_fn", "own", "version")
 
     def __init__(self, base: Any, grad_fn: Node | None, version: int, creation: str | None) -> None:
-        self.base, self.grad_fn, self.version, self.creation = base, grad_fn, version, creation
-        self.geometry: Geometry | None = None
-        self.own = False
+        self.base = base  # the tensor whose memory it shares, never a view itself
+        self.grad_fn = grad_fn  # its node, right at `version`
+        self.version = version
+        self.creation = creation  # how it came to be, where that forbids to write to it on record; None otherwise
+        self.geometry: Geometry | None = None  # which elements of the base it shows; None until somebody asks
+        self.own = False  # it requires grad of itself, as a leaf, and not only because its base does
+
+    def current_grad_fn(self, tensor: Any) -> Any:
+        """The node of a view, a new one if its version has moved on.
+
+        Raises:
+            RuntimeError: for a view that was made in a way that forbids this (`creation`).
+        """
+        version = tensor._version_counter.value
+        if self.version != version and (self.grad_fn is not None or self.base._requires_grad):
+            if self.creation is not None:
+                raise RuntimeError(refusal(tensor, self, "its base or another view of its base has been"))
+            old, self.grad_fn = self.grad_fn, AsStrided(tensor, self.base)
+            self.version = version
+            move_retain(tensor, old, tensor._output_nr, self.grad_fn)
+            tensor._output_nr = 0
+        return self.grad_fn
 
 
 class Geometry:
@@ -91,7 +106,7 @@ class Geometry:
 
 def geometry_of(tensor: Any) -> Geometry:
     """Where a view looks in its base: known until one of them is turned in place (`t_`)."""
-    view: View = tensor._rare.view
+    view: View = tensor._extras.view
     found, looks, base = view.geometry, tensor.array, view.base.array
     if found is None or found.layout != layout(looks, base):
         found = view.geometry = Geometry(looks, base)
@@ -108,11 +123,6 @@ def address(array: Any) -> int:
     if type(array) is np.ndarray:
         return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # a third of the time of `ctypes.data`
     return OF_TYPE[type(array)].address(array)
-
-
-def repeats(array: Any) -> bool:
-    """Whether an array of the kind that `expand` makes names one place in memory more than once."""
-    return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
@@ -149,55 +159,12 @@ class AsStrided(Node):
     __slots__ = ()
 
     def __init__(self, view: Any, base: Any) -> None:
-        edge = edge_of(base) if base._requires_grad else None
-        self.begin((edge,), (base._output_nr,) if base._output_nr else None, const=(geometry_of(view),))
+        self.fill((gradient_edge(base),), (), (geometry_of(view),))
+        if base._output_nr:
+            self.extras().output_nrs = (base._output_nr,)
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
         return geometry.spread(xp, g)
-
-
-def grad_fn_of(tensor: Any) -> Any:
-    """The node that made a tensor, None for a leaf; a view gets a new one if its version has moved on.
-
-    Raises:
-        RuntimeError: for a view that was made in a way that forbids this (`View.creation`).
-    """
-    rare = tensor._rare
-    if rare is None or rare.view is None:
-        return tensor._grad_fn
-    view: View = rare.view
-    version = tensor._version_counter.value
-    if view.version != version and (view.grad_fn is not None or view.base._requires_grad):
-        if view.creation is not None:
-            raise RuntimeError(refusal(tensor, view, "its base or another view of its base has been"))
-        old, view.grad_fn = view.grad_fn, AsStrided(tensor, view.base)
-        view.version = version
-        move_retain(tensor, old, tensor._output_nr, view.grad_fn)
-        tensor._output_nr = 0
-    return view.grad_fn
-
-
-def grad_fn_now(tensor: Any) -> Any:
-    """The node that a tensor has at this moment: to look at it changes nothing."""
-    return tensor._grad_fn if tensor._rare is None or tensor._rare.view is None else tensor._rare.view.grad_fn
-
-
-def edge_of(tensor: Any) -> Any:
-    """What an op's node holds for this input: its node, the leaf itself, or its AccumulateGrad if that is there.
-
-    None for what requires grad only because its base does: no gradient goes through a view made with grad mode off.
-    """
-    if tensor._grad_fn is not None:
-        return tensor._grad_fn
-    rare = tensor._rare
-    if rare is None:
-        return tensor
-    if rare.view is not None:
-        node = grad_fn_of(tensor)
-        if node is not None or not rare.view.own:
-            return node
-    found = None if rare.accumulator is None else rare.accumulator()
-    return tensor if found is None else found
 
 
 def share(tensor: Any, a: Any, creation: str | None = None) -> None:
@@ -211,7 +178,7 @@ def share(tensor: Any, a: Any, creation: str | None = None) -> None:
     if extras.inference:
         tensor._grad_fn, tensor._requires_grad = None, False
         return
-    above = None if a._rare is None else a._rare.view
+    above = None if a._extras is None else a._extras.view
     base = a if above is None else above.base
     if not LOCAL.recording:
         creation = INFERENCE_MODE if LOCAL.inference else NO_GRAD
@@ -229,35 +196,43 @@ def share(tensor: Any, a: Any, creation: str | None = None) -> None:
         LOCAL.observer.view(tensor)
 
 
+def record_view(cls: type[Node], array: Any, a: Any, const: tuple[Any, ...] = (),
+                input_metadata: tuple[Any, ...] | None = None) -> Any:
+    """Wrap `array`, the result of an op that shares the memory of its input `a`."""
+    result = record1(cls, array, a, (), const, input_metadata)
+    share(result, a)
+    return result
+
+
+def record_views(cls: Any, arrays: Any, a: Any, const: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """Wrap `arrays`, the results of an op with several outputs that share the memory of its input `a`."""
+    observer, LOCAL.observer = LOCAL.observer, None
+    try:
+        results = record_many(cls, arrays, a, const)
+        for result in results:
+            share(result, a, MANY)
+    finally:
+        LOCAL.observer = observer
+    if observer is not None:
+        observer.forward(cls.op, results[0]._current_grad_fn if results else None, (a,), results)
+    return results
+
+
 def set_history(tensor: Any, node: Node, output_nr: int = 0) -> None:
     """Make a tensor the output of a node; its views, and it if it is one, require grad from now on."""
-    view = None if tensor._rare is None else tensor._rare.view
+    view = None if tensor._extras is None else tensor._extras.view
     if view is None:
         tensor._grad_fn = node
     else:
         view.grad_fn, view.version = node, tensor._version_counter.value
     tensor._output_nr = output_nr
-    require_grad(tensor)
-
-
-def require_grad(base: Any, on: bool = True) -> None:
-    """Set `requires_grad` of a tensor, and of those of its views that were taken off record."""
-    view = None if base._rare is None else base._rare.view
-    base._requires_grad = on or (view is not None and view.base._requires_grad)
-    if view is not None:
-        view.own = on and view.grad_fn is None
-    counter = base._version_counter
-    if counter is not None and counter.views is not None:
-        for tensor in counter.views:
-            view = tensor._rare.view
-            if view is not None and view.base is base:
-                tensor._requires_grad = on or view.own or view.grad_fn is not None
+    set_requires_grad(tensor)
 
 
 def move_retain(tensor: Any, old: Any, output_nr: int, new: Node) -> None:
     """A tensor that gets another node takes its `retain_grad()` along; its hooks stay where they were hung."""
-    if old is not None and old.rare is not None and old.rare.hooks is not None:
-        retains = old.rare.hooks.retains
+    if old is not None and old._extras is not None and old._extras.hooks is not None:
+        retains = old._extras.hooks.retains
         reference = retains.get(output_nr)
         if reference is not None and reference() is tensor:
             new.node_hooks().retains[0] = retains.pop(output_nr)
@@ -265,7 +240,7 @@ def move_retain(tensor: Any, old: Any, output_nr: int, new: Node) -> None:
 
 def refuse_view(tensor: Any) -> None:
     """PyTorch's error for writing on record to a view that was made in a way that forbids it."""
-    view = None if tensor._rare is None else tensor._rare.view
+    view = None if tensor._extras is None else tensor._extras.view
     if view is not None and view.creation is not None:
         raise RuntimeError(refusal(tensor, view, "is being"))
 

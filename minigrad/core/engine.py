@@ -1,82 +1,190 @@
-"""The engine: mirrors PyTorch's `engine.cpp`.
+"""Runs backward passes. Mirrors PyTorch's `engine.cpp` and `python_engine.cpp`.
 
-One backward pass: count how many gradients each node is going to receive, then run what is ready, newest first. One
-loop serves both kinds of pass. In a first-order pass gradients are arrays; in a pass that is itself recorded
-(`create_graph=True`) they are tensors.
+A pass counts how many gradients each node is going to receive (`compute_dependencies`), then evaluates each node when
+all of them have arrived, and sends what it computed along its edges (`run`). In a first-order pass gradients
+are arrays; in a pass that is itself recorded (`create_graph=True`) they are tensors. One loop serves both.
 
-NOTE 1 (engine order). A node runs when all its gradients have arrived, which is why a recursion will not do: it would
-run a node once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first,
-that is, the one recorded last; leaves that are ready go before all nodes (`flush`). At a node: hooks of the tensor that
-it made (first registered first), retain_grad, the node's pre-hooks, the node, its hooks, release of what it saved. At a
-leaf: hooks of the tensor, pre-hooks, accumulation, post-accumulate hooks, hooks. Only then do the gradients go on.
+NOTE 1 (engine order). A node runs when all its gradients have arrived. A recursion would not do: it would run a node
+once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first: the one
+that was recorded last, and an AccumulateGrad before all others. At a node: hooks of the tensor that it made, in the
+order of their registration, retain_grad, the node's pre-hooks, the node, its hooks, release of what it saved. At an
+AccumulateGrad: hooks of the leaf, pre-hooks, accumulation, post-accumulate hooks, hooks. Then the gradients go on.
 
-NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad`, and one that waits is added to
-in place, both without a copy: but only if the formula made it new (it is not the gradient that came in, and it is no
-view of another array) and no user code has seen it. All of a new one, seen in another shape by a node with one input
-(as by TBackward0 below a Linear), is still nobody else's. Formulas keep their part of this: they never write into what
-they are given, never return a saved value, and never return one new array twice.
+NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad`, and one that waits in a buffer
+is added to in place, both without a copy: but only if the formula made it new (it is not the gradient that came in, and
+no view of another array) and no user code has seen it. Such a gradient is `owned`. It stays owned when a node with one
+input only gives it another shape, as TBackward0 does below a Linear. Formulas keep their part of this: they never write
+into what they are given, never return a saved value, and never return one new array twice.
 
-NOTE 5 (passes inside of passes). A hook or a custom Function may start another pass, and that one a third. Each of them
-takes a dozen frames of Python's stack, which has room for a thousand. So every 32nd pass of such a tower runs in a
-thread of its own, with a fresh stack and with the modes of the thread that waits for it (PyTorch does the same, at 60).
-An error ends all of them where they are: leaves that were reached keep what they got, nodes that ran have let go of
-what they saved, all others are as they were, and nothing that was queued for the end is called.
+NOTE 5 (passes inside passes). A hook or a custom Function may start another pass, and that one a third. Each takes a
+dozen frames of Python's stack, which has room for a thousand. So every 32nd pass of such a tower runs in a thread of
+its own, with a fresh stack and with the modes of the thread that waits for it (PyTorch does the same, at 60). An error
+ends all of them where they are: leaves that were reached keep what they got, nodes that ran have freed what they saved,
+all others are as they were, and nothing that was queued for the end is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextvars import copy_context
-from heapq import heappop, heappush, heapreplace
+from heapq import heappop, heappush
 from threading import Thread
 from typing import Any
 
-from numpy import ndarray
-
-from minigrad.autograd.anomaly_mode import ANOMALY, watched
 from minigrad.backends.numpy import quiet
-from minigrad.backends.registry import Several, in_use, put_in_use
-from minigrad.core.evaluate import accumulate, differentiate, evaluate, evaluate_leaf
-from minigrad.core.grad_mode import LOCAL, switch
-from minigrad.core.graph import Node, accumulator_of
-from minigrad.core.graph_task import Edge, GraphRoot, GraphTask, count, select
+from minigrad.core.evaluate import evaluate_fully, has_leaf_hooks, sum_to_inputs
+from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, accumulator_in_pass, accumulator_of, gradient_edge
+from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
+from minigrad.core.tensor import Tensor
 
-__all__ = ["execute", "queue_callback"]
+__all__ = ["Edge", "edge_of", "execute", "inside_full_passes", "queue_callback"]
 
-Entry = tuple[int, int, Node, Any]
-MAX_DEPTH = 32  # so many passes, each started inside of the one before, run in one thread (NOTE 5)
+Edge = tuple[Any, int]  # a node, and which of its outputs
+MAX_DEPTH = 32  # so many passes, each started inside the one before, run in one thread (NOTE 5)
 
 
-def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, keep: bool, inputs: Sequence[Any] = (),
-            accumulate: bool = True) -> list[Any]:
-    """Run a backward pass from `edges` (node or leaf, output number) with the tensors `grads`.
+class GraphRoot(Node, number=None):
+    """The node above all roots of a pass: its edges are the roots, its gradients the ones that the user gave."""
 
-    With `inputs` (tensors or GradientEdges) only what leads to them runs. `accumulate=False` returns their gradients,
-    as tensors (None where none arrived); else leaves add to `.grad`.
+    __slots__ = ()
+
+    def __init__(self, edges: Sequence[Edge]) -> None:
+        self.fill(tuple([node for node, _ in edges]), sequence_nr=0)
+        self.extras().output_nrs = tuple([output_nr for _, output_nr in edges])
+
+
+def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, keep_graph: bool,
+            inputs: Sequence[Any] = (), accumulate_grad: bool = True) -> list[Any]:
+    """Run a backward pass from `edges` with the tensors `grads`.
+
+    With `inputs` (tensors or GradientEdges) only what leads to them runs. Leaves add to `.grad`, unless
+    `accumulate_grad` is False: then the gradients of `inputs` are returned, as tensors, None where none arrived.
     """
-    task = GraphTask(create_graph, keep)
-    root = GraphRoot(edges)
-    if inputs or not accumulate:
-        select(task, root, inputs, accumulate)
-    count(task, root)
+    task, root = GraphTask(create_graph, keep_graph), GraphRoot(edges)
+    task.evaluate = evaluate if task.observer is None else evaluate_fully
+    if inputs or not accumulate_grad:
+        select(task, root, inputs, accumulate_grad)
+    for wrap in UNUSUAL.pass_wrappers:
+        wrap(task)
+    if task.observer is not None:
+        report_flows(task)
+    compute_dependencies(task, root)
     if task.depth and task.depth % MAX_DEPTH == 0:
         in_another_thread(task, root, grads)
-    elif Several.known:
-        with in_use():  # each node puts its own device in use
-            process(task, root, grads)
     else:
         process(task, root, grads)
-    return [task.wrapped(g) for g in task.captured]
+    return [task.wrapped(grad) for grad in task.captured]
+
+
+def compute_dependencies(task: GraphTask, root: Node) -> None:
+    """Give each node of this pass its input buffer, and count the gradients that it is going to receive."""
+    buffers, stack = task.buffers, [root]
+    while stack:
+        source = stack.pop()
+        for target in source.next:
+            if target in buffers:
+                buffers[target].dependencies += 1
+            elif target is not None:
+                node = accumulator_in_pass(target, source) if isinstance(target, Tensor) else target
+                if task.runs is not None and node not in task.runs and node not in task.captures:
+                    task.left_out.add(node)
+                    continue
+                buffer = buffers.get(node)
+                if buffer is None:
+                    buffer = buffers[node] = InputBuffer() if node.outputs == 1 else InputBuffers()
+                    buffer.node, buffer.dependencies, buffer.owned = node, 0, False
+                    buffer.grad = None if node.outputs == 1 else [None] * node.outputs
+                    if task.runs is None or node in task.runs:
+                        stack.append(node)
+                buffer.dependencies += 1
+                if node is not target:
+                    buffers[target] = buffer
+
+
+def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
+    """Run a pass with grad mode as it asks for, then what was queued for its end."""
+    grad_enabled, observer = LOCAL.grad_enabled, task.observer
+    try:
+        switch(not task.first_order)
+        LOCAL.graph_task = task
+        if observer is not None:
+            observer.backward_start([(edge, root.output_nr(i), grads[i].array) for i, edge in enumerate(root.next)],
+                                    {buffer.node: buffer.dependencies for buffer in task.buffers.values()},
+                                    not task.first_order, task.keep_graph, task.inputs)
+        with quiet():
+            start, arrays = InputBuffer(), [task.unwrapped(grad) for grad in grads]
+            start.node, start.grad, start.fresh = root, None, False
+            run(task, start, arrays if observer is None else report(task, start, arrays))
+        for callback in task.callbacks:  # a callback may queue more
+            callback()
+        if observer is not None:
+            observer.backward_end()
+    except BaseException as error:
+        if observer is not None:
+            observer.error(error)
+        raise
+    finally:
+        LOCAL.graph_task = task.outer
+        switch(grad_enabled)
+
+
+def run(task: GraphTask, source: InputBuffer, grads: Iterable[Any]) -> None:
+    """Send gradients on from `source`, then evaluate each node when all its gradients have arrived (NOTE 1)."""
+    buffers, ready, arrivals, evaluate = task.buffers, task.ready, task.arrivals, task.evaluate
+    while True:
+        for index, (grad, edge) in enumerate(zip(grads, source.node.next)):
+            target = buffers.get(edge)
+            if target is not None and target.add(grad, index, source):  # None: no edge, or a node that is left out
+                heappush(ready, (-target.node.sequence_nr, next(arrivals), target))
+        source.grad, grads, grad = None, (), None  # a gradient that was sent is not kept while the next node runs
+        if not ready:
+            return
+        source = heappop(ready)[-1]
+        grads = evaluate(task, source)
+
+
+def evaluate(task: GraphTask, buffer: InputBuffer) -> Iterable[Any]:
+    """Evaluate a node on the plain path: call its formula, then free what it saved."""
+    node, extras = buffer.node, buffer.node._extras
+    if (task.runs is not None or (extras is not None and extras.hooks is not None)
+            or (type(node) is AccumulateGrad and has_leaf_hooks(node))):
+        return evaluate_fully(task, buffer)
+    grads = node.input_grads(task, buffer.grad, buffer.owned)
+    if extras is not None and extras.input_metadata is not None:
+        grads = sum_to_inputs(node, grads, task.xp)
+    if not task.keep_graph and node.saved:
+        node.saved = None
+    buffer.fresh = task.first_order and not node.checks_in_order
+    return grads if type(grads) is tuple else (grads,)
+
+
+def report_flows(task: GraphTask) -> None:
+    """Have a pass tell its observer of each gradient that `run` sends on."""
+    evaluate = task.evaluate
+    task.evaluate = lambda task, buffer: report(task, buffer, evaluate(task, buffer))
+
+
+def report(task: GraphTask, source: InputBuffer, grads: Iterable[Any]) -> Iterator[Any]:
+    """The same gradients. Whenever `run` asks for the next one, the one before has been added: tell the observer."""
+    node = source.node
+    for index, (grad, edge) in enumerate(zip(grads, node.next)):
+        yield grad
+        target = task.buffers.get(edge)
+        if target is not None:
+            output_nr = node.output_nr(index)
+            total = target.grad if target.node.outputs == 1 else target.grad[output_nr]
+            task.observer.flow(None if isinstance(node, GraphRoot) else node, index, target.node, output_nr, grad,
+                               total, target.dependencies == 0)
 
 
 def in_another_thread(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
     """Run a pass in a thread of its own, with the modes of this one, which waits (NOTE 5)."""
-    state = {name: value for name, value in vars(LOCAL).items() if name != "share"}
-
+    modes = {name: value for name, value in vars(LOCAL).items() if name != "share"}
     failures: list[BaseException] = []
 
     def work() -> None:
-        vars(LOCAL).update(state)
+        vars(LOCAL).update(modes)
         try:
             process(task, root, grads)
         except BaseException as error:  # noqa: BLE001 (raised again in the thread that waits)
@@ -89,33 +197,8 @@ def in_another_thread(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) ->
         raise failures.pop()
 
 
-def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
-    """Run a pass with grad mode as it asks for, then what was queued for its end."""
-    before, observer = LOCAL.grad_enabled, task.observer
-    try:
-        switch(not task.first_order)
-        LOCAL.graph_task = task
-        if observer is not None:
-            observer.backward_start([(n, nr, g.array) for n, nr, g in zip(root.next, root.output_nrs or (), grads)],
-                                    {target: abs(n) for target, n in task.needs.items() if n}, not task.first_order,
-                                    task.keep, task.inputs)
-        with quiet():
-            run(task, root, tuple([task.unwrapped(g) for g in grads]))
-        for callback in task.callbacks:  # a callback may queue more
-            callback()
-        if observer is not None:
-            observer.backward_end()
-    except BaseException as error:
-        if observer is not None:
-            observer.error(error)
-        raise
-    finally:
-        LOCAL.graph_task = task.outer
-        switch(before)
-
-
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Call this at the end of the pass that is running in this thread, the innermost one, if it ends without an error.
+    """Call `callback()` at the end of the innermost pass that runs in this thread, if it ends without an error.
 
     Raises:
         RuntimeError: outside of a backward pass.
@@ -125,141 +208,59 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     LOCAL.graph_task.callbacks.append(callback)
 
 
-def run(task: GraphTask, node: Node, grads: tuple[Any, ...]) -> None:
-    """The loop: hand on what a node computed, take the next ready node, run it (NOTE 1)."""
-    needs, pending, owned, due, ready = task.needs, task.pending, task.owned, task.due, task.ready
-    left, xp, first_order, straight, keep = needs.get, task.xp, task.first_order, task.straight, task.keep
-    mine, sole, grad, hand_on = False, False, None, deliver_there if Several.known else deliver
-    while True:
-        ahead, index = None, -1
-        for target, given in zip(node.next, grads):
-            index += 1
-            if target is None:
-                continue
-            if (n := left(target, 0)) != 1 or target in pending or not straight:
-                if straight and target in owned and n is not None and n < -1 and given is not None:
-                    pending[target] += given  # a leaf that goes on waiting
-                    needs[target] = n + 1
-                    continue
-                if not hand_on(task, node, index, target, given, mine and given is not grad, grad if sole else None):
-                    continue
-                given, task.total = task.total, None
-            if ahead is None:
-                ahead, ahead_grad = target, given
-            else:
-                ahead, ahead_grad = newer(ready, ahead, ahead_grad, target, given)
-        if due:
-            flush(task)
-        if ahead is not None and not (ready and ready[0][0] < -ahead.sequence_nr):
-            sole, node, grad = mine and ahead_grad is not grad, ahead, ahead_grad  # `sole`: new, straight to here
-        elif ready:
-            _, _, node, grad = heappop(ready) if ahead is None else heapreplace(ready, entry(ahead, ahead_grad))
-            sole = False
-        else:
-            return
-        grads, given, ahead_grad = (), None, None  # nothing that is done with stays while the node runs
-        if not straight or node.rare is not None:
-            grads, mine = watched(node, evaluate, task, node, grad), False
-        else:
-            bare = first_order and grad is not None and node._notes is None  # one call less for most nodes
-            mine, grads = first_order, node.formula(xp, grad) if bare else differentiate(node, grad, xp, first_order)
-            if not keep and node.saved:
-                node.saved = None
-        grads = grads if type(grads) is tuple else (grads,)
+# passes with `inputs=`
+def edge_of(tensor: Any) -> Edge:
+    """The node and output number at which the gradient of a tensor, or of a GradientEdge, is found."""
+    if isinstance(tensor, GradientEdge):
+        return tensor.node, tensor.output_nr
+    return gradient_edge(tensor) or accumulator_of(tensor), tensor._output_nr
 
 
-def entry(node: Node, grad: Any) -> Entry:
-    """A ready node as the heap holds it: newest first, and the id settles it where a user gave two one number."""
-    return -node.sequence_nr, id(node), node, grad
+def select(task: GraphTask, root: GraphRoot, inputs: Sequence[Any], accumulate_grad: bool) -> None:
+    """Choose what a pass with `inputs` runs: all that is above one of them, and the inputs if they are to accumulate.
 
-
-def newer(ready: list[Entry], a: Node, a_grad: Any, b: Node, b_grad: Any) -> tuple[Node, Any]:
-    """The newer of two ready nodes; the other one goes onto the heap."""
-    if a.sequence_nr < b.sequence_nr:
-        a, a_grad, b, b_grad = b, b_grad, a, a_grad
-    heappush(ready, entry(b, b_grad))
-    return a, a_grad
-
-
-def deliver(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> bool:
-    """Add a gradient to what waits at `target`; True if a node became ready, with `task.total` for it.
-
-    A leaf that has all its gradients goes into `task.due`. What nobody else holds is added to in place (NOTE 3).
+    As in PyTorch a node that is the only root is looked at even if nothing below it is wanted: its tensor's hooks run.
     """
-    needs, pending, owned = task.needs, task.pending, task.owned
-    edge, left = target, needs.get(target, 0)
-    if left == 0:
-        target = target.variable
-        left = needs[target]
-    if left is None:
-        return False
-    total = pending.get(target)
-    if total is None or given is None or type(total) is list:
-        total = begun(task, node, index, target, given, new, sole)
-    elif target in owned:
-        total += given
+    edges = [edge_of(tensor) for tensor in inputs]
+    nodes = {node for node, _ in edges}
+    task.runs = nodes_above(nodes, root)
+    task.inputs = inputs
+    if accumulate_grad:
+        task.runs |= nodes
     else:
-        total = total + given
-        if task.first_order:
-            owned.add(target)
-    last = left == 1 or left == -1
-    if task.observer is not None:
-        output_nr = output_nr_of(node, index)
-        task.observer.flow(None if type(node) is GraphRoot else node, index, edge, output_nr, given,
-                           total[output_nr] if type(total) is list else total, last)
-    if not last:
-        pending[target] = total
-        needs[target] = left - 1 if left > 0 else left + 1
-        return False
-    pending.pop(target, None)
-    if left == -1:
-        task.due.append((target, total, target in owned))
-    else:
-        task.total = total
-    owned.discard(target)
-    return left == 1
+        task.captured = [None] * len(inputs)
+        for index, (node, output_nr) in enumerate(edges):
+            task.captures.setdefault(node, []).append((output_nr, index))
+    if len(root.next) == 1:
+        task.captures.setdefault(root.next[0], [])
 
 
-def deliver_there(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> bool:
-    """The same on the device that the gradient lies on, where there are several."""
-    put_in_use(getattr(given, "array", given))
-    return deliver(task, node, index, target, given, new, sole)
+def nodes_above(targets: Container[Any], root: Node) -> set[Any]:
+    """The nodes with one of the targets below them, found without recursion.
 
-
-def begun(task: GraphTask, node: Node, index: int, target: Any, given: Any, new: bool, sole: Any) -> Any:
-    """What waits at `target` with a gradient that is the first there, or none, or for one of several outputs.
-
-    `new`: a formula gave it and was not given it; `sole`: what that formula was given, if nobody else holds that.
+    A node is looked at twice: once to go down, and once to decide, when all below it is known.
     """
-    total = task.pending.get(target)
-    if type(total) is list:
-        if given is not None:
-            output_nr = output_nr_of(node, index)
-            total[output_nr] = given if total[output_nr] is None else total[output_nr] + given
-        return total
-    if given is None:
-        return total
-    if new and type(given) is ndarray and (given.base is None or (
-            given.base is sole and len(node.next) == 1 and given.flags.c_contiguous and given.size == sole.size)):
-        task.owned.add(target)
-    return given
+    above: set[Any] = set()
+    seen: set[Any] = set()
+    stack: list[tuple[Any, bool]] = [(root, False)]
+    while stack:
+        node, known = stack.pop()
+        if known:
+            if any(n in above or n in targets for n, _ in node.next_functions):
+                above.add(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend([(n, False) for n, _ in node.next_functions if n is not None and n not in seen])
+    return above
 
 
-def output_nr_of(node: Node, index: int) -> int:
-    """Which output of the node behind it an edge leads to."""
-    return 0 if node.output_nrs is None else node.output_nrs[index]
+def inside_full_passes() -> bool:
+    """Whether the pass that is running, and all that it was started inside of, go to all leaves.
 
-
-def flush(task: GraphTask) -> None:
-    """Run the leaves that have become ready: they come before every other node."""
-    due = task.due[:]
-    task.due.clear()
-    for leaf, total, own in due:
-        rare = leaf._rare
-        if task.straight and (rare is None or not (rare.hooks or rare.accumulator or rare.kept_hooks
-                                                   or rare.post_accumulate)):
-            accumulate(leaf, total, own, task.first_order)
-        elif ANOMALY.enabled:
-            watched(accumulator_of(leaf), evaluate_leaf, task, leaf, total, own)
-        else:
-            evaluate_leaf(task, leaf, total, own)
+    A reentrant checkpoint cannot keep to a choice of `inputs`.
+    """
+    task = LOCAL.graph_task
+    while task is not None and task.runs is None:
+        task = task.outer
+    return task is None

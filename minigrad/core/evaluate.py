@@ -1,66 +1,104 @@
-"""One node of a backward pass: mirrors `evaluate_function` of PyTorch's `engine.cpp`.
+"""Evaluates a node with all that can happen at one: hooks, captures, several outputs, a recorder.
 
-`differentiate` is the straight case, a formula and nothing else. `evaluate` and `evaluate_leaf` are the same with all
-that can happen at a node or a leaf: hooks, captured gradients, several outputs, user code, an observer that tells the
-story. In which order these come is NOTE 1 in engine.py.
+Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node without extras never comes here (`engine.evaluate`). NOTE
+1 in engine.py gives the order in which things happen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from threading import RLock
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from numpy import empty_like, generic
-
-from minigrad.autograd.hooks import HookDict, NodeHooks, call_post_accumulate, checked, checked_tuple
-from minigrad.autograd.views import repeats
-from minigrad.backends.registry import OF_TYPE, Several, device_of, in_use, lies_in, name_of, put_in_use
-from minigrad.core import saved
+from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
+from minigrad.backends.registry import Several, device_of, in_use, lies_in, name_of, put_in_use
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import CALL, AccumulateGrad, Node, hooks_at
-from minigrad.core.graph_task import GraphTask
-from minigrad.core.saved import REGISTRY
+from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node
+from minigrad.core.input_buffer import GraphTask, InputBuffer
+from minigrad.core.saved import Packed, is_tensor, saved_tensors
+from minigrad.core.tensor import Tensor, extras_of, plain
 
-__all__ = ["accumulate", "call", "check_place", "differentiate", "evaluate", "evaluate_leaf"]
+__all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "has_leaf_hooks", "input_grads",
+           "on_device_of", "sum_to", "sum_to_inputs"]
 
-ACCUMULATING = RLock()  # two threads may add to one `.grad`, and NumPy lets go of the interpreter's lock in an addition
 
-
-def differentiate(node: Node, grad: Any, xp: Any, first_order: bool, fit: bool = True) -> Any:
-    """The gradients of a node's inputs: its formula, summed and cast to `fit` them."""
-    if grad is None:
-        return (None,) * len(node.next)
-    if first_order:
-        grads = node.formula(xp, grad)
+def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
+    """Evaluate a node, hooks, captures and observer calls included; gives the gradients of its inputs."""
+    node, grads, buffer.fresh = buffer.node, list(buffer.grad) if buffer.node.outputs != 1 else [buffer.grad], False
+    hooks = None if node._extras is None else node._extras.hooks
+    if task.observer is not None:
+        task.observer.run(node, grads)
+    if task.runs is not None and node not in task.runs:
+        capture(task, node, [task.unwrapped(g) for g in call_tensor_hooks(task, node, hooks, grads)])
+        return ()
+    capture(task, node, grads)
+    if hooks is None and not has_leaf_hooks(node):
+        results = input_grads(task, node, grads, owned=buffer.owned)
     else:
-        grads = node.backward(xp, grad, *saved.tensors(node), *node.const)
-    return fitted(node, grads, xp) if fit and node._notes is not None else grads
+        results = evaluate_with_hooks(task, node, hooks or NodeHooks(), grads)
+    if not task.keep_graph:
+        had_saved = bool(node.saved)
+        node.release()
+        if had_saved and task.observer is not None:
+            task.observer.release(node)
+    return results
 
 
-def differentiate_on_tensors(task: GraphTask, node: Node, grad: Any, fit: bool) -> Any:
-    """The same where hooks unpack what was saved, and may give anything: the words on Tensors check what they get.
+def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
+    """Evaluate a node between its hooks; all of them get the same tensors."""
+    received = call_pre_hooks(task, node, hooks, tuple(call_tensor_hooks(task, node, hooks, grads)))
+    results = input_grads(task, node, [task.unwrapped(g) for g in received])
+    if not hooks.post:
+        return results
+    wrapped = call_post_hooks(task, node, hooks, tuple([task.wrapped(g) for g in results]), received)
+    return tuple([task.unwrapped(g) for g in wrapped])
 
-    An observer is told what the hooks run (a whole function, maybe), not what the formula does on Tensors.
+
+def input_grads(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
+                owned: bool = False) -> tuple[Any, ...]:
+    """Compute the gradients of a node's inputs as user code sees them.
+
+    They have the shapes and dtypes of the inputs, unless `sum_broadcast` is False. None stands where an input has no
+    edge, and where this pass leaves out what the edge leads to. User code has the last word about its own.
+    """
+    if isinstance(node, AccumulateGrad):
+        accumulate_with_hooks(task, node, grads[0], owned)
+        return ()
+    if not node.checks_in_order and any(type(value) is Packed for value in node.saved or ()):
+        results = input_grads_on_tensors(task, node, grads[0])
+    else:
+        results = node.input_grads(task, grads[0] if node.outputs == 1 else list(grads))
+    results = results if type(results) is tuple else (results,)
+    if not node.prunes or (node.checks_in_order and task.runs is None):
+        return results
+    if sum_broadcast and node._extras is not None and node._extras.input_metadata is not None:
+        results = sum_to_inputs(node, results, task.xp)
+    return tuple([None if edge is None or edge in task.left_out else g
+                  for edge, g in zip(node.next, results, strict=True)])
+
+
+def input_grads_on_tensors(task: GraphTask, node: Node, grad: Any) -> Any:
+    """Call the formula on tensors, where hooks unpack what was saved: they may return any tensor, so check the results.
+
+    An observer is told what the hooks run, which may be a whole function, but not what the formula does on tensors.
     """
     if grad is None:
         return (None,) * len(node.next)
-    kept = saved.tensors(node)
+    saved = saved_tensors(node)
     observer, LOCAL.observer = LOCAL.observer, None if task.first_order else LOCAL.observer
     try:
-        found = node.backward(REGISTRY.words, task.wrapped(grad), *kept, *node.const)
+        results = node.backward(Tensor.backward_namespace, task.wrapped(grad), *saved, *node.const)
     finally:
         LOCAL.observer = observer
-    parts = found if type(found) is tuple else (found,)
-    for index, (g, like) in enumerate(zip(parts, node.input_metadata or ())):
+    results = results if type(results) is tuple else (results,)
+    for index, (g, like) in enumerate(zip(results, node.extras().input_metadata or ())):
         if g is not None and like is not None:
             check_gradient(node, index, g, like[0])
-    made = tuple([task.unwrapped(g) for g in parts])
-    return fitted(node, made, task.xp) if fit else made
+    return tuple([task.unwrapped(g) for g in results])
 
 
-def check_gradient(node: Node, index: int, grad: Any, shape: tuple[int, ...]) -> None:
-    """PyTorch's error for a gradient that cannot be summed to the shape of its input."""
+def check_gradient(node: Node, index: int, grad: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise PyTorch's error for a gradient that cannot be summed to the shape of its input."""
     got = grad.array.shape
     lead = len(got) - len(shape)
     if got != shape and (lead < 0 or any(n not in (1, got[lead + i]) for i, n in enumerate(shape))):
@@ -68,31 +106,33 @@ def check_gradient(node: Node, index: int, grad: Any, shape: tuple[int, ...]) ->
                            f"{list(got)} but expected shape compatible with {list(shape)}")
 
 
-def check_place(grad: Any, place: Any, index: int, xp: Any, who: str = "") -> Any:
-    """A gradient, an array or a Tensor, where its input or its root lies: a number goes there, and PyTorch's error is
-    for all else."""
-    array = grad.array if saved.is_tensor(grad) else grad
-    if lies_in(array, place):
+def check_device(grad: Any, device: Any, index: int, xp: Any, prefix: str = "") -> Any:
+    """Return a gradient, an array or a Tensor, on the device of its input; a 0-d one is moved there.
+
+    Raises:
+        RuntimeError: PyTorch's sentence for any other gradient on another device.
+    """
+    array = grad.array if is_tensor(grad) else grad
+    if lies_in(array, device):
         return grad
     if array.ndim:
-        raise RuntimeError(f"{who}invalid gradient at index {index} - expected device {name_of(place)} but got "
+        raise RuntimeError(f"{prefix}invalid gradient at index {index} - expected device {name_of(device)} but got "
                            f"{device_of(array)}")
-    return xp.moved(grad, place)
+    return xp.moved(grad, device)
 
 
-def fitted(node: Node, grads: Any, xp: Any) -> Any:
-    """Gradients in the shapes and dtypes of the inputs (`Node.fit`)."""
-    input_metadata = node.input_metadata
-    if input_metadata is None:
-        return grads
-    parts = grads if type(grads) is tuple else (grads,)
+def sum_to_inputs(node: Node, grads: Any, xp: Any) -> tuple[Any, ...]:
+    """Sum the gradients that a formula gave to the shapes of the inputs that were broadcast, and cast them."""
+    grads = grads if type(grads) is tuple else (grads,)
     return tuple([g if g is None or like is None or edge is None else sum_to(g, like, xp)
-                  for edge, g, like in zip(node.next, parts, input_metadata, strict=True)])
+                  for edge, g, like in zip(node.next, grads, node.extras().input_metadata or (), strict=True)])
 
 
 def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
-    """Sum a gradient to the shape, and cast it to the dtype, of an input that was broadcast: the only place. That of a
-    number on the CPU, which met a device's tensor, goes there."""
+    """Sum a gradient to the shape of an input that was broadcast, and cast it to its dtype. No formula does.
+
+    `like` is (shape, dtype), or (shape, dtype, device) for a number on the CPU that met another device's tensor.
+    """
     shape, dtype = like[0], like[1]
     if grad.shape != shape:
         lead = grad.ndim - len(shape)
@@ -105,243 +145,120 @@ def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
     return grad if len(like) == 2 else xp.moved(grad, like[2])
 
 
-def derivatives(task: GraphTask, node: Node, grads: Sequence[Any], fit: bool = True) -> tuple[Any, ...]:
-    """The gradients of a node's inputs, as user code sees them: None where the input has no edge, or where this pass
-    leaves out what the edge leads to. User code has the last word about its own."""
-    if node.special:
-        found = node.in_pass(grads, task)
-        if task.runs is None or not node.prunes:
-            return found  # type: ignore[no-any-return]  # several classes of nodes have `in_pass`
-    else:
-        hooked = node.rare is not None and any(type(s) is saved.Packed for s in node.saved or ())
-        found = (differentiate_on_tensors(task, node, grads[0], fit) if hooked else
-                 differentiate(node, grads[0], task.xp, task.first_order, fit))
-    parts = found if type(found) is tuple else (found,)
-    needs = task.needs if node.prunes and task.runs is not None else {}
-    return tuple([None if edge is None or needs.get(edge, 0) is None else g
-                  for edge, g in zip(node.next, parts, strict=True)])
-
-
-def evaluate(task: GraphTask, node: Node, grad: Any) -> tuple[Any, ...]:
-    """A node with all that can happen at one: captures, hooks, several outputs, user code, an observer."""
-    grads = list(grad) if node.outputs != 1 else [grad]
-    if Several.known:
-        run_beside(grads)
-    hooks = None if node.rare is None else node.node_hooks() if node.special else node.rare.hooks
-    if task.observer is not None:
-        task.observer.run(node, grads)
-    if task.runs is not None and node not in task.runs:
-        if hooks is not None:
-            grads = [task.unwrapped(g) for g in call_tensor_hooks(task, node, hooks, grads)]
-        capture(task, node, grads)
-        return ()
-    capture(task, node, grads)
-    found = derivatives(task, node, grads) if hooks is None else with_hooks(task, node, hooks, grads)
-    if not task.keep:
-        held = bool(node.saved)  # not the tensors: they go now
-        node.release()
-        if held and task.observer is not None:
-            task.observer.release(node)
-    return found
-
-
-def run_beside(grads: Sequence[Any]) -> None:
-    """Let what comes run on the device of a node's gradients; PyTorch has a thread for each device."""
-    for grad in grads:
-        if grad is not None:
-            put_in_use(getattr(grad, "array", grad))
-            return
-
-
-def with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
-    """A node between its hooks: all of them get the same tensors."""
-    received = call_pre_hooks(task, node, hooks, tuple(call_tensor_hooks(task, node, hooks, grads)))
-    found = derivatives(task, node, [task.unwrapped(g) for g in received])
-    if not hooks.post:
-        return found
-    made = call_post_hooks(task, node, hooks, tuple([task.wrapped(g) for g in found]), received)
-    return tuple([task.unwrapped(g) for g in made])
-
-
-def capture(task: GraphTask, target: Any, grads: Sequence[Any]) -> None:
-    """Keep the gradients of those inputs of `autograd.grad` that are found at this node or leaf."""
-    for output_nr, index in task.captures.get(target, ()):
+def capture(task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
+    """Keep the gradients of those inputs of `autograd.grad` that are found at this node."""
+    for output_nr, index in task.captures.get(node, ()):
         task.captured[index] = grads[output_nr]
-        if task.observer is not None and task.inputs is not None and saved.is_tensor(task.inputs[index]):
+        if task.observer is not None and task.inputs is not None and is_tensor(task.inputs[index]):
             task.observer.capture(task.inputs[index], grads[output_nr])
 
 
-def evaluate_leaf(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
-    """A leaf with all that can happen at one: hooks, captures, an observer."""
-    rare, observer = leaf._rare, task.observer
-    if Several.known:
-        run_beside([grad])
-    if observer is not None:
-        observer.run(leaf, [grad])
-    if rare is not None and rare.hooks:
-        grad, own = task.unwrapped(run_tensor_hooks(task, leaf, rare.hooks, task.wrapped(grad))), False
-    if task.runs is not None and leaf not in task.runs:
-        capture(task, leaf, [grad])
-        return
-    hooks = None if rare is None else hooks_at(leaf, task.needs)
-    if hooks is None:
-        accumulate_grad(task, leaf, grad, own)
-        return
-    received = call_pre_hooks(task, leaf, hooks, (task.wrapped(grad),))
-    accumulate_grad(task, leaf, task.unwrapped(received[0]), False)
-    call_post_hooks(task, leaf, hooks, (), received)
+def has_leaf_hooks(node: Node) -> bool:
+    """Whether a node is the AccumulateGrad of a leaf with hooks of its own."""
+    if not isinstance(node, AccumulateGrad) or node.variable._extras is None:
+        return False
+    return bool(node.variable._extras.hooks or node.variable._extras.post_accumulate)
 
 
-def accumulate_grad(task: GraphTask, leaf: Any, grad: Any, own: bool) -> None:
-    """What a leaf's AccumulateGrad does, between its hooks: add to `.grad`, then call the post-accumulate hooks."""
-    accumulate(leaf, grad, own, task.first_order)
+def accumulate_with_hooks(task: GraphTask, node: AccumulateGrad, grad: Any, owned: bool) -> None:
+    """Add to `.grad`, then call the post-accumulate hooks."""
+    leaf = node.variable
+    node.input_grads(task, grad, owned)
     if task.observer is not None and grad is not None and leaf._requires_grad:
         task.observer.accumulate(leaf, grad)
-    if leaf._rare is not None and leaf._rare.post_accumulate:
-        for hook in list(leaf._rare.post_accumulate.values()):
+    if leaf._extras is not None and leaf._extras.post_accumulate:
+        for hook in list(leaf._extras.post_accumulate.values()):
             call_post_accumulate(hook, leaf)
             if task.observer is not None:
-                task.observer.hook(leaf, "post_accumulate", hook, [grad], leaf)
+                task.observer.hook(node, "post_accumulate", hook, [grad], leaf)
 
 
-def accumulate(leaf: Any, grad: Any, own: bool, first_order: bool) -> None:
-    """Add a gradient to `leaf.grad`: in place in a first-order pass, by a recorded op otherwise.
-
-    A leaf that has ceased to require grad gets none.
-    """
-    if leaf._grad_fn is not None:
-        raise RuntimeError("leaf variable has been moved into the graph interior")
-    if grad is None or not leaf._requires_grad:
-        return
-    lay = laid_there if type(leaf.array) in OF_TYPE else laid
-    with ACCUMULATING:
-        old = leaf._grad
-        if not first_order:
-            leaf._grad = REGISTRY.words.copy(grad) if old is None else old + grad
-            if old is None:
-                leaf._grad.array = lay(leaf._grad.array, leaf.array, True)
-        elif old is None:
-            leaf._grad = REGISTRY.tensor(grad if isinstance(grad, generic) else lay(grad, leaf.array, own))
-        else:
-            if old._rare is not None:
-                saved.refuse_outside(old)
-            counter = saved.counter_of(old)
-            if counter.before_write is not None:
-                counter.before_write()
-            if isinstance(old.array, generic):
-                old.array = old.array + grad
-            elif not repeats(old.array):
-                old.array += grad
-            else:
-                raise RuntimeError(saved.WRITTEN_TWICE)
-            counter.value += 1
+def retain(tensor: Tensor, grad: Tensor, first_order: bool) -> None:
+    """Add to the `.grad` of a non-leaf that called `retain_grad()`: it is always a new tensor."""
+    old = tensor._grad
+    if not first_order:
+        tensor._grad = grad.clone() if old is None else old + grad
+    else:
+        tensor._grad = plain(grad.array.copy() if old is None else old.array + grad.array)
 
 
-def laid(grad: Any, like: Any, own: bool) -> Any:
-    """A gradient as its leaf keeps it: row by row, or with the strides of a leaf that is dense in another order; itself
-    if it is the leaf's `own` and lies so, else a copy. PyTorch calls this the gradient layout contract."""
-    if like.flags.c_contiguous:
-        return grad if own and grad.flags.c_contiguous else grad.copy()
-    made = empty_like(like, grad.dtype)
-    if made.strides != like.strides:
-        return grad if own and grad.flags.c_contiguous else grad.copy()
-    if own and grad.strides == like.strides:
-        return grad
-    made[...] = grad
-    return made
-
-
-def laid_there(grad: Any, like: Any, own: bool) -> Any:
-    """The same on the device of the gradient, which need not be the one in use."""
-    backend = OF_TYPE[type(grad)]
-    with backend.on(backend.index_of(grad)):
-        return laid(grad, like, own)
-
-
-def retain(tensor: Any, grad: Any, first_order: bool) -> None:
-    """Add a gradient, a tensor, to the `.grad` of a non-leaf: always a new tensor; by an op only in a recorded pass."""
-    with ACCUMULATING:
-        old = tensor._grad
-        if not first_order:
-            tensor._grad = grad.clone() if old is None else old + grad
-        else:
-            tensor._grad = REGISTRY.tensor(grad.array.copy() if old is None else old.array + grad.array)
-
-
-def run_tensor_hooks(task: GraphTask, target: Any, hooks: HookDict, grad: Any) -> Any:
-    """The hooks of one tensor; each may put another gradient in the place of what it is given."""
-    for hook in list(hooks.values()):
-        grad = checked(hook(grad), grad, hook)
-        if task.observer is not None:
-            task.observer.hook(target, "tensor", hook, [grad])
-    return grad
-
-
-def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> list[Any]:
-    """The hooks of the tensors that a node made, then retain_grad; gives the gradients as tensors."""
-    given = [task.wrapped(g) for g in grads]
-    for output_nr, fns in list(hooks.tensor.items()):
-        given[output_nr] = run_tensor_hooks(task, node, fns, given[output_nr])
-    for output_nr, reference in list(hooks.retains.items()):
-        tensor, grad = reference(), given[output_nr]
+def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks | None, grads: Sequence[Any]) -> list[Any]:
+    """Call the hooks of the tensors that a node made, then serve `retain_grad`; gives the gradients as tensors."""
+    tensors = [task.wrapped(g) for g in grads]
+    by_output = dict(hooks.tensor) if hooks is not None else {}
+    if isinstance(node, AccumulateGrad) and has_leaf_hooks(node):
+        by_output[0] = extras_of(node.variable).hooks or HookDict()
+    for output_nr, tensor_hooks in by_output.items():
+        for hook in list(tensor_hooks.values()):
+            tensors[output_nr] = check_result(hook(tensors[output_nr]), tensors[output_nr], hook)
+            if task.observer is not None:
+                task.observer.hook(node, "tensor", hook, [tensors[output_nr]])
+    for output_nr, reference in list(hooks.retains.items()) if hooks is not None else ():
+        tensor, grad = reference(), tensors[output_nr]
         if tensor is not None and grad is not None:
-            retain(tensor, grad, task.first_order)
+            with ACCUMULATING:
+                retain(tensor, grad, task.first_order)
             if task.observer is not None:
                 task.observer.hook(node, "retain_grad", None, [grad], tensor)
-    return given
+    return tensors
 
 
-def call_pre_hooks(task: GraphTask, target: Any, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The pre-hooks of a node; each may return a tuple in the place of the gradients."""
+def call_pre_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call the pre-hooks of a node; each may return a tuple in the place of the gradients."""
     for hook in list(hooks.pre.values()):
-        grads = checked_tuple(hook(grads), grads, hook)
+        grads = check_results(hook(grads), grads, hook)
         if task.observer is not None:
-            task.observer.hook(target, "pre", hook, grads)
+            task.observer.hook(node, "pre", hook, grads)
     return grads
 
 
-def call_post_hooks(task: GraphTask, target: Any, hooks: NodeHooks, found: tuple[Any, ...],
+def call_post_hooks(task: GraphTask, node: Node, hooks: NodeHooks, results: tuple[Any, ...],
                     received: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The hooks of a node, with what it computed and what it had received; each may replace what it computed."""
+    """Call the hooks of a node with what it computed and what it had received; each may replace what it computed."""
     for hook in list(hooks.post.values()):
-        found = checked_tuple(hook(found, received), found, hook)
+        results = check_results(hook(results, received), results, hook)
         if task.observer is not None:
-            task.observer.hook(target, "post", hook, found)
-    return found
+            task.observer.hook(node, "post", hook, results)
+    return results
 
 
-def call(node: Node, given: tuple[Any, ...]) -> Any:
-    """Run one node by hand, under the caller's grad mode: recorded if it is on, and saved tensors are kept.
+@contextmanager
+def on_device_of(grads: Sequence[Any]) -> Iterator[None]:
+    """A block in which the device of the first gradient is in use; PyTorch has a thread for each device."""
+    if not Several.known:
+        yield
+        return
+    with in_use():
+        put_in_use(next((getattr(g, "array", g) for g in grads if g is not None), None))
+        yield
+
+
+def call_node(node: Node, *grads: Any, **names: Any) -> Any:
+    """Run a node by hand, under the caller's grad mode: recorded if it is on. What the node saved is kept.
 
     Gives what PyTorch gives: a tensor for a node with one input, else a tuple; `()` from an AccumulateGrad.
+
+    Raises:
+        TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor, or has a name.
+        RuntimeError: if what the node saved was freed by a backward pass.
     """
-    if len(given) != node.outputs:
-        raise TypeError(f"expected {node.outputs} arguments, got {len(given)} instead")
-    for i, g in enumerate(given):
-        if g is not None and not saved.is_tensor(g):
+    if names:
+        raise TypeError("keyword arguments are not supported")
+    if len(grads) != node.outputs:
+        raise TypeError(f"expected {node.outputs} arguments, got {len(grads)} instead")
+    for i, g in enumerate(grads):
+        if g is not None and not is_tensor(g):
             raise TypeError(f"argument {i} is not a Variable")
-    task = GraphTask(LOCAL.grad_enabled, keep=True)
+    task = GraphTask(LOCAL.grad_enabled, keep_graph=True)
     observer, task.observer = task.observer, None
-    grads = [task.unwrapped(g) for g in given]
-    if isinstance(node, AccumulateGrad):
-        accumulate_grad(task, node.variable, grads[0], False)
-        if observer is not None:
-            observer.call(node.variable, grads, ())
-        return ()
-    results = derivatives(task, node, grads, fit=False)  # the engine sums what was broadcast, the node does not
+    arrays = [task.unwrapped(g) for g in grads]
+    with on_device_of(arrays):
+        results = input_grads(task, node, arrays, sum_broadcast=False)  # the engine sums, not the node
     if observer is not None:
-        observer.call(node, grads, results)
+        observer.call(node.variable if isinstance(node, AccumulateGrad) else node, arrays, results)
     wrapped = tuple([task.wrapped(g) for g in results])
     return wrapped[0] if len(wrapped) == 1 else wrapped
 
 
-def call_there(node: Node, given: tuple[Any, ...]) -> Any:
-    """The same on the device of its gradients, where there are several."""
-    if not Several.known:
-        return call(node, given)
-    with in_use():
-        run_beside(given)
-        return call(node, given)
-
-
-CALL.append(call_there)
+# Nodes are callable, as PyTorch's `python_cpp_function.cpp` makes its nodes. It stands here since it needs this file.
+setattr(Node, "__call__", call_node)  # noqa: B010 (mypy lets nobody assign a method)

@@ -1,31 +1,34 @@
-"""The state of grad mode: which modes are on in a thread, and whether anything unusual is on anywhere.
+"""The modes of a thread: grad mode, inference mode, and whatever else changes how ops are recorded.
 
-The contexts that users enter (`no_grad` and its kind) are in `minigrad/autograd/grad_mode.py`. They call `switch`.
+The contexts that users enter (`no_grad` and its kind) are in `minigrad/autograd/grad_mode.py`; they call `switch`.
 
-Modes are one of the few things that the straight path of recording does not know (others: saved-tensor hooks, an
-observer, anomaly mode). `UNUSUAL.count` says how many such things are on in the whole process. It is all that an op
-looks at; only where it is not zero does the op ask what its own thread, `LOCAL`, is doing.
+Recording has a plain path, and almost every op takes it. `UNUSUAL.count` says how many things are on in the whole
+process that the plain path does not handle: a grad mode, saved-tensor hooks, a recorder, anomaly mode. While it is 0,
+an op looks at nothing else. Only when it is not does the op ask what its own thread is doing, in `LOCAL`.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["LOCAL", "UNUSUAL", "is_grad_enabled", "is_inference_mode_enabled", "switch"]
 
 
 class Unusual:
-    """How many unusual things are on, in any thread."""
+    """What is on in any thread and makes recording or backward passes leave their plain path."""
 
-    __slots__ = ("count", "lock")
+    __slots__ = ("count", "lock", "on_new_node", "pass_wrappers")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = 0  # how many such things are on; each counts itself
         self.lock = threading.Lock()
+        self.on_new_node: Callable[[Any], None] | None = None  # called with each new node (anomaly mode)
+        self.pass_wrappers: list[Callable[[Any], None]] = []  # called with the GraphTask of each new backward pass
 
     def add(self, n: int) -> None:
-        """`n` more of them (or fewer); locked, since `+=` is not atomic."""
+        """Count `n` more of them, or fewer. The lock is needed because `+=` is not atomic."""
         if n:
             with self.lock:
                 self.count += n
@@ -35,7 +38,7 @@ UNUSUAL = Unusual()
 
 
 class Share:
-    """What the modes of one thread add to `UNUSUAL`: given back when the thread ends with a mode still on."""
+    """What the modes of one thread add to `UNUSUAL.count`; given back when the thread ends with a mode still on."""
 
     __slots__ = ("count", "total")
 
@@ -43,7 +46,7 @@ class Share:
         self.count, self.total = 0, UNUSUAL  # the module's name may be gone when the last thread ends
 
     def add(self, n: int) -> None:
-        """`n` more unusual modes (or fewer) of this thread."""
+        """Count `n` more unusual modes of this thread, or fewer."""
         self.count += n
         self.total.add(n)
 
@@ -52,25 +55,19 @@ class Share:
 
 
 class ThreadState(threading.local):
-    """What is on in this thread.
+    """The modes of one thread."""
 
-    `grad_enabled` is what a user asks for and reads; `recording` is what an op goes by: off in inference mode too,
-    where PyTorch records nothing even inside of `enable_grad`. `saved_tensors_hooks`: those that are on, the last one
-    counts; `saved_tensors_hooks_disabled`: what to say where none is allowed. `graph_task`: the backward pass that is
-    running, the innermost one. `observer`: who is told of every step.
-    """
-
-    grad_enabled: bool = True
-    inference: bool = False
-    recording: bool = True
-    saved_tensors_hooks: tuple[Any, ...] = ()
-    saved_tensors_hooks_disabled: str | None = None
-    graph_task: Any = None
-    observer: Any = None
-    multithreading: bool = True
+    grad_enabled: bool = True  # what a user asks for and reads
+    inference: bool = False  # whether this thread is inside inference_mode
+    recording: bool = True  # what an op goes by: grad mode is on, and inference mode is off
+    saved_tensors_hooks: tuple[Any, ...] = ()  # pairs of pack and unpack hooks; the last one counts
+    saved_tensors_hooks_disabled: str | None = None  # the error to raise where such hooks are not allowed
+    graph_task: Any = None  # the backward pass that is running, the innermost one
+    observer: Any = None  # receives every step of recording and of backward passes; None for nobody
+    multithreading: bool = True  # a flag that programs for PyTorch set; the engine ignores it
 
     def __init__(self) -> None:
-        self.share = Share()  # each thread comes through here when it first looks
+        self.share = Share()  # runs once in each thread, when it first looks at LOCAL
 
 
 LOCAL = ThreadState()
@@ -82,18 +79,19 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside of `inference_mode`."""
+    """Whether this thread is inside `inference_mode`."""
     return LOCAL.inference
 
 
 def switch(grad_enabled: bool, inference: bool | None = None) -> None:
-    """Set the modes of this thread (None leaves inference mode as it is), and count what is unusual about them."""
+    """Set the modes of this thread and count what is unusual about them; None leaves inference mode as it is."""
     if inference is None:
         inference = LOCAL.inference
+    grad_changed, inference_changed = LOCAL.grad_enabled != grad_enabled, LOCAL.inference != inference
     LOCAL.share.add((LOCAL.grad_enabled - grad_enabled) + (inference - LOCAL.inference))
-    changed, entered = LOCAL.grad_enabled != grad_enabled, LOCAL.inference != inference
     LOCAL.grad_enabled, LOCAL.inference, LOCAL.recording = grad_enabled, inference, grad_enabled and not inference
-    if changed and LOCAL.observer is not None:
-        LOCAL.observer.mode("grad", grad_enabled)
-    if entered and LOCAL.observer is not None:
-        LOCAL.observer.mode("inference", inference)
+    if LOCAL.observer is not None:
+        if grad_changed:
+            LOCAL.observer.mode("grad", grad_enabled)
+        if inference_changed:
+            LOCAL.observer.mode("inference", inference)

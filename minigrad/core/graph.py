@@ -1,93 +1,141 @@
-"""The graph: mirrors `torch/autograd/graph.py` and PyTorch's `node.h`.
+"""Defines Node, a recorded op, and AccumulateGrad, the end of every walk. Mirrors PyTorch's `node.h`.
 
-A graph is nodes and edges. A `Node` is one recorded op; `next_functions` are its edges, one per input, each a pair of
-a node and an integer: *which output of that node* the input was. A walk along them ends in an `AccumulateGrad`, one
-per leaf tensor. Lesson 3 walks a graph by hand.
+`tensor.grad_fn` is the node that made a tensor. `next_functions` are its edges, one for each input: a pair of a node
+and an integer, which says *which output of that node* the input was. A walk along the edges ends in an
+`AccumulateGrad`, one for each leaf that requires grad. Lesson 3 walks a graph by hand.
 
-This module is also the one that users know as `torch.autograd.graph`. The contexts that it offers are in
-saved_hooks.py, the hook on several tensors is in multi_grad.py.
+NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. To make one takes a third of
+the time of a small op, and most are never looked at. So an edge may hold the leaf itself, and the AccumulateGrad
+appears when somebody asks for `next_functions`, and in each backward pass. One that nobody holds goes again, and with
+it would go hooks on it that PyTorch still calls, since a graph that was recorded before the hooks holds it there. So
+the leaf keeps the hooks, with the number of the node that would have been recorded next: a graph with an older node
+calls them.
 """
 
 from __future__ import annotations
 
-import itertools
 import operator
 import weakref
-from collections.abc import Callable, Iterable
 from functools import partial
+from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 
-from minigrad.autograd.anomaly_mode import ANOMALY, note
-from minigrad.autograd.hooks import Hook, NodeHooks, RemovableHandle
-from minigrad.autograd.multi_grad import register_multi_grad_hook, sure_edge
-from minigrad.autograd.saved_hooks import (
-    allow_mutation_on_saved_tensors,
-    disable_saved_tensors_hooks,
-    save_on_cpu,
-    saved_tensor,
-    saved_tensors_hooks,
+from numpy import empty_like, generic
+
+from minigrad._base.hooks import Hook, NodeHooks, RemovableHandle
+from minigrad.backends.registry import OF_TYPE
+from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core.saved import (
+    WRITTEN_TWICE,
+    refuse_outside_inference_mode,
+    saved_arrays,
+    saved_constant,
+    saved_tensors,
+    saved_value,
 )
-from minigrad.backends.registry import info_of
-from minigrad.core.extras import NodeExtras, Notes, extras_of, noted
-from minigrad.core.formula import Formula, fitting
-from minigrad.core.saved import REGISTRY, arrays, counter_of, is_tensor, tensors, value_of
+from minigrad.core.saved_tensor import saved_tensor_handle
+from minigrad.core.tensor import Tensor, VersionCounter, counter_of, extras_of, next_sequence_nr, plain
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
-           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_in_pass",
+           "accumulator_of", "edge_to", "gradient_edge", "repeats"]
 
-next_sequence_nr = itertools.count().__next__
-FIRST_OF_ALL = (1 << 64) - 1  # an AccumulateGrad's number, as in PyTorch; here leaves go first by `flush`
+ACCUMULATING = RLock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
+FIRST_OF_ALL = (1 << 64) - 1  # the sequence number of every AccumulateGrad, as in PyTorch: the highest of all
+
+
+class NodeExtras:
+    """Rarely used facts about a node, allocated on demand."""
+
+    __slots__ = ("handles", "hooks", "input_metadata", "metadata", "output_info", "output_nrs", "result_counters",
+                 "versions", "written")
+
+    def __init__(self) -> None:
+        self.output_nrs: tuple[int, ...] | None = None  # for each edge, which output of the next node; None: all 0
+        self.input_metadata: tuple[Any, ...] | None = None  # per input the (shape, dtype) of its gradient, or None
+        self.versions: tuple[int, ...] | None = None  # versions of the saved values when they were saved; None: all 0
+        self.result_counters: dict[int, VersionCounter] | None = None  # by output number, those of results (NOTE 2)
+        self.hooks: NodeHooks | None = None  # a node that has them, be they empty, leaves the engine's plain path
+        self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
+        self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
+        self.written: weakref.ref[Any] | None = None  # the node of the view that the result was written into
+        self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
+
+    def counter(self, output_nr: int, new: VersionCounter) -> VersionCounter:
+        """The version counter of a result: the one that is registered, or `new`, which is then."""
+        if self.result_counters is None:
+            self.result_counters = {}
+        return self.result_counters.setdefault(output_nr, new)
 
 
 class Node:
-    """One recorded op.
+    """One recorded op: its edges, and what its derivative needs.
 
-    A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the one
-    formula of its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`,
-    another word by `name=`).
-
-    `next`: for each input a node, a leaf tensor (its AccumulateGrad appears when somebody looks) or None;
-    `output_nrs`: which output of it (None: all 0); `saved`: tensors (inputs), arrays (results), None (nobody wants
-    the gradient that needs it); `versions`: of the saved inputs (None: all 0); `const`: further arguments of the
-    formula; `fit`: per input the (shape, dtype) to which its gradient is summed and cast, where they differ.
-    Those of them that are None for most nodes share one slot, `_notes`: the fewer slots, the cheaper is a graph.
+    A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the formula of
+    its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
     """
 
-    __slots__ = ("__weakref__", "_notes", "const", "next", "rare", "saved", "sequence_nr")
+    __slots__ = ("__weakref__", "_extras", "const", "next", "saved", "sequence_nr")
 
-    next: tuple[Any, ...]
-    _notes: Notes | None
-    saved: tuple[Any, ...] | None
-    const: tuple[Any, ...]
-    sequence_nr: int
-    rare: NodeExtras | None
+    next: tuple[Any, ...]  # for each input the node that its gradient goes to, or None; NOTE 6 about leaves
+    saved: tuple[Any, ...] | None  # inputs (as tensors), results (as arrays) and numbers; None once they were freed
+    const: tuple[Any, ...]  # further arguments of the formula: a dimension, an exponent
+    sequence_nr: int  # higher for nodes that were recorded later; the engine runs the highest first
+    _extras: NodeExtras | None
 
-    op: ClassVar[str] = ""  # the name without its end, `Mul`
-    requires_grad: ClassVar[bool] = True  # of every node that there is
-    outputs: int = 1  # how many gradients come in; ops of several outputs set their own
+    op: ClassVar[str] = ""  # the op's name, `Mul`
+    outputs: int = 1  # how many gradients come in
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
-    special: ClassVar[bool] = False  # several outputs, or user code: such a node always has `rare`
-    prunes: ClassVar[bool] = True  # computes no gradient that a pass leaves out (user code, ops on a list: all)
-    formula: ClassVar[Formula]  # calls `backward` on arrays, by the way that fits what is saved
-    backward: Any
-    in_pass: Any  # of a special node: all of its gradients at once, in a pass
+    checks_in_order: ClassVar[bool] = False  # checks saved values first to last; others last to first, as PyTorch does
+    prunes: ClassVar[bool] = True  # leaves out gradients that a pass does not ask for; user code gives all of them
+    requires_grad: ClassVar[bool] = True
+    backward: Any  # the formula: backward(xp, gradient, *saved, *const) gives the gradients of the inputs
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if number is not None:
             cls.op = name or cls.__name__
             cls.__name__ = cls.__qualname__ = f"{cls.op}Backward{number}"
-        if "formula" not in cls.__dict__:
-            cls.formula = fitting(cls.saves)
         for index, name in enumerate(cls.saves):
-            setattr(cls, f"_saved_{name}", property(partial(value_of, index=index)))
-            setattr(cls, f"_raw_saved_{name}", property(partial(saved_tensor, index=index)))
+            setattr(cls, f"_saved_{name}", property(partial(saved_value, index=index)))
+            setattr(cls, f"_raw_saved_{name}", property(partial(saved_tensor_handle, index=index)))
         for index, name in enumerate(cls.constants):
             if name:
-                setattr(cls, f"_saved_{name}", property(partial(constant_of, index=index)))
+                setattr(cls, f"_saved_{name}", property(partial(saved_constant, index=index)))
 
-    output_nrs, versions, input_metadata = noted("output_nrs"), noted("versions"), noted("input_metadata")
+    def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
+             sequence_nr: int | None = None) -> None:
+        """Fill a new node: the one place that does. (As `__init__` it would take twice the time.)"""
+        self.next = next_nodes
+        self.saved = saved
+        self.const = const
+        self.sequence_nr = next_sequence_nr() if sequence_nr is None else sequence_nr
+        self._extras = None
+        if UNUSUAL.on_new_node is not None:
+            UNUSUAL.on_new_node(self)
+
+    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
+        """Compute the gradients of the inputs from that of the result: the one place that calls a formula.
+
+        In a first-order pass the formula gets arrays. In a pass that is itself recorded (`create_graph=True`) it gets
+        tensors, and its operators record themselves. `owned` says that the caller gives `grad` away (NOTE 3).
+        """
+        if grad is None:
+            return (None,) * len(self.next)
+        if self.saved == () == self.const:
+            return self.backward(task.xp, grad)
+        saved = saved_arrays(self) if task.first_order else saved_tensors(self)
+        return self.backward(task.xp, grad, *saved, *self.const)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """For each input: the node that made it, and which of that node's outputs it was; (None, 0) for no node."""
+        self.next = tuple([accumulator_of(node) if isinstance(node, Tensor) else node for node in self.next])
+        return tuple([(node, self.output_nr(index)) for index, node in enumerate(self.next)])
+
+    def output_nr(self, index: int) -> int:
+        """Which output of the next node the edge number `index` leads to."""
+        return 0 if self._extras is None or self._extras.output_nrs is None else self._extras.output_nrs[index]
 
     def name(self) -> str:
         """The node's name, for instance `MulBackward0`."""
@@ -96,25 +144,11 @@ class Node:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
-    def begin(self, edges: tuple[Any, ...], output_nrs: tuple[int, ...] | None = None, saved: tuple[Any, ...] = (),
-              const: tuple[Any, ...] = (), sequence_nr: int | None = None) -> None:
-        """Fill the slots of a new node. The straight path does the same in straight code (record.py)."""
-        self.next, self._notes = edges, None
-        if output_nrs is not None and any(output_nrs):
-            self.output_nrs = output_nrs
-        self.saved, self.const = saved, const
-        self.rare = NodeExtras() if self.special else None
-        self.sequence_nr = next_sequence_nr() if sequence_nr is None else sequence_nr
-        if ANOMALY.enabled:
-            note(self)
-
-    @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """For each input: the node that made it and which of that node's outputs it was, or (None, 0)."""
-        if any(n is not None and not isinstance(n, Node) for n in self.next):
-            self.next = tuple([accumulator_of(n) if n is not None and not isinstance(n, Node) else n
-                               for n in self.next])
-        return tuple(zip(self.next, self.output_nrs or (0,) * len(self.next), strict=True))
+    def extras(self) -> NodeExtras:
+        """The extras of this node, allocated now if it had none."""
+        if self._extras is None:
+            self._extras = NodeExtras()
+        return self._extras
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -130,14 +164,8 @@ class Node:
     def _set_sequence_nr(self, number: int) -> None:
         self.sequence_nr = operator.index(number)
 
-    def extras(self) -> NodeExtras:
-        """The rarely needed part of this node, made now if it was not there."""
-        if self.rare is None:
-            self.rare = NodeExtras()
-        return self.rare
-
     def node_hooks(self) -> NodeHooks:
-        """The hooks of this node, made now if there were none."""
+        """The hooks of this node, allocated now if there were none."""
         extras = self.extras()
         if extras.hooks is None:
             extras.hooks = NodeHooks()
@@ -158,118 +186,191 @@ class Node:
         """Which output the saved result number `index` is."""
         return 0
 
-    def result(self, array: Any, output_nr: int = 0) -> Any:
+    def replace_saved(self, old: Any, new: Any) -> None:
+        """Save `new` in the place of `old`, if this node saved that."""
+        if self.saved:
+            self.saved = tuple([new if value is old else value for value in self.saved])
+
+    def result(self, array: Any, output_nr: int = 0) -> Tensor:
         """A tensor around a saved array, as a result of this node."""
-        made = REGISTRY.tensor(array)
-        made._requires_grad, made._grad_fn, made._output_nr = True, self, output_nr
-        return made
+        tensor = plain(array)
+        tensor._requires_grad, tensor._grad_fn, tensor._output_nr = True, self, output_nr
+        return tensor
 
     def release(self) -> None:
-        """Let go of what was saved; a second pass through a node that had saved something raises."""
+        """Free what was saved; a second pass through a node that had saved something raises."""
         if self.saved:
             self.saved = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
-    def __call__(self, *grads: Any, **names: Any) -> Any:
-        """Run this node by hand, under the caller's grad mode; gives the gradients of its inputs.
-
-        Raises:
-            TypeError: if the number of gradients is not the number of the op's outputs, or one is no tensor, or has
-                a name.
-            RuntimeError: if what the node saved was freed by a backward pass.
-        """
-        if names:
-            raise TypeError("keyword arguments are not supported")
-        return CALL[0](self, grads)
-
-
-CALL: list[Callable[[Node, tuple[Any, ...]], Any]] = []  # evaluate.py puts its `call` here
 
 # An abstract class, as in PyTorch: nodes are what ops make. This is what ABCMeta would set; it costs no metaclass.
 ABSTRACT = frozenset({"_sequence_nr", "metadata", "name", "next_functions", "register_hook", "register_prehook"})
 setattr(Node, "__abstractmethods__", ABSTRACT)  # noqa: B010 (mypy knows it of classes that ABCMeta made alone)
 
 
-def constant_of(node: Node, index: int) -> Any:
-    """One of the further arguments of a formula: what `node._saved_dim` and its like give. A scale of 1 is not kept."""
-    return node.const[index] if index < len(node.const) else 1
-
-
 class AccumulateGrad(Node, number=None):
     """The end of every walk: adds what it receives to `variable.grad`."""
 
     __slots__ = ("variable",)
-    variable: Any
+    variable: Tensor
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self.fill((), sequence_nr=FIRST_OF_ALL)
+
+    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
+        """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none."""
+        leaf = self.variable
+        if leaf._grad_fn is not None:
+            raise RuntimeError("leaf variable has been moved into the graph interior")
+        if grad is None or not leaf._requires_grad:
+            return ()
+        with ACCUMULATING:
+            if leaf._grad is None:
+                leaf._grad = plain(grad) if task.first_order else task.xp.copy(grad)
+                if not isinstance(grad, generic):
+                    leaf._grad.array = with_layout_of(leaf.array, leaf._grad.array, owned or not task.first_order)
+            elif task.first_order:
+                add_in_place(leaf._grad, grad)
+            else:
+                leaf._grad = leaf._grad + grad
+        return ()
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
         return "torch::autograd::AccumulateGrad"
 
     def node_hooks(self) -> NodeHooks:
-        """The hooks; the leaf keeps them too, for graphs that were there before this object (`hooks_at`)."""
-        hooks = super().node_hooks()
-        extras = extras_of(self.variable)
-        if extras.kept_hooks is not hooks:
-            extras.kept_hooks, extras.hooked_at = hooks, next_sequence_nr()
+        """The hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""
+        hooks, leaf_extras = super().node_hooks(), extras_of(self.variable)
+        if leaf_extras.accumulator_hooks is not hooks:
+            leaf_extras.accumulator_hooks, leaf_extras.hooked_at = hooks, next_sequence_nr()
         return hooks
 
-    def result(self, array: Any, output_nr: int = 0) -> Any:
+    def result(self, array: Any, output_nr: int = 0) -> Tensor:
         """A leaf around a saved array, whose gradient is accumulated where that of `variable` is."""
         if array.dtype.kind not in "fc":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        made = REGISTRY.tensor(array)
-        made._requires_grad = True
-        extras_of(made).accumulator = weakref.ref(self)
-        return made
+        tensor = plain(array)
+        tensor._requires_grad = True
+        extras_of(tensor).accumulator = weakref.ref(self)
+        return tensor
 
 
-def accumulator_of(leaf: Any) -> AccumulateGrad:
-    """The one AccumulateGrad of a leaf, as long as anybody holds it."""
-    extras = extras_of(leaf)
-    found = None if extras.accumulator is None else extras.accumulator()
-    if found is None:
-        found = AccumulateGrad()
-        found.begin((), sequence_nr=FIRST_OF_ALL)
-        found.variable = leaf
-        extras.accumulator = weakref.ref(found)
-    return found
+def add_in_place(total: Tensor, grad: Any) -> None:
+    """Add an array to a `.grad` that is there already, and count its version up."""
+    refuse_outside_inference_mode(total)
+    counter = counter_of(total)
+    if counter.before_write is not None:
+        counter.before_write()
+    if isinstance(total.array, generic):
+        total.array = total.array + grad
+    elif not repeats(total.array):
+        total.array += grad
+    else:
+        raise RuntimeError(WRITTEN_TWICE)
+    counter.value += 1
 
 
-def hooks_at(leaf: Any, nodes: Iterable[Any]) -> NodeHooks | None:
-    """The hooks of a leaf's AccumulateGrad, in a pass over `nodes`.
+def with_layout_of(leaf: Any, grad: Any, owned: bool) -> Any:
+    """An array as the `.grad` of a leaf: PyTorch calls this the gradient layout contract.
 
-    In PyTorch every graph over a leaf holds its one AccumulateGrad, so that hooks on it last as long as any of these
-    graphs. Here an edge may hold the leaf instead, and the AccumulateGrad that somebody hung hooks on may be gone. So
-    a graph that was there before the hooks were hung still calls them; one that was recorded after does not.
+    It lies in memory row by row, or with the strides of a leaf that is dense in another order. `grad` itself is
+    returned if it is `owned` and lies so already, else a copy.
     """
-    extras = leaf._rare
-    found = None if extras.accumulator is None else extras.accumulator()
-    if found is not None and found.rare is not None and found.rare.hooks is not None:
-        return found.rare.hooks  # type: ignore[no-any-return]  # `leaf` is Any on this floor
-    if extras.kept_hooks is None:
+    if type(leaf) in OF_TYPE:  # the copy belongs on the device of the gradient, which need not be the one in use
+        backend = OF_TYPE[type(grad)]
+        with backend.on(backend.index_of(grad)):
+            return copy_with_layout(leaf, grad, owned)
+    return copy_with_layout(leaf, grad, owned)
+
+
+def copy_with_layout(leaf: Any, grad: Any, owned: bool) -> Any:
+    """`with_layout_of` on the device in use."""
+    if not leaf.flags.c_contiguous:
+        result = empty_like(leaf, grad.dtype)
+        if result.strides == leaf.strides:
+            if owned and grad.strides == leaf.strides:
+                return grad
+            result[...] = grad
+            return result
+    return grad if owned and grad.flags.c_contiguous else grad.copy()
+
+
+def repeats(array: Any) -> bool:
+    """Whether an array, like the result of `expand`, has several elements at one place in memory."""
+    return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
+
+
+def known_accumulator(leaf: Tensor) -> AccumulateGrad | None:
+    """The AccumulateGrad that somebody has looked at, if it is still held."""
+    return None if leaf._extras is None or leaf._extras.accumulator is None else leaf._extras.accumulator()
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The one AccumulateGrad of a leaf, which remembers it weakly, as in PyTorch."""
+    node = known_accumulator(leaf)
+    if node is None:
+        node = AccumulateGrad(leaf)
+        extras_of(leaf).accumulator = weakref.ref(node)
+    return node
+
+
+def accumulator_in_pass(leaf: Tensor, source: Node) -> AccumulateGrad:
+    """The AccumulateGrad of a leaf that `source` has an edge to, with the hooks that PyTorch's would have (NOTE 6)."""
+    node, extras = known_accumulator(leaf), leaf._extras
+    if node is None:
+        node = AccumulateGrad(leaf)
+        if extras is not None and extras.accumulator_hooks is not None and source.sequence_nr < extras.hooked_at:
+            node.extras().hooks = extras.accumulator_hooks
+    return node
+
+
+def edge_to(tensor: Tensor) -> Any:
+    """What an edge to a tensor holds: its node, or the leaf itself (NOTE 6), or None where no gradient goes."""
+    if tensor._grad_fn is not None or not tensor._requires_grad:
+        return tensor._grad_fn
+    if tensor._extras is not None and tensor._extras.view is not None:
+        return gradient_edge(tensor)
+    return known_accumulator(tensor) or tensor
+
+
+def gradient_edge(tensor: Tensor) -> Any:
+    """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf.
+
+    None for a tensor that does not require grad, and for a view that does only because its base does: no gradient goes
+    through a view that was made while grad mode was off.
+    """
+    if not tensor._requires_grad:
         return None
-    older = any(isinstance(n, Node) and n.sequence_nr < extras.hooked_at and any(e is leaf for e in n.next)
-                for n in nodes)
-    return extras.kept_hooks if older else None
+    if tensor._grad_fn is not None:
+        return tensor._grad_fn
+    if tensor._extras is not None and tensor._extras.view is not None:
+        node = tensor.grad_fn
+        if node is not None or not tensor._extras.view.own:
+            return node
+    return accumulator_of(tensor)
 
 
 class ManyOutputs(Node, number=None):
-    """A node with several outputs: its formula takes a list of gradients, zeros where none arrived."""
+    """A node with several outputs: its formula takes a list of gradients."""
 
     __slots__ = ("output_info", "outputs")
-    special = True
-    output_info: list[tuple[tuple[int, ...], Any, Any]]  # shape, place and NumPy dtype of each output
+    fills_missing: ClassVar[bool] = True  # the formula gets zeros, not None, for a gradient that did not arrive
+    checks_in_order = True
+    output_info: list[tuple[tuple[int, ...], Any, Any]]  # shape, device and NumPy dtype of each output
 
-    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
-        """Run the formula in a pass."""
+    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
+        """Compute the gradients of the inputs from those of the outputs."""
+        grads = [grad] if self.outputs == 1 else grad
         if all(g is None for g in grads):
             return (None,) * len(self.next)
-        full = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
-        saved = arrays(self) if task.first_order else tensors(self)
-        found = self.backward(task.xp, full, *saved, *self.const)
-        return found if type(found) is tuple else (found,)
+        if self.fills_missing:
+            grads = [task.xp.zeros(*info) if g is None else g for g, info in zip(grads, self.output_info, strict=True)]
+        return super().input_grads(task, grads)
 
 
 class GradientEdge(NamedTuple):
@@ -281,49 +382,3 @@ class GradientEdge(NamedTuple):
     node: Any
     output_nr: int
     ownership_token: Any = None
-
-
-def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """Where the gradient of a tensor is computed: takes the tensor's place in `autograd.grad` and `backward`.
-
-    Raises:
-        RuntimeError: if the tensor does not require grad.
-        AssertionError: for a view that requires grad only because its base does: no gradient goes to it.
-    """
-    if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    edge = GradientEdge(*sure_edge(tensor))
-    if not isinstance(edge.node, AccumulateGrad):
-        edge.node.extras().output_info[edge.output_nr] = info_of(tensor.array)
-    return edge
-
-
-def metadata_of(edge: GradientEdge) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, place and NumPy dtype of the output of a node that an edge stands for.
-
-    Raises:
-        RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
-    """
-    if isinstance(edge.node, AccumulateGrad):
-        return info_of(edge.node.variable.array)
-    info: tuple[tuple[int, ...], Any, Any] | None = edge.node.extras().output_info.get(edge.output_nr)
-    if info is None:
-        raise RuntimeError("minigrad does not know the shape of this edge.\n\nMake it by get_gradient_edge(tensor).")
-    return info
-
-
-def increment_version(tensor: Any) -> None:
-    """Say that a tensor, or each of several, was changed in place by something that autograd does not see.
-
-    Raises:
-        RuntimeError: for what is no tensor, and for a tensor of inference mode, which has no version.
-    """
-    try:
-        tensors = iter((tensor,) if is_tensor(tensor) else tensor)
-    except TypeError:
-        raise RuntimeError("increment_version expect a Iterable[Tensor] as input") from None
-    for each in tensors:
-        if not is_tensor(each):
-            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
-        if not each.is_inference():
-            counter_of(each).value += 1

@@ -1,20 +1,20 @@
-"""Saved tensors: mirrors PyTorch's `saved_variable.cpp`.
+"""Reads the values that a node saved for its derivative. Mirrors PyTorch's `saved_variable.cpp`.
 
-What a node keeps from the forward pass for its derivative, and how it is taken out again: checked against in-place
-changes, as arrays for a first-order pass or as tensors of the graph where the pass is itself recorded.
+A node keeps values of the forward pass. When its formula runs they are taken out: checked against in-place changes, as
+arrays for a first-order pass, or as tensors of the graph for a pass that is itself recorded.
 
-NOTE 2 (saved outputs, and freeing). A node may need its own result (exp does). If it kept the result tensor, that
-tensor would hold the node (`grad_fn`) and the node the tensor: a cycle, which only the garbage collector frees. So a
-saved *input* is kept as the tensor itself, a saved *output* as its bare array; the tensor is made anew when somebody
-asks. Its version lives in a counter that the result's tensor makes on demand and tells its node of
-(`NodeExtras.watch`). Nothing in a graph then points back, a dropped graph is freed at once, and freeing a chain of a
-million nodes needs no recursion, since CPython's own deallocation of tuples and objects is guarded against depth.
+NOTE 2 (saved outputs, and freeing). A node may need its own result; exp does. If it kept the result tensor, that tensor
+would hold the node (`grad_fn`) and the node the tensor: a cycle, which only the garbage collector frees. So a saved
+*input* is kept as the tensor itself, a saved *output* as its bare array, and a tensor is made around the array when
+somebody asks. Its version lives in a counter that the result's tensor makes on demand and registers with its node
+(`NodeExtras.result_counters`). Nothing in a graph then points back: a graph that is dropped is freed at once, and
+freeing a chain of a million nodes needs no recursion, since CPython guards the deallocation of tuples and objects
+against depth.
 """
 
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -22,12 +22,12 @@ import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.type_name import type_name
-from minigrad.autograd.anomaly_mode import ANOMALY
 from minigrad.backends import registry
 from minigrad.backends.registry import Apart
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core.grad_mode import LOCAL, UNUSUAL
+from minigrad.core.tensor import Tensor, VersionCounter, counter_of, plain
 
-__all__ = ["REGISTRY", "Packed", "VersionCounter", "arrays", "counter_of", "tensors", "versions_of"]
+__all__ = ["Packed", "saved_arrays", "saved_constant", "saved_tensors", "saved_value", "versions_of"]
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -47,102 +47,6 @@ WRITTEN_TWICE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
     "clone() the tensor before performing the operation."
 )
-
-
-class Registry:
-    """Through this low floors reach Tensors and their ops, which higher floors define.
-
-    `tensor(array)` makes a Tensor; `words` are the functions on Tensors that a formula may use.
-    """
-
-    tensor: Callable[[Any], Any]
-    words: Any
-
-
-REGISTRY = Registry()
-
-
-class VersionCounter:
-    """How often a storage was written in place; a tensor and all its views share one.
-
-    `views`: those that were taken off record (views.py), None for none; `before_write`: to be called before the storage
-    is written to (`allow_mutation_on_saved_tensors`), None for nothing.
-    """
-
-    __slots__ = ("before_write", "value", "views")
-
-    def __init__(self) -> None:
-        self.value = 0
-        self.before_write: Callable[[], None] | None = None
-        self.views: weakref.WeakSet[Any] | None = None
-
-
-def counter_of(tensor: Any) -> VersionCounter:
-    """The version counter, made when first needed; the node that made the tensor learns of it (NOTE 2).
-
-    All tensors around one result of a node, such as the one that `_saved_result` gives, share one counter.
-    """
-    if tensor._version_counter is None:
-        tensor._version_counter = VersionCounter()
-        if tensor._grad_fn is not None:
-            watch = tensor._grad_fn.extras().watched()
-            tensor._version_counter = watch.setdefault(tensor._output_nr, tensor._version_counter)
-    counter: VersionCounter = tensor._version_counter
-    return counter
-
-
-class Packed:
-    """A saved value that went through a pack hook: what the hook returned, the way back, and its place in the graph.
-
-    `source`: the node that made it, or the AccumulateGrad of a leaf that requires grad, else None. It is None too
-    where the node that saved the value also made it (`is_result`): to keep that one would be a cycle.
-    """
-
-    __slots__ = ("is_number", "is_result", "output_nr", "source", "unpack_hook", "value")
-
-    value: Any
-    unpack_hook: Callable[[Any], Any]
-    is_number: bool
-    is_result: bool
-    source: Any
-    output_nr: int
-
-    def tensor(self) -> Any:
-        """The tensor that the unpack hook makes of what was packed; it runs under the caller's grad mode."""
-        made = self.unpack_hook(self.value)
-        if not is_tensor(made):
-            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                            f"{type_name(made)}")
-        return made
-
-    def array(self, node: Any) -> Any:
-        """The value for a first-order pass."""
-        made = self.tensor().array
-        return made.item() if self.is_number else made
-
-    def restored(self, node: Any) -> Any:
-        """The value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
-        made = self.tensor()
-        source = node if self.is_result else self.source
-        if self.is_number:
-            return made.array.item()
-        if source is None and not made._requires_grad:
-            return made
-        fresh = REGISTRY.tensor(made.array) if source is None else source.result(made.array, self.output_nr)
-        fresh._version_counter = counter_of(made)
-        return fresh
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
-    return hasattr(value, "_requires_grad")  # a slot: half the time of a property
-
-
-def is_array(value: Any) -> bool:
-    """Whether a saved value is the bare data of a result."""
-    return registry.is_array(value)
-
-
 INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
     "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
@@ -150,59 +54,99 @@ INFERENCE = (
 )
 
 
-def refuse_inference(saved: tuple[Any, ...]) -> None:
-    """PyTorch's error for a tensor of inference mode among what is saved."""
-    if any(s._rare is not None and s._rare.inference for s in saved if is_tensor(s)):
-        raise RuntimeError(INFERENCE)
+class Packed:
+    """A saved value that went through a pack hook: what the hook returned, and how to get the value back."""
+
+    __slots__ = ("is_number", "is_result", "output_nr", "source", "unpack_hook", "value")
+
+    value: Any  # what the pack hook returned
+    unpack_hook: Callable[[Any], Any]
+    is_number: bool  # a Python number was saved
+    is_result: bool  # the node's own result was saved
+    source: Any  # the node that made it; None where nobody did, and for a result, since that would be a cycle
+    output_nr: int  # which output of `source` it is
+
+    def tensor(self) -> Tensor:
+        """Call the unpack hook, under the caller's grad mode."""
+        tensor = self.unpack_hook(self.value)
+        if not isinstance(tensor, Tensor):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                            f"{type_name(tensor)}")
+        return tensor
+
+    def unpack_array(self, node: Any) -> Any:
+        """The value for a first-order pass."""
+        array = self.tensor().array
+        return array.item() if self.is_number else array
+
+    def unpack_tensor(self, node: Any) -> Any:
+        """The value as a tensor with the history that it had when it was saved, whatever the hook gave it."""
+        tensor = self.tensor()
+        source = node if self.is_result else self.source
+        if self.is_number:
+            return tensor.array.item()
+        if source is None and not tensor._requires_grad:
+            return tensor
+        result = plain(tensor.array) if source is None else source.result(tensor.array, self.output_nr)
+        result._version_counter = counter_of(tensor)
+        return result
 
 
-def refuse_outside(written: Any) -> None:
-    """PyTorch's error for a tensor of inference mode that is written to in normal mode."""
-    if written._rare is not None and written._rare.inference and not LOCAL.inference:
-        raise RuntimeError(WRITTEN_OUTSIDE)
+def is_tensor(value: Any) -> bool:
+    """Whether a saved value is a tensor (a saved input), not an array (a saved result) or a number."""
+    return hasattr(value, "_requires_grad")  # a slot: half the time of isinstance
 
 
-def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
-    """The version of each saved input now; results and numbers count as 0. Tensors of inference mode are refused.
+def is_array(value: Any) -> bool:
+    """Whether a saved value is the bare data of a result."""
+    return registry.is_array(value)
+
+
+def saved_arrays(node: Any) -> Sequence[Any]:
+    """The saved values of a node as arrays, for a first-order pass.
 
     Raises:
-        RuntimeError: for a tensor that was made in inference mode.
+        RuntimeError: if they were freed, or one was changed in place since it was saved.
     """
-    refuse_inference(saved)
-    return tuple([0 if getattr(s, "_version_counter", None) is None else s._version_counter.value for s in saved])
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    if node._extras is not None:
+        return checked_arrays(node)
+    values = []
+    for value in node.saved:
+        if isinstance(value, Tensor):
+            if value._extras is not None:  # it may have a version by now
+                return checked_arrays(node)
+            value = value.array
+        values.append(value)
+    return values
 
 
-def arrays(node: Any) -> tuple[Any, ...]:
-    """The saved values of a node as arrays, their versions checked."""
+def checked_arrays(node: Any) -> Sequence[Any]:
+    """`saved_arrays` where a value may have a version, or may have gone through hooks."""
+    check_versions(node)
+    values = [value.array if is_tensor(value) else value for value in unpacked(node, Packed.unpack_array)]
+    if node._extras is not None and type(node._extras.input_metadata) is Apart:  # a 0-d CPU array meets a GPU's
+        values = [v[()] if type(v) is np.ndarray and not v.ndim else v for v in values]
+    return values
+
+
+def saved_tensors(node: Any) -> tuple[Any, ...]:
+    """The saved values of a node as tensors of its graph, for a pass that is recorded; the errors are the same."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node)
-    kept = node.saved if node.rare is None else opened(node, Packed.array)
-    values = tuple([s.array if is_tensor(s) else s for s in kept])
-    return values if node._notes is None or type(node._notes.input_metadata) is not Apart else numbers(values)
+    return tuple([result_tensor(node, value, node.saved_output_nr(i)) if is_array(value) else value
+                  for i, value in enumerate(unpacked(node, Packed.unpack_tensor))])
 
 
-def numbers(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arrays of which one, 0-d, lies on the CPU and meets a device's as a number."""
-    return tuple([v[()] if type(v) is np.ndarray and not v.ndim else v for v in values])
-
-
-def tensors(node: Any) -> tuple[Any, ...]:
-    """The saved values of a node as tensors of its graph, for a pass that is recorded."""
-    if node.saved is None:
-        raise RuntimeError(FREED)
-    check_versions(node)
-    kept = node.saved if node.rare is None else opened(node, Packed.restored)
-    return tuple([watched_result(node, s, node.saved_output_nr(i)) if is_array(s) else s for i, s in enumerate(kept)])
-
-
-def opened(node: Any, unpacked: Callable[[Packed, Any], Any]) -> tuple[Any, ...]:
+def unpacked(node: Any, unpack: Callable[[Packed, Any], Any]) -> tuple[Any, ...]:
     """What a node saved, with what hooks unpack in the place of what they packed."""
-    kept = list(node.saved)
-    for i in saving_order(node):
-        if type(kept[i]) is Packed:
-            kept[i] = unpacked(kept[i], node)
-    return tuple(kept)
+    values = list(node.saved)
+    for i in saving_order(node) if any(type(value) is Packed for value in values) else ():
+        if type(values[i]) is Packed:
+            values[i] = unpack(values[i], node)
+    return tuple(values)
 
 
 def saving_order(node: Any) -> Sequence[int]:
@@ -213,59 +157,84 @@ def saving_order(node: Any) -> Sequence[int]:
     return sorted(range(len(names)), key=lambda i: (names[i] == "result", names[i]))
 
 
-def value_of(node: Any, index: int) -> Any:
-    """One saved value as a tensor of the graph: what `node._saved_self` and its like give."""
+def saved_value(node: Any, index: int) -> Any:
+    """One saved value as a tensor of the graph: `node._saved_self` and its like."""
     if node.saved is None:
         raise RuntimeError(FREED)
     check_versions(node, index)
-    kept = node.saved[index]
-    if type(kept) is Packed:
-        kept = kept.restored(node)
-    if is_array(kept):
-        return watched_result(node, kept, node.saved_output_nr(index))
-    return REGISTRY.tensor(np.asarray(kept)) if isinstance(kept, (bool, int, float)) else kept
+    value = node.saved[index]
+    if type(value) is Packed:
+        value = value.unpack_tensor(node)
+    if is_array(value):
+        return result_tensor(node, value, node.saved_output_nr(index))
+    return plain(np.asarray(value)) if isinstance(value, (bool, int, float)) else value
 
 
-def watched_result(node: Any, array: Any, output_nr: int) -> Any:
-    """A saved result as a tensor: it shares its counter with the result, for whoever saves it again."""
-    made = maker_of(node).result(array, output_nr)
-    made._version_counter = node.extras().watched().setdefault(output_nr, VersionCounter())
-    return made
+def saved_constant(node: Any, index: int) -> Any:
+    """One of the further arguments of a formula: `node._saved_dim` and its like. A scale of 1 is not kept."""
+    return node.const[index] if index < len(node.const) else 1
+
+
+def result_tensor(node: Any, array: Any, output_nr: int) -> Tensor:
+    """A saved result as a tensor. It shares the version counter of the result, for whoever saves it again."""
+    tensor: Tensor = maker_of(node).result(array, output_nr)
+    tensor._version_counter = node.extras().counter(output_nr, VersionCounter())
+    return tensor
 
 
 def maker_of(node: Any) -> Any:
-    """Whose output a node's saved result is: its own, but that of a view's node where it was written into a view."""
-    written = None if node.rare is None or node.rare.written is None else node.rare.written()
+    """The node whose output a saved result is: this one, or that of the view that the result was written into."""
+    extras = node._extras
+    written = None if extras is None or extras.written is None else extras.written()
     return node if written is None else written
+
+
+def versions_of(saved: tuple[Any, ...]) -> tuple[int, ...]:
+    """The version of each saved input now; results and numbers count as 0.
+
+    Raises:
+        RuntimeError: for a tensor that was made in inference mode.
+    """
+    if any(value._extras is not None and value._extras.inference for value in saved if is_tensor(value)):
+        raise RuntimeError(INFERENCE)
+    return tuple([0 if getattr(value, "_version_counter", None) is None else value._version_counter.value
+                  for value in saved])
+
+
+def refuse_outside_inference_mode(tensor: Tensor) -> None:
+    """Raise PyTorch's error if normal mode is about to write to a tensor of inference mode."""
+    if tensor._extras is not None and tensor._extras.inference and not LOCAL.inference:
+        raise RuntimeError(WRITTEN_OUTSIDE)
 
 
 def check_versions(node: Any, only: int | None = None) -> None:
     """Raise PyTorch's error if a saved tensor (`only` one of them, if given) was changed in place since it was saved.
 
-    An input that was then taken out of its graph by `detach_()` is an error too: its history is gone. (PyTorch lets it
-    pass in a custom Function.)
+    An input that was taken out of its graph by `detach_()` is an error too: its history is gone. (PyTorch lets it pass
+    in a custom Function.)
     """
-    watch = None if node.rare is None else node.rare.watch
-    then = node.versions or (0,) * len(node.saved)
-    places = range(len(node.saved))
-    for index in places if node.special else reversed(places):  # as PyTorch: the first gradient needs the last of them
+    extras = node._extras
+    counters = None if extras is None else extras.result_counters
+    expected = (0,) * len(node.saved) if extras is None or extras.versions is None else extras.versions
+    indices = range(len(node.saved))
+    for index in indices if node.checks_in_order else reversed(indices):
         if only is not None and only != index:
             continue
-        saved, expected = node.saved[index], then[index]
-        counter = getattr(saved, "_version_counter", None)
+        value = node.saved[index]
+        counter = getattr(value, "_version_counter", None)
         if counter is not None:
-            if saved._rare is not None and saved._rare.detached_at > node.sequence_nr and not node.special:
+            if value._extras.detached_at > node.sequence_nr and not node.checks_in_order:
                 raise RuntimeError(DETACHED)
-            if counter.value != expected:
-                changed(saved.array, saved.grad_fn, saved._output_nr, counter.value, expected)
-        elif watch and is_array(saved):
+            if counter.value != expected[index]:
+                raise_changed(value.array, value.grad_fn, value._output_nr, counter.value, expected[index])
+        elif counters and is_array(value):
             output_nr = node.saved_output_nr(index)
-            if output_nr in watch and watch[output_nr].value != expected:
-                changed(saved, maker_of(node), output_nr, watch[output_nr].value, expected)
+            if output_nr in counters and counters[output_nr].value != expected[index]:
+                raise_changed(value, maker_of(node), output_nr, counters[output_nr].value, expected[index])
 
 
 def op_of(node: Any) -> str:
-    """A node's name as PyTorch's errors say it: `Mul` for `MulBackward0`."""
+    """A node's name in PyTorch's errors: `Mul` for `MulBackward0`."""
     return re.sub("Backward0?([0-9]*)$", r"\1", node.name())
 
 
@@ -279,17 +248,17 @@ HINT_IN_ANOMALY_MODE = (
 )
 
 
-def changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
-    """PyTorch's error for a saved tensor that an in-place operation has changed."""
+def raise_changed(array: Any, grad_fn: Any, output_nr: int, version: int, expected: int) -> NoReturn:
+    """Raise PyTorch's error for a saved tensor that an in-place operation has changed."""
     dtype = from_numpy_dtype(array.dtype)
-    place = registry.device_of(array).type
-    prefix = "" if place == "cpu" else f"{place}."
-    kind = f"{place.upper()}BoolType" if dtype.name == "bool" else f"torch.{prefix}{dtype.type_name}Tensor"
+    device = registry.device_of(array).type
+    prefix = "" if device == "cpu" else f"{device}."
+    kind = f"{device.upper()}BoolType" if dtype.name == "bool" else f"torch.{prefix}{dtype.type_name}Tensor"
     what = f"[{kind} {list(array.shape)}]"
     maker = "" if grad_fn is None else op_of(grad_fn)
     whose = f", which is output {output_nr} of {maker}," if maker else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"{what}{whose} is at version {version}; expected version {expected} instead. Hint: "
-        f"{HINT_IN_ANOMALY_MODE if ANOMALY.enabled else HINT}"
+        f"{HINT_IN_ANOMALY_MODE if UNUSUAL.on_new_node is not None else HINT}"
     )

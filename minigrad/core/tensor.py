@@ -1,23 +1,23 @@
-"""The tensor: mirrors `torch/_tensor.py`.
+"""Defines Tensor: an array, and what autograd knows about it. Mirrors `torch/_tensor.py`.
 
-A tensor is an array and what autograd knows of it: whether it requires grad, its `.grad`, the node that made it
-(`grad_fn`) and which output of that node it is, its version. Lesson 1 reads these off, one by one. The ops are in
-`minigrad.ops`, which binds them to this class as methods.
+Read this file first. Autograd adds five facts to an array: whether it requires grad, its `.grad`, the node that made it
+(`grad_fn`), which output of that node it is, and how often its memory was written to. Lesson 1 reads them one by one.
+The ops are in `minigrad.ops`, which binds them to this class as methods; `backward` is bound in engine.py.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from operator import attrgetter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad._base.device import device
-from minigrad._base.dtype import Size, dtype, from_numpy_dtype
+from minigrad._base.hooks import HookDict, NodeHooks, RemovableHandle
+from minigrad._base.tensor_data import TensorData
 from minigrad._base.tensor_errors import (
     DETACH_IT,
     DETACH_VIEW,
@@ -30,42 +30,103 @@ from minigrad._base.tensor_errors import (
 from minigrad._base.tensor_str import tensor_repr
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
-from minigrad.autograd import _api
-from minigrad.autograd.hooks import HookDict, RemovableHandle
-from minigrad.autograd.views import edge_of, grad_fn_now, grad_fn_of, require_grad
-from minigrad.backends.registry import device_of
-from minigrad.core.extras import extras_of, kept
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, accumulator_of, next_sequence_nr
-from minigrad.core.saved import REGISTRY, VersionCounter, counter_of
 
-__all__ = ["Tensor", "blank", "owned", "plain"]
+__all__ = ["Tensor", "TensorExtras", "VersionCounter", "alias", "blank", "counter_of", "extras_of", "next_sequence_nr",
+           "owned", "plain", "set_requires_grad"]
+
+next_sequence_nr = itertools.count().__next__  # numbers the nodes in the order in which they are recorded
 
 
-class Tensor:
-    """An array that knows how it was computed.
+class VersionCounter:
+    """Counts how often a storage was written to in place; a tensor and all its views share one."""
 
-    `array` is its data: a NumPy array, or a NumPy scalar for a 0-d result that nobody has written to or taken a view
-    of. `_form` is its shape and dtype as one object, once somebody asked (ops/_form.py). The other slots are
-    autograd's; user code reads them through the properties below. What few tensors have is kept in `_rare`.
-    """
+    __slots__ = ("before_write", "value", "views")
 
-    __slots__ = ("__dict__", "__weakref__", "_form", "_grad", "_grad_fn", "_rare", "_requires_grad", "array")
+    def __init__(self) -> None:
+        self.value = 0
+        self.before_write: Callable[[], None] | None = None  # called before a write (allow_mutation_on_saved_tensors)
+        self.views: weakref.WeakSet[Any] | None = None  # views that were taken while grad mode was off (views.py)
 
-    array: Any
-    _form: Any
-    _grad: Tensor | None
-    _grad_fn: Node | None
-    _rare: Any
+
+class TensorExtras:
+    """Rarely used facts about a tensor, allocated on demand."""
+
+    __slots__ = ("accumulator", "accumulator_hooks", "detached_at", "hooked_at", "hooks", "inference", "output_nr",
+                 "post_accumulate", "retained", "version_counter", "view")
+
+    def __init__(self) -> None:
+        self.output_nr = 0  # which output of `grad_fn` this tensor is
+        self.version_counter: VersionCounter | None = None
+        self.hooks: HookDict | None = None  # of a leaf, from register_hook; those of other tensors are on their node
+        self.post_accumulate: HookDict | None = None  # of a leaf, from register_post_accumulate_grad_hook
+        self.accumulator: weakref.ref[Any] | None = None  # the AccumulateGrad of a leaf, while anybody holds it
+        self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
+        self.hooked_at = 0  # the sequence number at which these were registered
+        self.view: Any = None  # a View (autograd/views.py), if this tensor is one
+        self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
+        self.retained = False  # detach_() found retain_grad() on
+        self.inference = False  # made inside inference_mode
+
+
+def extras_of(tensor: Tensor) -> TensorExtras:
+    """The extras of a tensor, allocated now if it had none."""
+    if tensor._extras is None:
+        tensor._extras = TensorExtras()
+    return tensor._extras
+
+
+class Tensor(TensorData):
+    """An array that knows how it was computed."""
+
+    __slots__ = ("__dict__", "__weakref__", "_extras", "_form", "_grad", "_grad_fn", "_requires_grad", "array")
+
+    array: Any  # the data: a NumPy or CuPy array, or a NumPy scalar (see TensorData)
     _requires_grad: bool
+    _grad: Tensor | None
+    _grad_fn: Any  # the Node that made this tensor; None for a leaf, and for a view, whose node is in its extras
+    _extras: TensorExtras | None
+    _form: Any  # shape and dtype as one interned object, once an op asked (ops/_dispatch/shape_dtype_key.py)
+
+    backward_namespace: Any  # the functions that formulas call in a recorded pass (ops/backward_namespace.py)
 
     __array_priority__ = 1000  # NumPy's operators leave the work to ours
     __hash__ = object.__hash__
 
-    # what autograd knows
-    grad_fn = property(grad_fn_of, doc="The node that made this tensor; None for a leaf.")
-    _output_nr, _version_counter = kept("output_nr", 0), kept("version_counter", None)
-    output_nr = property(attrgetter("_output_nr"), doc="Which output of `grad_fn` this tensor is.")
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor; None for a leaf. A view gets a new one after its base was written to."""
+        if self._extras is None or self._extras.view is None:
+            return self._grad_fn
+        return self._extras.view.current_grad_fn(self)
+
+    @property
+    def _current_grad_fn(self) -> Any:
+        """The node as it is now: unlike `grad_fn`, to look at it changes nothing."""
+        return self._grad_fn if self._extras is None or self._extras.view is None else self._extras.view.grad_fn
+
+    @property
+    def _output_nr(self) -> int:
+        return 0 if self._extras is None else self._extras.output_nr
+
+    @_output_nr.setter
+    def _output_nr(self, output_nr: int) -> None:
+        if output_nr or self._extras is not None:
+            extras_of(self).output_nr = output_nr
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is."""
+        return self._output_nr
+
+    @property
+    def _version_counter(self) -> VersionCounter | None:
+        return None if self._extras is None else self._extras.version_counter
+
+    @_version_counter.setter
+    def _version_counter(self, counter: VersionCounter | None) -> None:
+        if counter is not None or self._extras is not None:
+            extras_of(self).version_counter = counter
 
     @property
     def requires_grad(self) -> bool:
@@ -76,13 +137,13 @@ class Tensor:
     def requires_grad(self, on: bool) -> None:
         if not isinstance(on, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if grad_fn_now(self) is not None:
+        if self._current_grad_fn is not None:
             raise RuntimeError(NOT_A_LEAF if on else NOT_A_LEAF + DETACH_IT)
         if on and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if on and self.is_inference() and not LOCAL.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        require_grad(self, on)
+        set_requires_grad(self, on)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return this tensor."""
@@ -91,19 +152,19 @@ class Tensor:
                             f"{type_name(requires_grad)}")
         if requires_grad and self.array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if grad_fn_now(self) is None or not requires_grad:
+        if self._current_grad_fn is None or not requires_grad:
             self.requires_grad = requires_grad
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """True unless this tensor is the result of a recorded op; asking renews a view's node, as `grad_fn` does."""
-        return grad_fn_of(self) is None
+        """True unless this tensor is the result of a recorded op."""
+        return self.grad_fn is None
 
     @property
     def grad(self) -> Tensor | None:
         """What backward passes have added up here, or None. Warns on a tensor that will not get one."""
-        if self._grad is None and grad_fn_now(self) is not None and not self.retains_grad:
+        if self._grad is None and self._current_grad_fn is not None and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._grad
 
@@ -125,12 +186,12 @@ class Tensor:
     @property
     def retains_grad(self) -> bool:
         """Whether a backward pass will keep the gradient of this non-leaf (`retain_grad`)."""
-        node = grad_fn_now(self)
+        node = self._current_grad_fn
         if node is None:
-            return self._rare is not None and self._rare.retained
-        if node.rare is None or node.rare.hooks is None:
+            return self._extras is not None and self._extras.retained
+        if node._extras is None or node._extras.hooks is None:
             return False
-        reference = node.rare.hooks.retains.get(self._output_nr)
+        reference = node._extras.hooks.retains.get(self._output_nr)
         return reference is not None and reference() is self
 
     @property
@@ -143,36 +204,24 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
-        return None if self._rare is None or self._rare.view is None else self._rare.view.base
+        return None if self._extras is None or self._extras.view is None else self._extras.view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
 
     def is_inference(self) -> bool:
         """Whether this tensor was made inside `inference_mode`."""
-        return self._rare is not None and self._rare.inference
+        return self._extras is not None and self._extras.inference
 
     @property
     def _backward_hooks(self) -> HookDict | None:
-        node = grad_fn_now(self)
+        node = self._current_grad_fn
         if node is None:
-            return None if self._rare is None else self._rare.hooks
-        return None if node.rare is None or node.rare.hooks is None else node.rare.hooks.tensor.get(self._output_nr)
-
-    # autograd's verbs
-    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-                 inputs: Any = None) -> None:
-        """Add the gradient of this tensor to the `.grad` of the leaves that it was computed from.
-
-        `gradient`: of this tensor's shape; may be left out for a tensor of one element, then it is 1.
-        `retain_graph`: keep what the nodes saved (default: `create_graph`). `create_graph`: record the pass itself.
-        `inputs`: the tensors to accumulate into (default: all leaves).
-
-        Raises:
-            RuntimeError: if this tensor has no graph, `gradient` is missing or has another shape, the graph was freed
-                by an earlier pass, or a saved tensor was changed in place.
-        """
-        _api.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+            return None if self._extras is None else self._extras.hooks
+        if node._extras is None or node._extras.hooks is None:
+            return None
+        hooks: HookDict | None = node._extras.hooks.tensor.get(self._output_nr)
+        return hooks
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in `.grad`; nothing happens on a leaf.
@@ -181,22 +230,21 @@ class Tensor:
         """
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if grad_fn_now(self) is not None:
-            grad_fn_of(self).node_hooks().retains[self._output_nr] = weakref.ref(self)
+        if self._current_grad_fn is not None:
+            self.grad_fn.node_hooks().retains[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns takes its place."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        node = grad_fn_of(self)
+        node = self.grad_fn
         if node is not None:
             hooks: HookDict = node.node_hooks().tensor.setdefault(self._output_nr, HookDict())
             return hooks.register(hook)
         extras = extras_of(self)
         if extras.hooks is None:
             extras.hooks = HookDict()
-        handle: RemovableHandle = extras.hooks.register(hook)
-        return handle
+        return extras.hooks.register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call `hook(param)` after a backward pass has added to this leaf's `.grad`."""
@@ -207,14 +255,13 @@ class Tensor:
         extras = extras_of(self)
         if extras.post_accumulate is None:
             extras.post_accumulate = HookDict()
-        handle: RemovableHandle = extras.post_accumulate.register(hook)
-        return handle
+        return extras.post_accumulate.register(hook)
 
     def detach(self) -> Tensor:
-        """The same data and version counter outside of the graph: a leaf that requires no grad."""
-        made = alias(self)
-        made._version_counter = counter_of(self)
-        return made
+        """Return a leaf that shares the data and the version counter, and requires no grad."""
+        result = alias(self)
+        result._version_counter = counter_of(self)
+        return result
 
     def detach_(self) -> Tensor:
         """Take this tensor out of its graph: it becomes a leaf that requires no grad."""
@@ -223,10 +270,10 @@ class Tensor:
         if self.retains_grad:
             extras_of(self).retained = True  # PyTorch's flag stays on, though nothing will be kept any more
         if self._grad_fn is not None:
-            counter_of(self)  # a node that saved this tensor looks twice at one that has a counter (`check_versions`)
+            counter_of(self)  # makes `check_versions` look at this tensor where a node has saved it
             extras_of(self).detached_at = next_sequence_nr()
         self._grad_fn, self._output_nr = None, 0
-        require_grad(self, False)
+        set_requires_grad(self, False)
         return self
 
     @property
@@ -243,75 +290,6 @@ class Tensor:
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
-    def gradient_edge(self) -> tuple[Node | None, int]:
-        """Where a gradient of this tensor goes: its node, or its AccumulateGrad; (None, 0) if nowhere."""
-        target = edge_of(self) if self._requires_grad else None
-        return (accumulator_of(self), 0) if target is self else (target, self._output_nr)
-
-    # the data, and its shape
-    @property
-    def shape(self) -> Size:
-        """The sizes of the dimensions."""
-        return Size(self.array.shape)
-
-    @property
-    def dtype(self) -> dtype:
-        """The type of the elements, for instance `minigrad.float32`."""
-        return from_numpy_dtype(self.array.dtype)
-
-    @property
-    def device(self) -> device:
-        """Where the data lives."""
-        return device_of(self.array)
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return int(self.array.ndim)
-
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return int(self.array.ndim)
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return int(self.array.size)
-
-    nelement = numel
-
-    def element_size(self) -> int:
-        """The bytes of one element."""
-        return int(self.array.itemsize)
-
-    def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number."""
-        if self.array.size != 1:
-            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
-        return self.array.item()
-
-    def tolist(self) -> Any:
-        """The values as nested lists, or a number."""
-        return self.array.tolist()
-
-    def __len__(self) -> int:
-        if self.array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return len(self.array)
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self.array.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
-
-    def __bool__(self) -> bool:
-        if self.array.size > 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        if self.array.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        return bool(self.array)
-
     def __float__(self) -> float:
         return float(self._number(warn=True))
 
@@ -327,11 +305,6 @@ class Tensor:
         if self.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.array.item()
-
-    def __index__(self) -> int:
-        if self.array.size != 1 or self.array.dtype.kind not in "iub":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
 
     def __repr__(self) -> str:
         return tensor_repr(self)
@@ -356,44 +329,72 @@ class Tensor:
         return format(self.item(), spec) if plain_number else object.__format__(self, spec)
 
 
-blank = functools.partial(object.__new__, Tensor)  # nothing in its slots: `Tensor(...)` is PyTorch's constructor
+blank = functools.partial(object.__new__, Tensor)  # a tensor with empty slots: `Tensor(...)` is PyTorch's constructor
 
 
 def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> Tensor:
-    """A leaf around an array, which it shares; of a subclass where one is given."""
-    made: Tensor = object.__new__(cls)
-    made.array = array
-    made._requires_grad = requires_grad
-    made._grad = made._grad_fn = made._rare = made._form = None
+    """Return a leaf, of class `cls`, that shares `array`."""
+    tensor: Tensor = object.__new__(cls)
+    tensor.array = array
+    tensor._requires_grad = requires_grad
+    tensor._grad = tensor._grad_fn = tensor._extras = tensor._form = None
     if LOCAL.inference:
-        extras_of(made).inference = True
-        made._version_counter = VersionCounter()  # so that saving it is not the straight path
-    return made
+        extras_of(tensor).inference = True
+        tensor._version_counter = VersionCounter()
+    return tensor
 
 
 def alias(tensor: Tensor, cls: type[Any] = Tensor) -> Tensor:
-    """A leaf that looks at the same memory; one of inference mode if `tensor` is, wherever it is made."""
-    made = plain(owned(tensor), cls=cls)
+    """Return a leaf that shares the data; it belongs to inference mode if `tensor` does, whatever the mode is now."""
+    result = plain(owned(tensor), cls=cls)
     inference = tensor.is_inference()
     if inference != LOCAL.inference:
-        extras_of(made).inference = inference
-    return made
+        extras_of(result).inference = inference
+    return result
 
 
 def owned(tensor: Tensor) -> Any:
-    """The data as a real array, which views, `detach()` and in-place ops can share.
+    """Return the data as an array with memory of its own, which views, `detach()` and in-place ops can share.
 
-    0-d results are NumPy scalars until somebody asks here (operators on scalars cost half). A node that saved this
-    very result takes over the array.
+    A 0-d result is a NumPy scalar until somebody asks here, since ops on scalars take half the time. A node that saved
+    the scalar as its result saves the array from then on.
     """
-    array = tensor.array
-    if not isinstance(array, np.generic):
-        return array
-    tensor.array = made = np.asarray(array)
-    node = tensor._grad_fn
-    if node is not None and node.saved and not node.special:
-        node.saved = tuple([made if s is array else s for s in node.saved])
-    return made
+    scalar = tensor.array
+    if not isinstance(scalar, np.generic):
+        return scalar
+    tensor.array = array = np.asarray(scalar)
+    if tensor._grad_fn is not None:
+        tensor._grad_fn.replace_saved(scalar, array)
+    return array
 
 
-REGISTRY.tensor = plain
+def counter_of(tensor: Tensor) -> VersionCounter:
+    """Return the version counter of a tensor, made now if there was none; the node that made the tensor learns of it.
+
+    All tensors around one result of a node, such as the one that `_saved_result` gives, share one counter (NOTE 2 in
+    saved.py).
+    """
+    extras = extras_of(tensor)
+    if extras.version_counter is None:
+        extras.version_counter = VersionCounter()
+        if tensor._grad_fn is not None:
+            extras.version_counter = tensor._grad_fn.extras().counter(extras.output_nr, extras.version_counter)
+    counter: VersionCounter = extras.version_counter
+    return counter
+
+
+def set_requires_grad(tensor: Tensor, on: bool = True) -> None:
+    """Set `requires_grad` of a tensor, and of those views of it that were taken while grad mode was off.
+
+    A view requires grad whenever its base does.
+    """
+    view = None if tensor._extras is None else tensor._extras.view
+    tensor._requires_grad = on or (view is not None and view.base._requires_grad)
+    if view is not None:
+        view.own = on and view.grad_fn is None
+    counter = tensor._version_counter
+    if counter is not None and counter.views is not None:
+        for other in counter.views:
+            view = other._extras.view
+            if view is not None and view.base is tensor:
+                other._requires_grad = on or view.own or view.grad_fn is not None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.saved import counter_of
-from minigrad.core.tensor import Tensor
+from minigrad.core.tensor import Tensor, counter_of
 from minigrad.optim._walk import FAST
 
 __all__ = ["Kernel", "run"]
@@ -50,5 +49,5 @@ def is_like(t: Any, p: Tensor) -> bool:
 def can_write(t: Tensor) -> bool:
     """Whether a tensor has an array that can be written to without more ado: each element has a place of its own."""
     flags = t.array.flags
-    return ((flags.c_contiguous or flags.f_contiguous) and (t._rare is None or not t._rare.inference)
+    return ((flags.c_contiguous or flags.f_contiguous) and (t._extras is None or not t._extras.inference)
             and counter_of(t).before_write is None)

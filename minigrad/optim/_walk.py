@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.saved import counter_of
-from minigrad.core.tensor import Tensor
+from minigrad.core.tensor import Tensor, counter_of
 from minigrad.optim._blocks import BLOCK, Block, Scratch
 
 __all__ = ["Walk"]
@@ -41,7 +40,7 @@ class Walk:
         """Whether a tensor has an array that can be written to without more ado."""
         a = t.array
         plain = type(a) is np.ndarray and a.flags.c_contiguous and a.flags.writeable and a.dtype in FAST
-        return plain and self.like_it(a) and (t._rare is None or not t._rare.inference)
+        return plain and self.like_it(a) and (t._extras is None or not t._extras.inference)
 
     def like_it(self, array: Any) -> bool:
         """Whether an array has the parameter's shape and dtype."""

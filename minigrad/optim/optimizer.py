@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minigrad._base.dtype import float32
+from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
-from minigrad.autograd.hooks import RemovableHandle
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor
 from minigrad.ops.tensor.properties import typename

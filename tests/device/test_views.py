@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.core.graph import save_on_cpu
+from minigrad.autograd.graph import save_on_cpu
 from tests.device.alike import same
 from tests.device.strict import COUNTS
 

@@ -289,4 +289,4 @@ def test_node_is_abstract(torch):
     for m in (minigrad, torch):
         with pytest.raises(TypeError, match="^Can't instantiate abstract class Node with"):
             m.autograd.graph.Node()
-    assert minigrad.core.graph.Node.__abstractmethods__ < torch.autograd.graph.Node.__abstractmethods__
+    assert minigrad.autograd.graph.Node.__abstractmethods__ < torch.autograd.graph.Node.__abstractmethods__

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.autograd.hooks import RemovableHandle
+from minigrad._base.hooks import RemovableHandle
 
 __all__ = ["BoundHook", "HookRegistry", "register_module_backward_hook", "register_module_buffer_registration_hook",
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",

@@ -12,8 +12,8 @@ from typing import Any
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_memory, check_written
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.saved import counter_of, refuse_outside
-from minigrad.core.tensor import Tensor, owned
+from minigrad.core.saved import refuse_outside_inference_mode
+from minigrad.core.tensor import Tensor, counter_of, owned
 
 __all__ = ["delivered"]
 
@@ -47,7 +47,7 @@ def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], An
 
 def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
     """Write one result into one tensor, which gets its shape."""
-    refuse_outside(target)
+    refuse_outside_inference_mode(target)
     if target.array.shape != value.array.shape:
         if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
             warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))

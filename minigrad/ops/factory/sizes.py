@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.autograd.views import repeats
 from minigrad.backends.registry import beside, home, located, moved
+from minigrad.core.graph import repeats
 from minigrad.core.tensor import Tensor, owned
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops.factory.values import Dtype, dtype_of, made, numpy_dtype, size_of

@@ -15,12 +15,12 @@ import numpy as np
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import in_place
-from minigrad.autograd.saved_hooks import SavedTensor, saved_tensor, saved_tensor_handles
 from minigrad.backends.numpy import WORDS, add_at
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record_n
-from minigrad.core.saved import tensors
+from minigrad.core.saved import saved_tensors
+from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.same_device import together
 from minigrad.ops._dispatch.scalars import number_in
@@ -64,14 +64,14 @@ class Index(Node):
     @property
     def _saved_indices(self) -> tuple[Tensor | None, ...]:
         """The indices, one per entry of the index: None for a full slice, unless it is at the end."""
-        kept = iter(tensors(self))
+        kept = iter(saved_tensors(self))
         return tuple([next(kept) if is_index else None for is_index in self._entries()])
 
     @property
     def _raw_saved_indices(self) -> tuple[SavedTensor, ...]:
         """Handles on them; one on nothing for None."""
         kept = iter(saved_tensor_handles(self))
-        return tuple([next(kept) if is_index else saved_tensor(self, None) for is_index in self._entries()])
+        return tuple([next(kept) if is_index else saved_tensor_handle(self, None) for is_index in self._entries()])
 
     def _entries(self) -> list[bool]:
         """For each entry of the index up to the last that is saved: whether it is one."""

@@ -13,7 +13,6 @@ import numpy as np
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
-from minigrad.core.formula import by_formula
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
@@ -70,7 +69,6 @@ class LinalgCholeskyEx(Node):
     __slots__ = ()
     saves = ("L",)
     constants = ("upper",)
-    formula = by_formula
 
     @staticmethod
     def forward(a: Tensor, y: Any, upper: bool) -> Tensor:

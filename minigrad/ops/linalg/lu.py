@@ -91,7 +91,6 @@ class LinalgLuFactorEx(Node):
     __slots__ = ()
     saves = ("LU", "pivots")
     constants = ("pivot",)
-    formula = Factors.formula
 
     @staticmethod
     def forward(a: Tensor, lu: Any, pivots: Tensor) -> Tensor:

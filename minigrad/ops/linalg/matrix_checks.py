@@ -9,9 +9,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.formula import by_formula
 from minigrad.core.graph import ManyOutputs
-from minigrad.core.saved import arrays, tensors
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import same_device, where_is
 
@@ -34,16 +32,8 @@ class Factors(ManyOutputs, number=None):
     """
 
     __slots__ = ()
-    formula = by_formula
+    fills_missing = False
     results: ClassVar[tuple[int, ...]] = ()
-
-    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
-        """Run the formula in a pass."""
-        if all(g is None for g in grads):
-            return (None,) * len(self.next)
-        saved = arrays(self) if task.first_order else tensors(self)
-        found = self.backward(task.xp, grads, *saved, *self.const)
-        return found if type(found) is tuple else (found,)
 
     def saved_output_nr(self, index: int) -> int:
         """Which output the saved result number `index` is."""

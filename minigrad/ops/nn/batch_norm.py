@@ -13,8 +13,7 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad.core.graph import Node
 from minigrad.core.record import record_n
-from minigrad.core.saved import counter_of
-from minigrad.core.tensor import Tensor
+from minigrad.core.tensor import Tensor, counter_of
 from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
 from minigrad.ops.shape.repeat import Repeat

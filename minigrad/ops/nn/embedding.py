@@ -11,8 +11,7 @@ from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record_n
-from minigrad.core.saved import counter_of
-from minigrad.core.tensor import Tensor, owned
+from minigrad.core.tensor import Tensor, counter_of, owned
 from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import Scaled

@@ -15,7 +15,6 @@ from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.formula import of_numbers
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record2, record_n
 from minigrad.core.tensor import Tensor, plain
@@ -189,7 +188,6 @@ class MulNumber(Node, name="Mul"):
 
     __slots__ = ()
     saves = ("self", "other")  # never the tensor: the number wants no gradient
-    formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float) -> Grads:
         return g * c, None
@@ -223,7 +221,6 @@ class DivNumber(Node, name="Div"):
 
     __slots__ = ()
     saves = ("self", "other")  # never the tensor: the number wants no gradient
-    formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float) -> Grads:
         return g / c, None

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.formula import of_numbers
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record2
 from minigrad.core.tensor import Tensor, plain
@@ -89,7 +88,6 @@ class DivRoundedNumber(Node, name="Div", number=2):
     __slots__ = ()
     saves = ("self", "other")  # never the tensor: the number wants no gradient
     constants = ("rounding_mode",)
-    formula = of_numbers
 
     def backward(self, xp: Any, g: Any, a: None, c: float, rounding_mode: str | None) -> Grads:
         return g / c if rounding_mode is None else xp.zeros(g.shape, g), None

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad.autograd.views import record_view
 from minigrad.backends.registry import beside, located, placed
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record_view
+from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops.index.flat_indexing import numbered, spread, taken

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
 from minigrad.core.graph import Node
-from minigrad.core.record import record_view
 from minigrad.core.tensor import Tensor, owned
 from minigrad.ops.index.flat_indexing import numbered, spread
 from minigrad.ops.shape.views import dim_of

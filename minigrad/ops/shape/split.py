@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autograd.views import record_views
 from minigrad.core.graph import ManyOutputs
 from minigrad.core.record import record_many
 from minigrad.core.tensor import Tensor, owned
@@ -30,7 +31,7 @@ class Unbind(ManyOutputs):
     def forward(a: Tensor, dim: int) -> tuple[Tensor, ...]:
         x = owned(a)
         front = (slice(None),) * dim
-        return record_many(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,), views=True)
+        return record_views(Unbind, [x[(*front, i, ...)] for i in range(x.shape[dim])], a, (dim,))
 
     def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
         return xp.stack(gs, dim)
@@ -44,7 +45,7 @@ class Split(ManyOutputs):
 
     @staticmethod
     def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(Split, parts_of(a, sizes, dim), a, (dim,), views=True)
+        return record_views(Split, parts_of(a, sizes, dim), a, (dim,))
 
     def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
         return xp.concatenate(gs, dim)
@@ -56,7 +57,7 @@ class SplitWithSizes(ManyOutputs):
 
     @staticmethod
     def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,), views=True)
+        return record_views(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,))
 
     backward = Split.backward
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import as_strided, backend_of, beside
-from minigrad.core.saved import VersionCounter
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core.tensor import Tensor, VersionCounter, plain
 from minigrad.ops.tensor.storage import UntypedStorage, storage_offset, stride, untyped_storage
 
 __all__ = ["apart", "deepcopy", "rebuild", "reduce_ex", "setstate"]

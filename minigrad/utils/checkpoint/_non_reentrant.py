@@ -25,10 +25,11 @@ from contextlib import suppress
 from typing import Any
 
 from minigrad.autograd.grad_mode import enable_grad
-from minigrad.autograd.saved_hooks import pack_all
+from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, saved_tensors_hooks
-from minigrad.core.saved import tensors, versions_of
+from minigrad.core.graph import Node, gradient_edge
+from minigrad.core.saved import saved_tensors, versions_of
+from minigrad.core.saved_tensor import pack_all
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
 from minigrad.utils.checkpoint._group import GraphExecGroup
 from minigrad.utils.checkpoint._told import Run, tell
@@ -44,11 +45,11 @@ class Arguments(Node, number=None):
     """Tensors kept as a node keeps its inputs: through the hooks that are on, and checked for changes in place."""
 
     __slots__ = ()
-    special = True
+    checks_in_order = True
 
     def __init__(self, kept: Sequence[Any]) -> None:
-        self.begin((), saved=tuple(kept))
-        self.versions = versions_of(self.saved or ())
+        self.fill(tuple([gradient_edge(tensor) for tensor in kept]), tuple(kept))
+        self.extras().versions = versions_of(tuple(kept))
         if LOCAL.saved_tensors_hooks:
             pack_all(self, ())
 
@@ -107,7 +108,7 @@ class Frame:
     def recompute(self, task: Any) -> int:
         """Run the function again and fill the holders that are still there; how many tensors it saved."""
         args, count = list(self.others), 0
-        for place, tensor in zip(self.places, tensors(self.arguments), strict=True):
+        for place, tensor in zip(self.places, saved_tensors(self.arguments), strict=True):
             args[place] = tensor
 
         def pack(tensor: Any) -> Any:

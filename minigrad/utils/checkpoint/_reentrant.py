@@ -16,7 +16,7 @@ from typing import Any
 from minigrad.autograd._api import backward
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.core.graph_task import can_checkpoint
+from minigrad.core.engine import inside_full_passes
 from minigrad.core.tensor import Tensor
 from minigrad.utils.checkpoint._random import random_state
 from minigrad.utils.checkpoint._told import Run
@@ -71,7 +71,7 @@ class CheckpointFunction(Function):
             RuntimeError: inside of `grad()` or a pass with `inputs`, which would reach the parameters all the same;
                 if no output requires grad.
         """
-        if not can_checkpoint():
+        if not inside_full_passes():
             raise RuntimeError(NO_INPUTS_ARGUMENT)
         inputs = list(ctx.inputs)
         for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):

@@ -15,12 +15,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from minigrad.autograd.saved_hooks import pack_all
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.graph import ManyOutputs, Node
 from minigrad.core.record import record_many, record_n
-from minigrad.core.saved import counter_of
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core.saved_tensor import pack_all
+from minigrad.core.tensor import Tensor, counter_of, plain
 from minigrad.ops._dispatch.overloads import OpOverload, OpOverloadPacket, of_class
 from minigrad.utils._python_dispatch import TorchDispatchMode
 
@@ -80,7 +79,7 @@ class Listener:
         for op, node, inputs, outputs in self.heard:
             if node is not None and node.saved and LOCAL.saved_tensors_hooks:
                 if not isinstance(node, ManyOutputs):
-                    node.input_metadata = tuple([(x.array.shape, x.array.dtype) for x in inputs])
+                    node.extras().input_metadata = tuple([(x.array.shape, x.array.dtype) for x in inputs])
                 pack_all(node, outputs)
             if LOCAL.observer is not None:
                 LOCAL.observer.forward(op, node, inputs, outputs)
@@ -131,7 +130,8 @@ class Recorded:
         self.cls = None if node is None else type(node)
         self.inputs = without_tensors(inputs)
         self.saved = () if node is None else without_tensors(node.saved or ())
-        self.notes = ((), None) if node is None else (node.const, node.input_metadata)
+        self.notes = ((), None) if node is None else (
+            node.const, None if node._extras is None else node._extras.input_metadata)
         self.one = isinstance(result, Tensor)
         self.result = without_tensors([result] if self.one else result)
         self.arrays, self.counters = [x.array for x in outputs], [counter_of(x) for x in outputs]
@@ -158,7 +158,7 @@ class Recorded:
         if self.cls is None:
             made = tuple([plain(array) for array in self.arrays])
         elif issubclass(self.cls, ManyOutputs):
-            made = record_many(self.cls, self.arrays, inputs, const, False, saved)
+            made = record_many(self.cls, self.arrays, inputs, const, saved)
         else:
             made = (record_n(self.cls, self.arrays[0], inputs, saved, const, input_metadata),)
         result = tuple([made[x] if type(x) is Made else given[x] if type(x) is Given else x for x in self.result])

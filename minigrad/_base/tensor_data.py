@@ -1,0 +1,97 @@
+"""The data of a tensor: its array, its shape and dtype, and its values as Python numbers. Autograd adds to it in core/.
+
+`TensorData` is the base class of `Tensor`. Nothing here is differentiable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minigrad._base.device import device
+from minigrad._base.dtype import Size, dtype, from_numpy_dtype
+from minigrad.backends.registry import device_of
+
+__all__ = ["TensorData"]
+
+
+class TensorData:
+    """An array with PyTorch's names for its properties.
+
+    `array` is a NumPy or CuPy array. A 0-d result is a NumPy scalar until somebody writes to it or takes a view of it.
+    """
+
+    __slots__ = ()
+    array: Any
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return Size(self.array.shape)
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements, for instance `minigrad.float32`."""
+        return from_numpy_dtype(self.array.dtype)
+
+    @property
+    def device(self) -> device:
+        """Where the data lives."""
+        return device_of(self.array)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self.array.ndim)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return int(self.array.ndim)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self.array.size)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return int(self.array.itemsize)
+
+    def item(self) -> Any:
+        """The value of a tensor of one element, as a Python number.
+
+        Raises:
+            RuntimeError: if the tensor has more than one element, or none.
+        """
+        if self.array.size != 1:
+            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+        return self.array.item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists, or as a number for a 0-d tensor."""
+        return self.array.tolist()
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]  # an op, bound to Tensor by minigrad.ops
+
+    def __bool__(self) -> bool:
+        if self.array.size > 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self.array.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        return bool(self.array)
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())

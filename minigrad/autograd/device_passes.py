@@ -1,0 +1,44 @@
+"""Runs backward passes over tensors on several devices; PyTorch has a thread for each device.
+
+While more than one device holds tensors (`Several.known`), each node is evaluated, and each gradient added, with the
+device of its gradients in use. Nothing here runs before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from minigrad.backends.registry import Several, in_use, put_in_use
+from minigrad.core.evaluate import on_device_of
+from minigrad.core.grad_mode import UNUSUAL
+
+__all__ = ["use_devices"]
+
+
+def use_devices(task: Any) -> None:
+    """Have a pass put the device of its gradients in use."""
+    evaluate = task.evaluate
+
+    def evaluate_on_device(task: Any, buffer: Any) -> Any:
+        with on_device_of(buffer.grad if buffer.node.outputs != 1 else [buffer.grad]):
+            return put_each_in_use(evaluate(task, buffer))
+
+    task.evaluate = evaluate_on_device
+
+
+def put_each_in_use(grads: Iterable[Any]) -> Iterator[Any]:
+    """The same gradients; while one is added, its device is in use."""
+    with in_use():
+        for grad in grads:
+            put_in_use(getattr(grad, "array", grad))
+            yield grad
+
+
+def switch_devices(several: bool) -> None:
+    """Leave the plain path of recording and of passes while there are several devices, or return to it."""
+    UNUSUAL.add(1 if several else -1)
+    (UNUSUAL.pass_wrappers.append if several else UNUSUAL.pass_wrappers.remove)(use_devices)
+
+
+Several.notice.append(switch_devices)
