@@ -17,6 +17,7 @@ from tests import house
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = "https://example.org/some-owner/some-name"
 FILES = ["pyproject.toml", "minigrad/__init__.py"]
+EXCEPTIONS = ("LONG_FILES", "LONG_FUNCTIONS")
 Rule = Callable[[Path, list[str]], list[str]]
 
 RULES: list[Rule] = [
@@ -97,8 +98,10 @@ ALLOWED: list[tuple[Rule, str, str]] = [
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A project that keeps every rule."""
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that keeps every rule, without exceptions."""
+    for name in EXCEPTIONS:
+        monkeypatch.setattr(house, name, {})
     (tmp_path / "minigrad").mkdir()
     (tmp_path / "minigrad" / "__init__.py").write_text('__version__ = "1.2.3"\n')
     contract = '[[tool.importlinter.contracts]]\ntype = "layers"\nlayers = ["(minigrad.high)", "minigrad.low"]\n'
@@ -122,6 +125,28 @@ def test_a_planted_violation_is_found(rule: Rule, name: str, text: str, tree: Pa
 @pytest.mark.parametrize(("rule", "name", "text"), ALLOWED)
 def test_what_keeps_the_rule_is_let_pass(rule: Rule, name: str, text: str, tree: Path) -> None:
     assert rule(tree, plant(tree, name, text)) == []
+
+
+EXCUSED: list[tuple[Rule, str, str, str]] = [
+    (house.long_files, "LONG_FILES", "minigrad/a.py", "x = 1\n" * 401),
+    (house.long_functions, "LONG_FUNCTIONS", "minigrad/a.py: A.f",
+     "class A:\n    def f():\n" + "        x = 1\n" * 40),
+]
+
+
+@pytest.mark.parametrize(("rule", "table", "key", "text"), EXCUSED)
+def test_an_exception_needs_its_violation(
+    rule: Rule, table: str, key: str, text: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = plant(tree, "minigrad/a.py", text)
+    assert len(rule(tree, files)) == 1
+    monkeypatch.setattr(house, table, {key: "a reason"})
+    assert rule(tree, files) == []
+    assert rule(tree, plant(tree, "minigrad/a.py", "x = 1\n")) == [f"{key}: the exception is not needed"]
+
+
+def test_every_exception_has_a_reason() -> None:
+    assert all(len(reason.split()) > 2 for table in EXCEPTIONS for reason in getattr(house, table).values())
 
 
 @pytest.mark.parametrize(
