@@ -27,12 +27,6 @@ def grads(m: ModuleType, y: Any, *inputs: Any) -> Any:
     return first, m.autograd.grad(sum(g.sum() for g in first), inputs, materialize_grads=True)
 
 
-def put(x: Any, index: Any, value: Any) -> Any:
-    """Assign to an index, and give the tensor."""
-    x[index] = value
-    return x
-
-
 def described(value: Any, m: ModuleType) -> Any:
     """A result in terms that both libraries share."""
     if isinstance(value, m.Tensor):

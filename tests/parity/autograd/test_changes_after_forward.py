@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parity.values import leaf, put, same_end
+from tests.parity.leaves import put
+from tests.parity.values import leaf, same_end
 
 pytestmark = pytest.mark.torch
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 import minigrad
+from tests.parity.leaves import leaf
 from tests.parity.values import first_sentence
 
 pytestmark = pytest.mark.torch
-
-
-def leaf(m, *shape):
-    """Ones that require grad."""
-    return m.ones(shape, requires_grad=True)
 
 
 def freed(m):

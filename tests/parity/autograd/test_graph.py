@@ -10,13 +10,9 @@ import pytest
 
 import minigrad
 from tests.parity.alike import alike
+from tests.parity.leaves import counted as leaf
 
 pytestmark = pytest.mark.torch
-
-
-def leaf(m, *shape):
-    """1, 2, 3, … that require grad."""
-    return m.arange(1.0, 1.0 + float(m.ones(shape).sum())).reshape(shape).requires_grad_()
 
 
 def double(m, x):

@@ -6,15 +6,11 @@ from __future__ import annotations
 import pytest
 
 import minigrad
+from tests.parity.leaves import leaf
 from tests.parity.outcome import Programs, outcome
 
 pytestmark = pytest.mark.torch
 PROGRAMS = Programs()
-
-
-def leaf(m, *shape):
-    """Ones that require grad."""
-    return m.ones(shape, requires_grad=True)
 
 
 def shown(grads):

@@ -10,14 +10,10 @@ import pytest
 
 import minigrad
 from tests.parity.alike import alike
+from tests.parity.leaves import leaf
 from tests.parity.outcome import Programs, outcome
 
 pytestmark = pytest.mark.torch
-
-
-def leaf(m, *shape):
-    """Ones that require grad."""
-    return m.ones(shape, requires_grad=True)
 
 
 def tensor(m, hook):

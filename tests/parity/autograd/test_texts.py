@@ -9,15 +9,11 @@ from __future__ import annotations
 import pytest
 
 import minigrad
+from tests.parity.leaves import leaf
 from tests.parity.outcome import Programs, outcome
 
 pytestmark = pytest.mark.torch
 TEXTS = Programs()
-
-
-def leaf(m, *shape):
-    """Ones that require grad."""
-    return m.ones(shape, requires_grad=True)
 
 
 def result(m, *shape):

@@ -9,21 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import minigrad
+from tests.parity.leaves import put, quietly
 from tests.parity.outcome import Programs, sentence
 from tests.parity.outcome import outcome as outcome_of
-
-
-def quietly(m, change):
-    """Run a change without grad mode."""
-    with m.no_grad():
-        return change()
-
-
-def put(a, index, value):
-    """An assignment as a function."""
-    a[index] = value
-    return a
-
 
 # PyTorch ends without a word where a hook is hung on a view that requires grad and has no node: it gets none here.
 # Each takes the library and two tensors of 0 to 3 dimensions; the result is kept, the first may have changed.

@@ -66,3 +66,24 @@ def same_run(torch: ModuleType, make: Make, inputs: list[Input], training: bool,
             str(value.dtype), tuple(value.shape)), name
         size = max(1.0, np.abs(numbers(value)).max(initial=0.0) / 10)  # small sums of large products round as these do
         np.testing.assert_allclose(numbers(got[name]), numbers(value), tolerance, tolerance * size, err_msg=name)
+
+
+def losses(lib: ModuleType, module: Any, loss_of: Callable[[], Any], steps: int, rate: float) -> list[float]:
+    """The losses of some steps down the gradient."""
+    found = []
+    for _ in range(steps):
+        loss = loss_of()
+        module.zero_grad()
+        loss.backward()
+        with lib.no_grad():
+            for parameter in module.parameters():
+                parameter -= rate * parameter.grad
+        found.append(loss.item())
+    return found
+
+
+def same_training(torch: ModuleType, train: Callable[[ModuleType], list[float]]) -> None:
+    """Assert that the losses of a training are PyTorch's, and fall."""
+    theirs, ours = train(torch), train(minigrad)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+    assert ours[-1] < ours[0]

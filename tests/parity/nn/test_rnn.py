@@ -8,6 +8,7 @@ import pytest
 import minigrad
 from tests.parity.alike import alike
 from tests.parity.compare import graph_of
+from tests.parity.nn.modules import losses, same_training
 
 pytestmark = pytest.mark.torch
 
@@ -207,21 +208,12 @@ def test_dropout_between_layers_draws_as_in_pytorch(torch, kind):
 
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 def test_training(torch, kind):
-    losses = []
-    for lib in (torch, minigrad):
+    def train(lib):
         module = built(lib, lambda nn: getattr(nn, kind)(3, 4, 2, dropout=0.2, batch_first=True), "float32")
         x, y = data(lib, 2, 5, 3, dtype="float32"), data(lib, 2, 5, 4, dtype="float32", seed=1)
-        losses.append([])
-        for _ in range(20):
-            loss = (module(x)[0] - y).square().mean()
-            module.zero_grad()
-            loss.backward()
-            with lib.no_grad():
-                for p in module.parameters():
-                    p -= 0.5 * p.grad
-            losses[-1].append(loss.item())
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-    assert losses[1][-1] < losses[1][0]
+        return losses(lib, module, lambda: (module(x)[0] - y).square().mean(), steps=20, rate=0.5)
+
+    same_training(torch, train)
 
 
 def texts(kind):

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad
 from tests.parity.alike import alike
+from tests.parity.nn.modules import losses, same_training
 from tests.parity.nn.test_attention import bools, compare
 from tests.parity.nn.test_rnn import built, data
 
@@ -143,23 +144,14 @@ def test_evaluated_without_gradients(torch, mask, norm):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_training_with_dropout(torch, norm_first):
     """Dropout draws as in PyTorch: in attention, between the linear layers, after each step."""
-    losses = []
-    for lib in (torch, minigrad):
+    def train(lib):
         lib.manual_seed(5)
         model = lib.nn.Transformer(4, 2, 1, 1, 8, dropout=0.2, batch_first=True, norm_first=norm_first)
         src, tgt = data(lib, 2, 5, 4, dtype="float32"), data(lib, 2, 3, 4, dtype="float32", seed=1)
         causal = lib.nn.Transformer.generate_square_subsequent_mask(3)
-        losses.append([])
-        for _ in range(10):
-            loss = (model(src, tgt, tgt_mask=causal) - tgt).square().mean()
-            model.zero_grad()
-            loss.backward()
-            with lib.no_grad():
-                for p in model.parameters():
-                    p -= 0.1 * p.grad
-            losses[-1].append(loss.item())
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-    assert losses[1][-1] < losses[1][0]
+        return losses(lib, model, lambda: (model(src, tgt, tgt_mask=causal) - tgt).square().mean(), steps=10, rate=0.1)
+
+    same_training(torch, train)
 
 
 def layer(m, **options):

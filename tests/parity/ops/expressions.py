@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import minigrad
+from tests.parity.outcome import outcome
+
 
 def put(tensor: Any, index: Any, value: Any) -> Any:
     """A copy of a tensor with a value written to a part of it."""
@@ -22,3 +25,10 @@ def words(lib: ModuleType) -> dict[str, Any]:
             "sq": lib.arange(9.0).reshape(3, 3).requires_grad_(), "v": lib.arange(3.0).requires_grad_(),
             "w": lib.arange(3.0).requires_grad_(), "s": lib.tensor(1.0).requires_grad_(), "i": lib.tensor([0, 1]),
             "im": lib.zeros(3, 4, dtype=lib.long), "mask": (m > 4).detach()}
+
+
+def agree(torch: ModuleType, expression: str) -> Any:
+    """Compare what an expression gives under both libraries, or its error, and its warnings; return that."""
+    ours, theirs = (outcome(lambda lib: eval(expression, words(lib)), lib) for lib in (minigrad, torch))
+    assert ours == theirs
+    return theirs

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import minigrad
-from tests.parity.ops.expressions import words
-from tests.parity.outcome import outcome
+from tests.parity.ops.expressions import agree
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("every_warning")]
 
@@ -168,5 +166,4 @@ torch.empty((2, 3)).shape
 
 @pytest.mark.parametrize("expression", MADE.splitlines())
 def test_alike(torch, expression):
-    ours, theirs = (outcome(lambda lib: eval(expression, words(lib)), lib) for lib in (minigrad, torch))
-    assert ours == theirs
+    agree(torch, expression)

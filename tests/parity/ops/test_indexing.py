@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import minigrad
-from tests.parity.ops.expressions import words
-from tests.parity.outcome import outcome
-from tests.parity.values import grads, leaf, put, same_end
+from tests.parity.leaves import put, quietly
+from tests.parity.ops.expressions import agree
+from tests.parity.values import grads, leaf, same_end
 
 pytestmark = pytest.mark.torch
 
@@ -162,12 +161,6 @@ m.t()[m.t()>3]
 """
 
 
-def quietly(m, change):
-    """Run a change without grad mode."""
-    with m.no_grad():
-        change()
-
-
 def assigned(m, x, index, value):
     """Assign, and give the derivatives by what was assigned to and by what was assigned."""
     y = put(x.clone(), index, value) * m.tensor([1.0, 2.0, 3.0])
@@ -195,8 +188,7 @@ INDEXING = {
 @pytest.mark.usefixtures("every_warning")
 @pytest.mark.parametrize("expression", PARTS.splitlines())
 def test_alike(torch, expression):
-    ours, theirs = (outcome(lambda lib: eval(expression, words(lib)), lib) for lib in (minigrad, torch))
-    assert ours == theirs
+    agree(torch, expression)
 
 
 @pytest.mark.parametrize("name", INDEXING)

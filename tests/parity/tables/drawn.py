@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from tests.parity.compare import Input
+from tests.parity.leaves import put
 
 sides = st.integers(0, 3)
 shapes = st.lists(sides, max_size=3).map(tuple)
@@ -248,12 +249,6 @@ DRAWN = {
     "reciprocal_": (lambda m, a: a.clone().reciprocal_(), one),
     "view in place": (lambda m, a, index: inside(a * 1, index), indexed()),
 }
-
-
-def put(x, index, value):
-    """x with a value written to a part of it."""
-    x[index] = value
-    return x
 
 
 def inside(x, index):

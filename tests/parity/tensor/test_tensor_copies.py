@@ -9,7 +9,8 @@ import weakref
 import pytest
 
 import minigrad
-from tests.parity.tensors import having, leaf, outcome
+from tests.parity.leaves import leaf
+from tests.parity.tensors import having, outcome
 
 pytestmark = pytest.mark.torch
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import minigrad
-from tests.parity.tensors import leaf, outcome
+from tests.parity.leaves import leaf
+from tests.parity.tensors import outcome
 
 pytestmark = pytest.mark.torch
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad
-from tests.parity.tensors import having, leaf, outcome
+from tests.parity.leaves import leaf
+from tests.parity.tensors import having, outcome
 
 pytestmark = pytest.mark.torch
 

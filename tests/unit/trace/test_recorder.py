@@ -6,11 +6,7 @@ import pytest
 
 from minigrad.recorder import Trace
 from minigrad.trace.frame import Fold
-from tests.unit.trace.traces import accumulator, diamond, node, trace_of, value
-
-
-def frames(trace):
-    return [trace.frame(step) for step in range(len(trace.events))]
+from tests.unit.trace.traces import accumulator, diamond, frames, node, trace_of, value
 
 
 # ---- the fold, rule by rule

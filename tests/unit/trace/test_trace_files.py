@@ -9,11 +9,7 @@ import pytest
 from minigrad.recorder import Trace, record
 from minigrad.trace.build import Builder, Large, statistics
 from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
-from tests.unit.trace.traces import accumulator, diamond
-
-
-def frames(trace):
-    return [trace.frame(step) for step in range(len(trace.events))]
+from tests.unit.trace.traces import accumulator, diamond, frames
 
 
 # ---- files

@@ -62,3 +62,8 @@ def diamond():
         {"kind": "accumulate", "node": 0, "tensor": 0, "gradient": 3, "grad": 3, "bytes": [0, 8, 0, 4]},
         {"kind": "backward_end"}]
     return trace_of(events, nodes, tensors, values)
+
+
+def frames(trace):
+    """What stands at each step of a trace."""
+    return [trace.frame(step) for step in range(len(trace.events))]

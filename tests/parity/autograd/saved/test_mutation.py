@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.parity.alike import alike
+from tests.parity.leaves import counted as leaf
+from tests.parity.leaves import quietly
 
 pytestmark = pytest.mark.torch
-
-
-def leaf(m, *shape):
-    """1, 2, 3, … that require grad."""
-    return m.arange(1.0, 1.0 + float(m.ones(shape).sum())).reshape(shape).requires_grad_()
 
 
 def allowed(m, program, *shape):
@@ -116,16 +113,10 @@ def after_an_error(m):
         return allowed(m, steps)
 
 
-def no_grad(m, change):
-    """Something without grad mode."""
-    with m.no_grad():
-        change()
-
-
 def leaf_changed(m, a, b, kept):
     """The leaf itself."""
     y = (a ** 2).sum()
-    no_grad(m, lambda: a.mul_(2))
+    quietly(m, lambda: a.mul_(2))
     y.backward()
 
 
@@ -159,7 +150,7 @@ PROGRAMS = {
     "by zero_": lambda m: allowed(m, changed(lambda m, b: b.zero_())),
     "by +=": lambda m: allowed(m, changed(lambda m, b: b.__iadd__(1))),
     "by what is detached": lambda m: allowed(m, changed(lambda m, b: b.detach().mul_(2))),
-    "without grad mode": lambda m: allowed(m, changed(lambda m, b: no_grad(m, lambda: b.mul_(2)))),
+    "without grad mode": lambda m: allowed(m, changed(lambda m, b: quietly(m, lambda: b.mul_(2)))),
     "said by hand": lambda m: allowed(m, changed(lambda m, b: m.autograd.graph.increment_version(b))),
     "by itself": lambda m: allowed(m, lambda m, a, b, kept: (b.mul_(b), b.mul_(b), b.sum().backward())[2]),
     "freed before": lambda m: allowed(m, lambda m, a, b, kept: (y := (b ** 2).sum(), y.backward(), b.add_(1),

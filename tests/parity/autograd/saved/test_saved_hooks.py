@@ -7,13 +7,9 @@ import threading
 import pytest
 
 from tests.parity.alike import alike
+from tests.parity.leaves import counted as leaf
 
 pytestmark = pytest.mark.torch
-
-
-def leaf(m, *shape):
-    """1, 2, 3, … that require grad. Square roots of these are the same in both libraries, to the last bit."""
-    return m.arange(1.0, 1.0 + float(m.ones(shape).sum())).reshape(shape).requires_grad_()
 
 
 class Log:
