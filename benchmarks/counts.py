@@ -1,7 +1,7 @@
 """What the hot path does, counted: `python -m benchmarks.counts [--write] [--callgrind]`.
 
 Times differ from run to run; how often minigrad calls its own functions, and how many blocks of memory a graph holds,
-do not. tests/unit/test_counts.py holds both to results/counts.json, so that neither grows unseen; `--write` writes it
+do not. test_counts.py holds both to results/counts.json, so that neither grows unseen; `--write` writes it
 anew. Calls are those of functions in minigrad's own files, for a forward and a backward pass; blocks are what Python's
 allocator holds more of after the forward pass than before it, arrays' data apart. With `--callgrind`, valgrind counts
 the processor's instructions too, where it is installed: for each workload its number at two lengths, whose difference

@@ -1,6 +1,6 @@
 """Writes docs/performance.md, and its two plots, from the figures in results/: `python -m benchmarks.page`.
 
-No figure of the page is kept by hand; tests/unit/test_performance_page.py holds it to what comes out here. A row over
+No figure of the page is kept by hand; test_performance_page.py holds it to what comes out here. A row over
 its limit needs a reason in REASONS.
 """
 

@@ -11,13 +11,31 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-FILE_LINES, FUNCTION_LINES, CELL_LINES = 400, 40, 15
-# A file may be longer where to cut it would be worse; each says why.
+from tests.imports import Imports, circles
+
+FILE_LINES, FUNCTION_LINES, CELL_LINES, FOLDER_FILES = 400, 40, 15, 30
+# The numbers are guides: a file, a function or a folder may be larger where to cut it would be worse. Each says why.
+# An entry that is not needed any more is a violation itself.
 LONG_FILES = {
     "minigrad/ops/pointwise/arithmetic.py": "the ops that a reader meets first, side by side",
+}
+LONG_FUNCTIONS: dict[str, str] = {}  # by "path: Class.method"
+FULL_FOLDERS = {
+    "minigrad/nn/modules": "PyTorch's torch/nn/modules, file by file",
+    "widgets/frontend/src": "not divided yet",
+}
+# Imports that close a circle, by "importer -> imported", and why they stay.
+KNOWN_CIRCLES = {
+    "minigrad.nn.modules._call -> minigrad.nn.modules.module": "the type of the module that is called",
+    "minigrad.nn.modules._registry -> minigrad.nn.modules.module": "the type of the modules in a module",
+    "minigrad.nn.modules._tree -> minigrad.nn.modules.module": "the type of the modules in a module",
+    "minigrad.trace.held -> minigrad.trace.data": "the type of the trace that is asked",
+    "minigrad.trace.text -> minigrad.trace.data": "the type of the trace that is printed",
+    "minigrad.trace.traverse -> minigrad.trace.data": "the type of the trace that is walked",
 }
 SOURCES = (".py", ".ts", ".mjs")
 # Not written here: compared line by line, or made by a program.
@@ -57,18 +75,43 @@ def long_files(root: Path, names: list[str]) -> list[str]:
     """Source files of more lines than a reader holds in mind; the cells of a lesson are counted by its linter."""
     sizes = {name: text.count("\n") for name, text in texts(root, names)
              if _is_source(name) and not name.startswith("notebooks/src/")}
-    return [f"{name}: {lines} lines" for name, lines in sizes.items()
-            if lines > FILE_LINES and name not in LONG_FILES]
+    found = {name: f"{name}: {lines} lines" for name, lines in sizes.items() if lines > FILE_LINES}
+    return _unexcused(found, LONG_FILES)
 
 
 def long_functions(root: Path, names: list[str]) -> list[str]:
     """Python functions of too many lines, from `def` to the end, docstring apart."""
-    found = []
+    found = {}
     for name, text in texts(root, [name for name in names if name.endswith(".py") and _is_source(name)]):
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (lines := _length(node)) > FUNCTION_LINES:
-                found.append(f"{name}:{node.lineno}: {node.name} has {lines} lines")
-    return found
+        for function, node in _functions(ast.parse(text)):
+            if (lines := _length(node)) > FUNCTION_LINES:
+                found[f"{name}: {function}"] = f"{name}:{node.lineno}: {function} has {lines} lines"
+    return _unexcused(found, LONG_FUNCTIONS)
+
+
+def full_folders(root: Path, names: list[str]) -> list[str]:
+    """Folders with more files than a reader takes in at a glance.
+
+    Every file that git keeps counts, whatever its kind, but not those of folders below. What nobody reads file by file
+    is exempt: programs that are compared line by line, and what a program makes.
+    """
+    sizes = Counter(name.rpartition("/")[0] for name in names if not _is_made(name))
+    found = {folder: f"{folder or '.'}: {files} files" for folder, files in sizes.items() if files > FOLDER_FILES}
+    return _unexcused(found, FULL_FOLDERS)
+
+
+def import_circles(root: Path, names: list[str]) -> list[str]:
+    """Modules of minigrad that import each other, by whatever way round; imports for types alone count.
+
+    A name that a package hands on counts as an import of the module in which it is defined.
+    """
+    imports = Imports(root, names)
+    closing = {f"{module} -> {other}" for circle in circles(imports.graph) for module in circle
+               for other in imports.graph[module] & set(circle)}
+    rest = {module: {other for other in others if f"{module} -> {other}" not in KNOWN_CIRCLES}
+            for module, others in imports.graph.items()}
+    found = [f"{imports.paths[circle[0]]}: imported in a circle: {', '.join(circle)}" for circle in circles(rest)]
+    return found + [f"{edge}: the exception is not needed" for edge in KNOWN_CIRCLES if edge not in closing]
 
 
 def long_cells(root: Path, names: list[str]) -> list[str]:
@@ -205,12 +248,29 @@ def _matches(root: Path, names: list[str], pattern: re.Pattern[str]) -> list[str
     ]
 
 
+def _unexcused(found: dict[str, str], excused: dict[str, str]) -> list[str]:
+    """What is found and has no reason, and the reasons for what is not found."""
+    return [line for key, line in found.items() if key not in excused] + [
+        f"{key}: the exception is not needed" for key in excused if key not in found]
+
+
 def _is_made(name: str) -> bool:
     return name.startswith(MADE)
 
 
 def _is_source(name: str) -> bool:
     return name.endswith(SOURCES) and not _is_made(name)
+
+
+def _functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All functions below a node, each with the names of the classes and functions around it."""
+    for child in ast.iter_child_nodes(node):
+        inner = prefix
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = f"{prefix}{child.name}."
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{child.name}", child
+        yield from _functions(child, inner)
 
 
 def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

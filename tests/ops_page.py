@@ -27,8 +27,8 @@ import minigrad.nn.functional
 from minigrad import ops
 from minigrad.core.graph import Node
 from tests.links import ROOT, definitions
-from tests.parity import opinfo_skips
 from tests.parity.compare import arrays_of, leaves_of, outputs_of
+from tests.parity.opinfo import skips
 from tests.parity.tables import all_cases, modules
 
 PAGE = ROOT / "docs" / "ops.md"
@@ -42,7 +42,7 @@ derivative, as it stands in the source. In a formula `g` is the gradient of the 
 [`Words`](../minigrad/backends/protocol.py#L1), the other names are what the forward pass saved. `F` is
 `torch.nn.functional`. An op with several nodes makes one or the other, as its arguments ask, or is put together of them
 as in PyTorch. The last column names lines of the tables under tests/parity (cases*.py, drawn*.py) or other tests;
-besides, PyTorch's own samples of its ops run through both libraries (`python -m tests.parity.opinfo NAME`).
+besides, PyTorch's own samples of its ops run through both libraries (`python -m tests.parity.opinfo.run NAME`).
 
 This page is made by `python -m tests.ops_page`.
 
@@ -174,7 +174,8 @@ def completed() -> list[Op]:
     """All ops with their nodes and their lines."""
     table, seen = found_ops(), graphs()
     lines = [(f"{stem}: {line}", line, source) for stem in ("cases", "drawn") for line, source in sources(stem)]
-    tests = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    tests = {path.relative_to(ROOT / "tests").as_posix(): path.read_text(encoding="utf-8") for path in files}
     for op in table.values():
         short = op.name.rpartition(".")[2]
         touching = [(title, line) for title, line, source in lines if touches(op, line, source)]
@@ -256,14 +257,14 @@ def page() -> str:
 
 def left_out() -> str:
     """What of PyTorch's own table of ops is not run through minigrad, and why."""
-    samples = {name: why for name, (_, why) in opinfo_skips.SAMPLES.items()}
+    samples = {name: why for name, (_, why) in skips.SAMPLES.items()}
     parts = {
-        "Ops and variants that are not run": {reason: names.split() for reason, names in opinfo_skips.REASONS.items()},
-        "Samples of any op that are left out": {what: [why] for what, why in opinfo_skips.EVERYWHERE.items()},
+        "Ops and variants that are not run": {reason: names.split() for reason, names in skips.REASONS.items()},
+        "Samples of any op that are left out": {what: [why] for what, why in skips.EVERYWHERE.items()},
         "Some samples of these are left out": {why: [n for n in samples if samples[n] == why]
                                                for why in dict.fromkeys(samples.values())},
-        "Second gradients of these are not compared": {why: [name] for name, why in opinfo_skips.ONCE.items()},
-        "Values of these agree to 1e-9 instead of 1e-12": {"another algorithm": sorted(opinfo_skips.LOOSE)},
+        "Second gradients of these are not compared": {why: [name] for name, why in skips.ONCE.items()},
+        "Values of these agree to 1e-9 instead of 1e-12": {"another algorithm": sorted(skips.LOOSE)},
     }
     text = "\n## Left out of PyTorch's own samples\n"
     for title, reasons in parts.items():

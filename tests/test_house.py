@@ -17,11 +17,14 @@ from tests import house
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = "https://example.org/some-owner/some-name"
 FILES = ["pyproject.toml", "minigrad/__init__.py"]
+EXCEPTIONS = ("LONG_FILES", "LONG_FUNCTIONS", "FULL_FOLDERS", "KNOWN_CIRCLES")
 Rule = Callable[[Path, list[str]], list[str]]
 
 RULES: list[Rule] = [
     house.long_files,
     house.long_functions,
+    house.full_folders,
+    house.import_circles,
     house.long_cells,
     house.registry_addresses,
     house.machine_paths,
@@ -97,8 +100,10 @@ ALLOWED: list[tuple[Rule, str, str]] = [
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A project that keeps every rule."""
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that keeps every rule, without exceptions."""
+    for name in EXCEPTIONS:
+        monkeypatch.setattr(house, name, {})
     (tmp_path / "minigrad").mkdir()
     (tmp_path / "minigrad" / "__init__.py").write_text('__version__ = "1.2.3"\n')
     contract = '[[tool.importlinter.contracts]]\ntype = "layers"\nlayers = ["(minigrad.high)", "minigrad.low"]\n'
@@ -122,6 +127,73 @@ def test_a_planted_violation_is_found(rule: Rule, name: str, text: str, tree: Pa
 @pytest.mark.parametrize(("rule", "name", "text"), ALLOWED)
 def test_what_keeps_the_rule_is_let_pass(rule: Rule, name: str, text: str, tree: Path) -> None:
     assert rule(tree, plant(tree, name, text)) == []
+
+
+def planted(tree: Path, texts: dict[str, str]) -> list[str]:
+    """Plant several files; the names of all."""
+    return [*FILES, *[plant(tree, name, text)[-1] for name, text in texts.items()]]
+
+
+@pytest.mark.parametrize(("folder", "files", "found"), [
+    ("minigrad/low", 31, ["minigrad/low: 31 files"]),
+    ("minigrad/low", 30, []),
+    ("docs/images", 31, ["docs/images: 31 files"]),
+    ("tests/parity/programs", 31, []),  # compared line by line
+    ("widgets/minigrad_widgets/static", 31, []),  # a program makes them
+])
+def test_a_full_folder_is_found(folder: str, files: int, found: list[str], tree: Path) -> None:
+    assert house.full_folders(tree, planted(tree, {f"{folder}/a{i}.md": "" for i in range(files)})) == found
+
+
+FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "
+CIRCLES = {
+    "of two": {"a": "from minigrad.b import x", "b": "import minigrad.a"},
+    "of three": {"a": "from minigrad import b", "b": "from minigrad import c", "c": "from minigrad import a"},
+    "for types": {"a": "from minigrad.b import x", "b": f"{FOR_TYPES}from minigrad.a import y"},
+    "in a function": {"a": "from minigrad.b import x", "b": "def f():\n    from minigrad.a import y"},
+    "relative": {"a": "from .b import x", "b": "from . import a"},
+    "handed on": {"a": "from minigrad.low import x", "low/__init__": "from minigrad.low.b import x",
+                  "low/b": "from minigrad.a import y"},
+    "from below a package": {"a": "from minigrad.low import x", "low/__init__": "x = 1", "low/b": "import minigrad.a",
+                             "c": "from minigrad.low.b import y"},
+    "of one's own package": {"low/__init__": "from minigrad.low.a import x", "low/a": "from minigrad.low import b",
+                             "low/b": ""},
+    "none": {"a": "from minigrad.b import x", "b": "import os", "c": "from minigrad import a, b"},
+}
+NO_CIRCLE = ("from below a package", "of one's own package", "none")
+
+
+@pytest.mark.parametrize("name", CIRCLES)
+def test_a_circle_of_imports_is_found(name: str, tree: Path) -> None:
+    files = planted(tree, {f"minigrad/{module}.py": f"{text}\n" for module, text in CIRCLES[name].items()})
+    found = house.import_circles(tree, files)
+    assert found == [] if name in NO_CIRCLE else found[0].startswith("minigrad/a.py: imported in a circle: minigrad.a,")
+
+
+EXCUSED: list[tuple[Rule, str, str, str]] = [
+    (house.long_files, "LONG_FILES", "minigrad/a.py", "x = 1\n" * 401),
+    (house.long_functions, "LONG_FUNCTIONS", "minigrad/a.py: A.f",
+     "class A:\n    def f():\n" + "        x = 1\n" * 40),
+    (house.full_folders, "FULL_FOLDERS", "minigrad", ""),
+    (house.import_circles, "KNOWN_CIRCLES", "minigrad.b -> minigrad.a", "import minigrad.b\n"),
+]
+
+
+@pytest.mark.parametrize(("rule", "table", "key", "text"), EXCUSED)
+def test_an_exception_needs_its_violation(
+    rule: Rule, table: str, key: str, text: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = {f"minigrad/b{i}.py": "" for i in range(29 if rule is house.full_folders else 0)}
+    files = planted(tree, {"minigrad/a.py": text, "minigrad/b.py": "import minigrad.a\n", **others})
+    assert len(rule(tree, files)) == 1
+    monkeypatch.setattr(house, table, {key: "a reason"})
+    assert rule(tree, files) == []
+    (tree / "minigrad/a.py").write_text("x = 1\n")
+    assert rule(tree, planted(tree, {"minigrad/a.py": "x = 1\n"})) == [f"{key}: the exception is not needed"]
+
+
+def test_every_exception_has_a_reason() -> None:
+    assert all(len(reason.split()) > 2 for table in EXCEPTIONS for reason in getattr(house, table).values())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ time, beside the array code that says the same.
 Each has its inputs, its outputs and a body in C, from which a backend makes a function on arrays that broadcast
 (`Backend.fused`). `T` is the dtype of the arrays, float32 or float64; a number becomes one of it. Outputs that are
 given hold what was there before: so an update changes in place, and writes each once. Where a backend has no kernels,
-the array code runs. tests/device/test_kernels.py compiles each with NVIDIA's compiler, which needs no GPU; its body,
+the array code runs. test_kernels.py compiles each with NVIDIA's compiler, which needs no GPU; its body,
 compiled for the host, is held against the array code.
 """
 

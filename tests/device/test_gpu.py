@@ -16,8 +16,9 @@ import pytest
 import minigrad
 from minigrad.backends import registry
 from minigrad.nn import functional
-from tests.device import test_graphs, test_ops
-from tests.device.test_philox import NEXT_RAND, RAND, RANDN
+from tests.device import test_graphs
+from tests.device.backends.test_philox import NEXT_RAND, RAND, RANDN
+from tests.device.ops import test_ops
 from tests.parity.tables import all_cases
 
 if not minigrad.cuda.is_available():

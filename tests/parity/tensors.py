@@ -16,11 +16,6 @@ Program = Callable[[ModuleType], Any]
 NUMPYS = DeprecationWarning
 
 
-def leaf(m: ModuleType, *shape: int) -> Any:
-    """Ones that require grad."""
-    return m.ones(shape, requires_grad=True)
-
-
 def having(value: Any, **attributes: Any) -> Any:
     """A thing with attributes set."""
     for name, each in attributes.items():

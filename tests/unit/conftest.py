@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import minigrad
@@ -14,3 +16,12 @@ __all__ = ["m", "torch"]
 def m(request):
     """First minigrad, then PyTorch: what a test expects of the one it must also find in the other."""
     return minigrad if request.param == "minigrad" else request.getfixturevalue("torch")
+
+
+@pytest.fixture
+def no_gc():
+    """The garbage collector off: what is freed is freed by counting references."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

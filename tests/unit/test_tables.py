@@ -29,5 +29,5 @@ def test_a_name_that_is_taken(monkeypatch):
 
 def test_modules_of_a_table():
     names = [module.__name__ for module in tables.modules("cases")]
-    assert names[0] == "tests.parity.cases"
-    assert all(name.startswith("tests.parity.cases_") for name in names[1:])
+    assert names[0] == "tests.parity.tables.cases"
+    assert all(name.startswith("tests.parity.tables.cases_") for name in names[1:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import weakref
@@ -11,14 +10,7 @@ import pytest
 
 import minigrad
 
-
-@pytest.fixture(autouse=True)
-def no_collector():
-    """What is freed here is freed without it."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_gc")
 
 
 def chain(x, length, op=lambda y: y * 1.0):

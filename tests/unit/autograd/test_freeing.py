@@ -16,15 +16,6 @@ from minigrad.core.graph import Node
 LONG = 100_000
 
 
-@pytest.fixture
-def no_gc():
-    """The garbage collector off: what is freed is freed by counting references."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 def alive(kind):
     """How many objects of a class there are."""
     return sum(issubclass(type(o), kind) for o in gc.get_objects())

@@ -14,17 +14,11 @@ import pytest
 
 import minigrad
 
+pytestmark = pytest.mark.usefixtures("no_gc")
+
 
 class Token:
     """Something that can be watched."""
-
-
-@pytest.fixture(autouse=True)
-def no_gc():
-    """The garbage collector off."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def leaf(m):

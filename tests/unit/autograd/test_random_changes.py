@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad
-
-
-def quietly(m, change):
-    """Run a change without grad mode."""
-    with m.no_grad():
-        return change()
-
+from tests.parity.leaves import quietly
 
 # Each takes the library and two tensors of shape (2,); the result is kept, the first may have changed.
 STEPS = [

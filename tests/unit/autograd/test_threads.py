@@ -144,3 +144,18 @@ def test_a_thread_started_by_a_hook(m):
     x.register_hook(lambda g: together(lambda: passes(m, w, 1.0, 1)))
     (x * 2).sum().backward()
     assert (x.grad.tolist(), w.grad.tolist()) == ([2.0] * 3, [3.0] * 3)
+
+
+def test_threads_add_up_in_one_grad(m):
+    x = m.zeros(100_000, requires_grad=True)
+
+    def work():
+        for _ in range(20):
+            (x * 1).backward(m.ones(100_000))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert m.equal(x.grad, m.full((100_000,), 80.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 
@@ -113,3 +115,46 @@ def test_training_a_line(m):
                 p -= 0.2 * p.grad
     assert losses[0] == pytest.approx(0.3264493, rel=1e-4)
     assert losses[-1] == pytest.approx(0.0652135, rel=1e-3)
+
+
+class TestCopiesAndParts:
+    """Copies of parameters, parts of modules that come and go."""
+
+    def test_deepcopy_of_a_parameter_leaves_its_grad_behind(self, m):
+        p = m.nn.Parameter(m.ones(2))
+        p.sum().backward()
+        made = copy.deepcopy(p)
+        assert (type(made), made.grad, made.requires_grad) == (m.nn.Parameter, None, True)
+
+    def test_deepcopy_of_a_leaf_takes_attributes_along(self, m):
+        x = m.ones(3, requires_grad=True)
+        x.notes = ["first"]
+        made = copy.deepcopy(x)
+        assert made.notes == ["first"]
+        assert made.notes is not x.notes
+
+    def test_a_parameter_shares_the_version_of_its_data(self, m):
+        data = m.ones(2)
+        p = m.nn.Parameter(data)
+        data.add_(1)
+        assert p._version == data._version == 1
+
+    def test_what_is_taken_off_is_no_parameter_any_more(self, m):
+        model = m.nn.Sequential(m.nn.Linear(2, 2), m.nn.Linear(2, 1))
+        model.extra = m.nn.Linear(1, 1)
+        model.extra = None
+        del model[1].bias
+        model[0].bias = None
+        assert [name for name, _ in model.named_parameters()] == ["0.weight", "1.weight"]
+        assert model[0].bias is None
+        with pytest.raises(TypeError, match="as child module 'extra'"):
+            model.extra = 3
+
+    def test_a_part_of_a_sequence(self, m):
+        part = m.nn.Sequential(m.nn.ReLU(), m.nn.Tanh(), m.nn.Sigmoid())[1:]
+        assert repr(part) == "Sequential(\n  (1): Tanh()\n  (2): Sigmoid()\n)"
+
+    def test_a_module_used_twice_is_one_child(self, m):
+        layer = m.nn.Linear(2, 2)
+        model = m.nn.Sequential(layer, layer)
+        assert (len(list(model.children())), len(list(model))) == (1, 2)

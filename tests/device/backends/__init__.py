@@ -1,0 +1,1 @@
+"""CuPy's backend: memory, kernels, products, random bits."""

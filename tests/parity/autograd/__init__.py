@@ -1,0 +1,1 @@
+"""The graph, its passes, hooks and grad modes."""

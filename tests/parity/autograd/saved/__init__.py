@@ -1,0 +1,1 @@
+"""Tensors saved for backward: versions, hooks, names."""

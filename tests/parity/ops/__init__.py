@@ -1,0 +1,1 @@
+"""Operators: values, derivatives, dtypes, errors."""

@@ -1,0 +1,1 @@
+"""Tensors as objects: how they are made, copied, printed and shared with NumPy."""

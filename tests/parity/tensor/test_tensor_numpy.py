@@ -1,0 +1,132 @@
+"""Memory, and NumPy: strides, storages, arrays that share memory with tensors, operators between the two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad
+from tests.parity.leaves import leaf
+from tests.parity.tensors import outcome
+
+pytestmark = pytest.mark.torch
+
+MEMORY = {
+    "is_leaf etc": lambda m: [(t.is_leaf, t.retains_grad, t.output_nr, t._version, t.is_contiguous(), t.stride(),
+        t.storage_offset()) for t in (m.ones(2, 3), m.ones(2, 3).t(), m.ones(2, 3)[1:], leaf(m, 2) * 2,
+        m.ones(3).expand(2, 3))],
+    "storage_offset": lambda m: m.arange(10)[3:][2:].storage_offset(),
+    "untyped_storage": lambda m: (x := m.ones(4))[1:].untyped_storage().data_ptr() == x.untyped_storage().data_ptr(),
+    "untyped_storage nbytes": lambda m: (m.ones(4)[1:].untyped_storage().nbytes(),
+        m.ones(4)[1:].untyped_storage().size()),
+    "data_ptr view": lambda m: (x := m.ones(4))[1:].data_ptr() - x.data_ptr(),
+    "data_ptr empty": lambda m: m.ones(0).data_ptr(),
+    "stride dim": lambda m: (m.ones(2, 3).stride(0), m.ones(2, 3).stride(-1)),
+    "stride bad": lambda m: m.ones(2, 3).stride(2),
+    "size bad": lambda m: m.ones(2, 3).size(2),
+    "size dim": lambda m: m.ones(2, 3).size(dim=1),
+    "stride empty": lambda m: (m.ones(0, 3).stride(), m.ones(3, 0).stride(), m.ones(1, 1).stride(), m.ones(2, 1,
+        3).stride()),
+    "from_numpy neg": lambda m: m.from_numpy(np.arange(3)[::-1]),
+    "tensor neg": lambda m: m.tensor(np.arange(3)[::-1]),
+    "as_tensor neg": lambda m: m.as_tensor(np.arange(3)[::-1]),
+    "from_numpy ro": lambda m: m.from_numpy(np.broadcast_to(np.arange(3.0), (2, 3))),
+    "tensor ro": lambda m: m.tensor(np.broadcast_to(np.arange(3.0), (2, 3))),
+    "from_numpy 0-d": lambda m: ((a := np.array(1.0)), (t := m.from_numpy(a)), t.add_(1), a)[-1],
+    "from_numpy big endian": lambda m: m.from_numpy(np.arange(3, dtype=">f4")),
+    "tensor big endian": lambda m: m.tensor(np.arange(3, dtype=">f4")),
+    "from_numpy str": lambda m: m.from_numpy(np.array(["a"])),
+    "from_numpy obj": lambda m: m.from_numpy(np.array([None])),
+    "from_numpy list": lambda m: m.from_numpy([1]),
+    "from_numpy offset": lambda m: m.from_numpy(np.zeros(7, np.uint8)[1:5].view(np.float32)),
+    "from_numpy odd stride": lambda m: m.from_numpy(np.zeros(4, [("a", "f4"), ("b", "i1")])["a"]),
+    "numpy": lambda m: ((x := m.zeros(2)), x.numpy().__setitem__(0, 5), x)[-1],
+    "numpy t": lambda m: m.arange(6).view(2, 3).t().numpy().strides,
+    "numpy expand": lambda m: m.arange(3).expand(2, 3).numpy().strides,
+    "numpy grad": lambda m: leaf(m, 2).numpy(),
+    "numpy force": lambda m: leaf(m, 2).numpy(force=True),
+    "numpy force result": lambda m: (leaf(m, 2) * 2).numpy(force=True),
+    "numpy nograd": lambda m: m.no_grad()(lambda: leaf(m, 2).numpy())(),
+    "numpy ver": lambda m: ((x := m.zeros(2)), x.numpy().__setitem__(0, 5), x._version)[-1],
+    "__array__": lambda m: [np.asarray(m.ones(2)), np.array(m.ones(2)), np.asarray(m.ones(2), dtype=np.float64),
+        np.asarray(m.tensor(1.5))],
+    "__array__ grad": lambda m: np.asarray(leaf(m, 2)),
+    "asarray shares": lambda m: ((x := m.ones(2)), (a := np.asarray(x)), a.__setitem__(0, 3), x)[-1],
+    "__array__ copy true": lambda m: ((x := m.ones(2)), (a := np.array(x, copy=True)), a.__setitem__(0, 3), x)[-1],
+    "__array__()": lambda m: [m.ones(2).__array__(), m.ones(2).__array__(np.float64),
+        m.ones(2).__array__(dtype=np.int64)],
+}
+
+ARRAYS = {
+    "np.sin": lambda m: np.sin(m.ones(2)),
+    "np.sin grad": lambda m: np.sin(leaf(m, 2)),
+    "np.add": lambda m: np.add(m.ones(2), np.ones(2)),
+    "np.add2": lambda m: np.add(np.ones(2), m.ones(2)),
+    "np.stack": lambda m: np.stack([m.ones(2), m.ones(2)]),
+    "np.concatenate": lambda m: np.concatenate([m.ones(2), m.ones(2)]),
+    "np.dot": lambda m: np.dot(m.ones(2), m.ones(2)),
+    "np.sqrt int": lambda m: np.sqrt(m.tensor([1, 4])),
+    "np.exp 0d": lambda m: np.exp(m.tensor(1.0)),
+    "np.isnan": lambda m: np.isnan(m.ones(2)),
+    "np.greater": lambda m: np.greater(m.ones(2), np.zeros(2)),
+    "t*nd": lambda m: m.ones(2) * np.ones(2),
+    "t*nd32": lambda m: m.ones(2) * np.ones(2, np.float32),
+    "t*nd int": lambda m: m.ones(2) * np.arange(2),
+    "t*nd grad": lambda m: leaf(m, 2) * np.ones(2, np.float32),
+    "nd*t": lambda m: np.ones(2) * m.ones(2),
+    "nd*t grad": lambda m: np.ones(2) * leaf(m, 2),
+    "nd+t": lambda m: np.ones(2) + m.ones(2),
+    "nd-t": lambda m: np.ones(2) - m.ones(2),
+    "nd/t": lambda m: np.ones(2) / m.ones(2),
+    "nd**t": lambda m: np.ones(2) ** m.ones(2),
+    "nd@t": lambda m: np.ones((2, 2)) @ m.ones(2, 2),
+    "nd@t d": lambda m: np.ones((2, 2), np.float32) @ m.ones(2, 2),
+    "t+nd": lambda m: m.ones(2) + np.ones(2),
+    "t-nd": lambda m: m.ones(2) - np.ones(2),
+    "t/nd": lambda m: m.ones(2) / np.ones(2),
+    "t**nd": lambda m: m.ones(2) ** np.ones(2),
+    "t@nd": lambda m: m.ones(2, 2) @ np.ones((2, 2)),
+    "t==nd": lambda m: m.ones(2) == np.ones(2),
+    "nd==t": lambda m: np.ones(2) == m.ones(2),
+    "t<nd": lambda m: m.ones(2) < np.ones(2),
+    "nd<t": lambda m: np.ones(2) < m.ones(2),
+    "t*np0d": lambda m: m.ones(2) * np.array(2.0),
+    "np0d*t": lambda m: np.array(2.0) * m.ones(2),
+    "np0d*tg": lambda m: np.array(2.0) * leaf(m, 2),
+    "generic*t": lambda m: np.float64(2) * m.ones(2),
+    "generic*tg": lambda m: np.float64(2) * leaf(m, 2),
+    "generic32*tg": lambda m: np.float32(2) * leaf(m, 2),
+    "generic64+tg": lambda m: np.float64(2) + leaf(m, 2),
+    "int64*t": lambda m: np.int64(2) * leaf(m, 2),
+    "t*generic": lambda m: leaf(m, 2) * np.float64(2),
+    "t+generic": lambda m: leaf(m, 2) + np.float32(2),
+    "t/generic": lambda m: leaf(m, 2) / np.int64(2),
+    "generic/t": lambda m: np.float64(2) / leaf(m, 2),
+    "generic-t": lambda m: np.float64(2) - leaf(m, 2),
+    "generic**t": lambda m: np.float64(2) ** leaf(m, 2),
+    "t**generic": lambda m: leaf(m, 2) ** np.float64(2),
+    "bool_*t": lambda m: np.bool_(True) * m.ones(2),
+    "int t*np.float64": lambda m: m.arange(3) * np.float64(2),
+    "torch.add(nd)": lambda m: m.add(m.ones(2), np.ones(2)),
+    "torch.mul(nd)": lambda m: m.mul(m.ones(2), np.ones(2)),
+    "torch.sin(nd)": lambda m: m.sin(np.ones(2)),
+    "nd+=t": lambda m: np.ones(2).__iadd__(m.ones(2)),
+    "nd[t]": lambda m: np.arange(3)[m.tensor([1, 2])],
+    "nd[t0]": lambda m: np.arange(3)[m.tensor(1)],
+    "t[nd]": lambda m: m.arange(3)[np.array([1, 2])],
+    "t[nd mask]": lambda m: m.arange(3)[np.array([True, False, True])],
+    "t[np.int]": lambda m: m.arange(3)[np.int64(1)],
+    "t[i]=nd": lambda m: ((x := m.zeros(2, 2)), x.__setitem__(0, np.ones(2)), x)[-1],
+    "nd[i]=t": lambda m: ((x := np.zeros((2, 2))), x.__setitem__(0, m.ones(2)), x)[-1],
+    "list of nd": lambda m: m.tensor([np.ones(2), np.zeros(2)]),
+    "list of gens": lambda m: m.tensor([np.float64(1), np.float64(2)]),
+    "list of f32": lambda m: m.tensor([np.float32(1)]),
+    "list of i32": lambda m: m.tensor([np.int32(1)]),
+}
+
+ALL = MEMORY | ARRAYS
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_both_give_the_same(torch, every_warning, name):
+    assert outcome(ALL[name], minigrad) == outcome(ALL[name], torch)

@@ -1,0 +1,1 @@
+"""The reader that records PyTorch, against minigrad's recorder."""

@@ -1,0 +1,1 @@
+"""Tensors: memory, versions, printing."""

@@ -1,0 +1,1 @@
+"""Recording, traces as data, their files."""
