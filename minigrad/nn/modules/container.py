@@ -13,8 +13,7 @@ from itertools import chain, groupby
 from typing import Any, Self
 
 from minigrad.nn.modules._parameter_containers import ParameterDict, ParameterList, pairs, place
-from minigrad.nn.modules._tree import indented
-from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.module import Module, indented
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
