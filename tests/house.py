@@ -19,6 +19,7 @@ FILE_LINES, FUNCTION_LINES, CELL_LINES = 400, 40, 15
 LONG_FILES = {
     "minigrad/ops/pointwise/arithmetic.py": "the ops that a reader meets first, side by side",
     "minigrad/nn/modules/module.py": "one class, as in PyTorch, to be read from top to bottom",
+    "minigrad/nn/modules/container.py": "PyTorch's file: five containers, side by side",
     "minigrad/optim/lr_scheduler.py": "PyTorch's file: many small schedules, each to be read by itself",
 }
 SOURCES = (".py", ".ts", ".mjs")

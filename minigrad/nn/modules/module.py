@@ -600,10 +600,10 @@ class Module:
         Raises:
             AttributeError: if there is none.
         """
-        found = self._get(target)
-        if not isinstance(found, Parameter):
+        param = self._get(target)
+        if not isinstance(param, Parameter):
             raise AttributeError(f"`{target.rpartition('.')[2]}` is not an nn.Parameter")
-        return found
+        return param
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name.
@@ -611,11 +611,11 @@ class Module:
         Raises:
             AttributeError: if there is none.
         """
-        found: Tensor = self._get(target)
+        buffer: Tensor = self._get(target)
         path, _, name = target.rpartition(".")
         if name not in self.get_submodule(path)._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        return found
+        return buffer
 
     def _get(self, target: str) -> Any:
         path, _, name = target.rpartition(".")
