@@ -71,7 +71,7 @@ Each trick stands in the source as a NOTE or in the docstring of what uses it, w
   [`powers`](../minigrad/ops/activation/softmax.py#L1) asks for the greatest element only where it must, half of it.
 - Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) has the C library keep what arrays give back (NOTE 7).
 - Importing: [`done`](../minigrad/_base/import_gc.py#L1) ends a time without garbage collection (NOTE 8).
-- Optimisers: [`Walk`](../minigrad/optim/_walk.py#L1) goes through a rule block by block, in scratch memory.
+- Optimisers: [`BlockwiseUpdate`](../minigrad/optim/_blocks.py#L1) runs a rule block by block, in scratch memory.
 
 """
 PROFILES = """## Profiles

@@ -1,6 +1,6 @@
-"""Attention of several heads, put together of other ops as in PyTorch's `multi_head_attention_forward`.
+"""Multi-head attention, composed of other ops as in PyTorch's `multi_head_attention_forward`.
 
-Queries, keys and values are projected and cut into heads; each head attends by itself; what they find is joined and
+Queries, keys and values are projected and cut into heads; each head attends by itself; their outputs are joined and
 projected once more. Sequences come first here: (time, batch, features).
 """
 
@@ -74,25 +74,25 @@ def dtype_of(mask: Mask) -> dtype | None:
     return None if mask is None else mask.dtype
 
 
-def cut(projected: Tensor, count: int) -> Tensor:
-    """Projections made by one product, side by side: apart, along a new first dimension."""
+def split_projections(projected: Tensor, count: int) -> Tensor:
+    """Split projections that one product computed side by side, along a new first dimension."""
     size = projected.shape[-1] // count
-    made: Tensor = projected.unflatten(-1, (count, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-    return made
+    result: Tensor = projected.unflatten(-1, (count, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return result
 
 
 def in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None) -> Three:
     """The three projections by one weight: in one product where their inputs are the same."""
     size = q.shape[-1]
     if k is v and q is k:
-        made = cut(linear(q, w, b), 3)
-        return made[0], made[1], made[2]
+        projections = split_projections(linear(q, w, b), 3)
+        return projections[0], projections[1], projections[2]
     if k is v:
         w_q, w_kv = w.split([size, size * 2])
         b_q, b_kv = (None, None) if b is None else b.split([size, size * 2])
         first = linear(q, w_q, b_q)
-        made = cut(linear(k, w_kv, b_kv), 2)
-        return first, made[0], made[1]
+        projections = split_projections(linear(k, w_kv, b_kv), 2)
+        return first, projections[0], projections[1]
     w_q, w_k, w_v = w.chunk(3)
     b_q, b_k, b_v = (None, None, None) if b is None else b.chunk(3)
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
@@ -102,45 +102,45 @@ def in_projection(q: Tensor, k: Tensor, v: Tensor, weights: Three, b: Tensor | N
     """The three projections, each by its own weight."""
     size = q.shape[-1]
     biases = (None, None, None) if b is None else b.chunk(3)
-    for name, weight, given in zip(("query", "key", "value"), weights, (q, k, v), strict=True):
-        wanted = size, given.shape[-1]
-        if weight.shape != wanted:
-            raise AssertionError(f"expecting {name} weights shape of {wanted}, but got {weight.shape}")
+    for name, weight, x in zip(("query", "key", "value"), weights, (q, k, v), strict=True):
+        expected = size, x.shape[-1]
+        if weight.shape != expected:
+            raise AssertionError(f"expecting {name} weights shape of {expected}, but got {weight.shape}")
     for name, bias in zip(("query", "key", "value"), biases, strict=True):
         if bias is not None and bias.shape != (size,):
             raise AssertionError(f"expecting {name} bias shape of {(size,)}, but got {bias.shape}")
-    made = [linear(x, w, bias) for x, w, bias in zip((q, k, v), weights, biases, strict=True)]
-    return made[0], made[1], made[2]
+    projections = [linear(x, w, bias) for x, w, bias in zip((q, k, v), weights, biases, strict=True)]
+    return projections[0], projections[1], projections[2]
 
 
-def checked_mask(mask: Tensor, rows: int, columns: int, batches: int) -> Tensor:
+def batched_mask(mask: Tensor, rows: int, columns: int, batches: int) -> Tensor:
     """A mask of scores with a dimension for batch and heads; PyTorch's errors for another shape."""
-    wanted = (rows, columns) if mask.dim() == 2 else (batches, rows, columns)
-    if mask.shape != wanted:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {wanted}.")
+    expected = (rows, columns) if mask.dim() == 2 else (batches, rows, columns)
+    if mask.shape != expected:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {expected}.")
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
 
 
-def check_static(static: Tensor, name: str, batches: int, size: int) -> Tensor:
+def checked_static(static: Tensor, name: str, batches: int, size: int) -> Tensor:
     """Keys or values that are given as heads; PyTorch's errors for another shape."""
-    for dim, wanted in ((0, batches), (2, size)):
-        if static.size(dim) != wanted:
-            raise AssertionError(f"expecting {name}.size({dim}) of {wanted}, but got {static.size(dim)}")
+    for dim, expected in ((0, batches), (2, size)):
+        if static.size(dim) != expected:
+            raise AssertionError(f"expecting {name}.size({dim}) of {expected}, but got {static.size(dim)}")
     return static
 
 
-def wider(*masks: Mask) -> tuple[Mask, ...]:
-    """Masks with one more column, which is open."""
+def with_open_column(*masks: Mask) -> tuple[Mask, ...]:
+    """The masks with one more column, which masks nothing."""
     return tuple([None if mask is None else pad(mask, (0, 1)) for mask in masks])
 
 
 def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_heads: int, separate: bool) -> None:
     """PyTorch's errors for sizes that do not fit."""
-    found = query.shape[-1]
-    if found != embed_dim:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {found}")
-    if found // num_heads * num_heads != found:
-        raise AssertionError(f"embed_dim {found} not divisible by num_heads {num_heads}")
+    size = query.shape[-1]
+    if size != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {size}")
+    if size // num_heads * num_heads != size:
+        raise AssertionError(f"embed_dim {size} not divisible by num_heads {num_heads}")
     if separate and key.shape[:2] != value.shape[:2]:
         raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     if not separate and key.shape != value.shape:
@@ -156,17 +156,17 @@ def with_bias(k: Tensor, v: Tensor, bias_k: Tensor | None, bias_v: Tensor | None
         if bias_v is not None:
             raise AssertionError("bias_v is set but bias_k is None")
         return None
-    for name, given in zip(("key", "value"), static, strict=True):
-        if given is not None:
+    for name, tensor in zip(("key", "value"), static, strict=True):
+        if tensor is not None:
             raise AssertionError(f"bias cannot be added to static {name}.")
     batch = k.shape[1]
     return cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])
 
 
-def heads_of(x: Tensor, count: int, size: int) -> Tensor:
+def split_heads(x: Tensor, count: int, size: int) -> Tensor:
     """(time, batch, features) as (batch * heads, time, size)."""
-    made: Tensor = x.view(x.shape[0], count, size).transpose(0, 1)
-    return made
+    heads: Tensor = x.view(x.shape[0], count, size).transpose(0, 1)
+    return heads
 
 
 def with_zeros(x: Tensor) -> Tensor:
@@ -174,42 +174,43 @@ def with_zeros(x: Tensor) -> Tensor:
     return cat([x, plain(np.zeros((x.shape[0], 1, x.shape[2]), x.array.dtype, like=x.array))], 1)
 
 
-def merged(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int, columns: int) -> Mask:
+def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int, columns: int) -> Mask:
     """Both masks as one, of shape (batch * heads or 1, rows or 1, columns)."""
     if key_padding_mask is None:
         return attn_mask
-    for dim, wanted in enumerate((batch, columns)):
-        if key_padding_mask.shape[dim] != wanted:
-            raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got "
+    for dim, expected in enumerate((batch, columns)):
+        if key_padding_mask.shape[dim] != expected:
+            raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {expected}, but got "
                                  f"{key_padding_mask.shape[dim]}")
     own: Tensor = key_padding_mask.view(batch, 1, 1, columns).expand(-1, heads, -1, -1).reshape(
         batch * heads, 1, columns)
     return own if attn_mask is None else attn_mask + own
 
 
-def shown_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """Attention step by step: what is found, and the weights that it was found by."""
+def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float) -> tuple[Tensor, Tensor]:
+    """Attention step by step: its output and its weights."""
     scaled = q * math.sqrt(1.0 / q.shape[-1])
-    turned = k.transpose(-2, -1)
-    weights = softmax(scaled.bmm(turned) if mask is None else mask.baddbmm(scaled, turned), -1)
+    transposed = k.transpose(-2, -1)
+    weights = softmax(scaled.bmm(transposed) if mask is None else mask.baddbmm(scaled, transposed), -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p, True)
     return weights.bmm(v), weights
 
 
-def attended(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float, is_causal: bool, batch: int) -> Tensor:
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float, is_causal: bool,
+                    batch: int) -> Tensor:
     """Attention of all heads at once: (rows * batch, features)."""
     heads, (rows, size) = q.shape[0] // batch, q.shape[1:]
     if mask is not None:
         mask = (mask.unsqueeze(0) if mask.size(0) == 1 and mask.dim() == 3 else
                 mask.view(batch, heads, -1, k.shape[1]))
     q, k, v = [x.view(batch, heads, x.shape[1], size) for x in (q, k, v)]
-    found = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    flat: Tensor = found.permute(2, 0, 1, 3).contiguous().view(batch * rows, heads * size)
+    output = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    flat: Tensor = output.permute(2, 0, 1, 3).contiguous().view(batch * rows, heads * size)
     return flat
 
 
-def masks_of(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,
+def to_float(attn_mask: Mask, key_padding_mask: Mask, kind: dtype, need_weights: bool,
              is_causal: bool) -> tuple[Mask, Mask, bool]:
     """Both masks as numbers, and whether attention is to be causal without a mask."""
     padding = canonical_mask(key_padding_mask, "key_padding_mask", dtype_of(attn_mask), "attn_mask", kind)
@@ -240,50 +241,50 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     rows, batch, size = query.shape
-    attn_mask, key_padding_mask, is_causal = masks_of(attn_mask, key_padding_mask, query.dtype, need_weights, is_causal)
+    attn_mask, key_padding_mask, is_causal = to_float(attn_mask, key_padding_mask, query.dtype, need_weights, is_causal)
     check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
-    q, k, v = projected(query, key, value, in_proj_weight, in_proj_bias, use_separate_proj_weight,
-                        (q_proj_weight, k_proj_weight, v_proj_weight))
+    q, k, v = project_inputs(query, key, value, in_proj_weight, in_proj_bias, use_separate_proj_weight,
+                             (q_proj_weight, k_proj_weight, v_proj_weight))
     if attn_mask is not None:
-        attn_mask = checked_mask(attn_mask, rows, key.shape[0], batch * num_heads)
+        attn_mask = batched_mask(attn_mask, rows, key.shape[0], batch * num_heads)
     if (more := with_bias(k, v, bias_k, bias_v, (static_k, static_v))) is not None:
-        (k, v), (attn_mask, key_padding_mask) = more, wider(attn_mask, key_padding_mask)
+        (k, v), (attn_mask, key_padding_mask) = more, with_open_column(attn_mask, key_padding_mask)
     count, head_size = batch * num_heads, size // num_heads
-    q = heads_of(q, count, head_size)
-    k = heads_of(k, count, head_size) if static_k is None else check_static(static_k, "static_k", count, head_size)
-    v = heads_of(v, count, head_size) if static_v is None else check_static(static_v, "static_v", count, head_size)
+    q = split_heads(q, count, head_size)
+    k = split_heads(k, count, head_size) if static_k is None else checked_static(static_k, "static_k", count, head_size)
+    v = split_heads(v, count, head_size) if static_v is None else checked_static(static_v, "static_v", count, head_size)
     if add_zero_attn:
         k, v = with_zeros(k), with_zeros(v)
-        attn_mask, key_padding_mask = wider(attn_mask, key_padding_mask)
-    mask, dropout_p = merged(attn_mask, key_padding_mask, batch, num_heads, k.shape[1]), dropout_p * training
+        attn_mask, key_padding_mask = with_open_column(attn_mask, key_padding_mask)
+    mask, dropout_p = merged_mask(attn_mask, key_padding_mask, batch, num_heads, k.shape[1]), dropout_p * training
     if not need_weights:
-        flat, weights = attended(q, k, v, mask, dropout_p, is_causal, batch), None
+        flat, weights = fused_attention(q, k, v, mask, dropout_p, is_causal, batch), None
     else:
-        found, weights = shown_weights(q, k, v, mask, dropout_p)
-        flat = found.transpose(0, 1).reshape(rows * batch, size)
-        weights = shown(weights, batch, num_heads, average_attn_weights)
+        attended, weights = attention_with_weights(q, k, v, mask, dropout_p)
+        flat = attended.transpose(0, 1).reshape(rows * batch, size)
+        weights = per_head_weights(weights, batch, num_heads, average_attn_weights)
     output = linear(flat, out_proj_weight, out_proj_bias).view(rows, batch, out_proj_weight.shape[0])
     if not batched:
         output, weights = output.squeeze(1), None if weights is None else weights.squeeze(0)
     return output, weights
 
 
-def shown(weights: Tensor, batch: int, heads: int, average: bool) -> Tensor:
+def per_head_weights(weights: Tensor, batch: int, heads: int, average: bool) -> Tensor:
     """The weights of all heads, (batch, heads, rows, columns), or their mean."""
     own: Tensor = weights.view(batch, heads, *weights.shape[1:])
     return own.mean(dim=1) if average else own
 
 
-def projected(query: Tensor, key: Tensor, value: Tensor, packed: Tensor | None, bias: Tensor | None, separate: bool,
-              weights: tuple[Tensor | None, Tensor | None, Tensor | None]) -> Three:
+def project_inputs(query: Tensor, key: Tensor, value: Tensor, packed: Tensor | None, bias: Tensor | None,
+                   separate: bool, weights: tuple[Tensor | None, Tensor | None, Tensor | None]) -> Three:
     """The projections of queries, keys and values; PyTorch's errors for weights that are missing."""
     if not separate:
         if packed is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         return in_projection_packed(query, key, value, packed, bias)
-    given = [w for w in weights if w is not None]
-    if len(given) < 3:
+    present = [w for w in weights if w is not None]
+    if len(present) < 3:
         missing = "qkv"[[w is None for w in weights].index(True)]
         raise AssertionError(f"use_separate_proj_weight is True but {missing}_proj_weight is None")
-    w_q, w_k, w_v = given
+    w_q, w_k, w_v = present
     return in_projection(query, key, value, (w_q, w_k, w_v), bias)

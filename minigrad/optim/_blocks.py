@@ -1,9 +1,10 @@
-"""Arrays with the words of tensors: what an update rule computes on where nothing has to be noted.
+"""Runs an update rule on small blocks of the arrays, in place and in scratch memory that is kept.
 
-An update rule (`Updating.update`) is written once, in words of Tensor: `v.mul_(beta).add_((1 - beta) * g * g)`. Run on
-tensors, each word makes a new array, and reads memory from one end to the other. A `Block` is a part of an array, small
-enough to stay in the cache while the whole rule runs on it. What its operators give is kept in scratch memory, which
-goes back to the pile as soon as nobody holds the result: a rule of any length needs two or three pieces.
+An update rule (`ElementwiseOptimizer.update`) is written once, with the methods of Tensor:
+`v.mul_(beta).add_((1 - beta) * g * g)`. On tensors, each operation makes a new array, and reads memory from one end to
+the other. A `Block` has the same methods and is a part of an array, small enough to stay in the cache while the whole
+rule runs on it. Its operators write into scratch memory, which is free again as soon as nobody holds the result: a
+rule of any length needs two or three arrays.
 """
 
 from __future__ import annotations
@@ -13,42 +14,48 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "Block", "Scratch"]
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor
+
+__all__ = ["BLOCK", "Block", "BlockwiseUpdate", "Scratch"]
 
 BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a usual L3 cache; measured
-MANY = 32  # shapes, or numbers, that are remembered
+MAX_CACHED = 32  # shapes, or numbers, that are remembered
+SCALAR_STATE = ("step", "mu_product", "eta", "mu")  # one number each in a state, whatever the parameter's shape
+NUMPY_TYPES = (np.ndarray, np.generic)
+FAST_DTYPES = (np.dtype("float32"), np.dtype("float64"))
 
 
 class Numbers(dict[float, Any]):
-    """Numbers as arrays without dimensions, of one dtype: ufuncs take them up faster."""
+    """Numbers as arrays without dimensions, of one dtype, which ufuncs accept faster."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
     def __missing__(self, value: float) -> Any:
-        made = self[value] = np.array(value, self.dtype)
-        return made
+        array = self[value] = np.array(value, self.dtype)
+        return array
 
 
 class Scratch:
     """Memory for results, of one shape and dtype at a time, and numbers of that dtype."""
 
     def __init__(self) -> None:
-        self.piles: dict[Any, list[Any]] = {}
+        self.pools: dict[Any, list[Any]] = {}
         self.numbers_of: dict[str, Numbers] = {}
         self.begin(np.empty(()))
 
     def begin(self, like: Any) -> None:
-        """From now on results are of this array's shape and dtype."""
+        """Use this array's shape and dtype for all results from now on."""
         kind = like.dtype.char
-        pile, numbers = self.piles.get((like.shape, kind)), self.numbers_of.get(kind)
-        if pile is None:
-            if len(self.piles) > MANY:
-                self.piles.clear()
-            pile = self.piles[like.shape, kind] = []
-        if numbers is None or len(numbers) > MANY:
+        pool, numbers = self.pools.get((like.shape, kind)), self.numbers_of.get(kind)
+        if pool is None:
+            if len(self.pools) > MAX_CACHED:
+                self.pools.clear()
+            pool = self.pools[like.shape, kind] = []
+        if numbers is None or len(numbers) > MAX_CACHED:
             numbers = self.numbers_of[kind] = Numbers(like.dtype)
-        self.like, self.pile, self.numbers = like, pile, numbers
+        self.like, self.pool, self.numbers = like, pool, numbers
 
 
 def operator(ufunc: Any) -> Callable[[Block, Any], Block]:
@@ -85,7 +92,7 @@ def in_place(ufunc: Any) -> Callable[[Block, Any], Block]:
 
 
 class Block:
-    """A part of an array; `writes` counts the words that have changed it."""
+    """A part of an array; `writes` counts the operations that have changed it."""
 
     __slots__ = ("array", "scratch", "writes")
 
@@ -137,10 +144,10 @@ class Block:
 
     def lerp_(self, end: Block, weight: float) -> Block:
         """`self += weight * (end - self)`, as exact as `Tensor.lerp_`."""
-        way = end - self
+        difference = end - self
         if weight < 0.5:
-            return self.plus_(way.mul_(weight))
-        np.subtract(end.array, way.mul_(1 - weight).array, self.array)
+            return self.plus_(difference.mul_(weight))
+        np.subtract(end.array, difference.mul_(1 - weight).array, self.array)
         self.writes += 1
         return self
 
@@ -171,14 +178,91 @@ class Block:
 
 
 class Result(Block):
-    """A block of scratch memory, which takes it back when this is gone."""
+    """A block in scratch memory, which becomes free when the block is deleted."""
 
-    __slots__ = ("pile",)
+    __slots__ = ("pool",)
 
     def __init__(self, scratch: Scratch) -> None:
-        pile = self.pile = scratch.pile
-        self.array = pile.pop() if pile else np.empty_like(scratch.like)
+        pool = self.pool = scratch.pool
+        self.array = pool.pop() if pool else np.empty_like(scratch.like)
         self.scratch, self.writes = scratch, 0
 
     def __del__(self) -> None:
-        self.pile.append(self.array)
+        self.pool.append(self.array)
+
+
+class BlockwiseUpdate:
+    """Runs an update rule on a parameter and its state, block by block; `SCALAR_STATE` is the same for all blocks.
+
+    It can be used again as long as the tensors keep their arrays. It does not handle arrays with gaps or of another
+    type, other dtypes, or tensors of inference mode: for these the rule runs on the tensors themselves.
+    """
+
+    def __init__(self, p: Tensor, state: dict[str, Any], scratch: Scratch) -> None:
+        self.scratch, self.size = scratch, len(state)
+        self.tensors = [(k, v, v.array) for k, v in state.items() if isinstance(v, Tensor)]
+        keys = [k for k, _, _ in self.tensors if k not in SCALAR_STATE]
+        changed = [p, *[state[k] for k in keys]]
+        self.like = p.array
+        self.possible = bool(self.like.size) and all(self.can_write(t) for t in changed)
+        self.counters = [counter_of(t) for t in changed] if self.possible else []
+        self.blocks = [Block(t.array, scratch) for t in changed]
+        self.block_state = {**state, **dict(zip(keys, self.blocks[1:]))}
+        self.grad = Block(self.like, scratch)
+
+    def can_write(self, t: Tensor) -> bool:
+        """Whether the rule can write to a tensor's array directly."""
+        a = t.array
+        simple = type(a) is np.ndarray and a.flags.c_contiguous and a.flags.writeable and a.dtype in FAST_DTYPES
+        return simple and self.is_like_parameter(a) and (t._extras is None or not t._extras.inference)
+
+    def is_like_parameter(self, array: Any) -> bool:
+        """Whether an array has the parameter's shape and dtype."""
+        like = self.like
+        return isinstance(array, NUMPY_TYPES) and array.dtype is like.dtype and array.shape == like.shape
+
+    def stale(self, p: Tensor, state: dict[str, Any]) -> bool:
+        """Whether a tensor or its array has been replaced since."""
+        if p.array is not self.like or len(state) != self.size:
+            return True
+        for key, t, array in self.tensors:
+            if state.get(key) is not t or t.array is not array:
+                return True
+        return False
+
+    def can_run(self, g: Any) -> bool:
+        """Whether it can run now, with this gradient, which may lie in memory in any order."""
+        if not self.possible or not self.is_like_parameter(g):
+            return False
+        for counter in self.counters:
+            if counter.before_write is not None:
+                return False
+        return True
+
+    def run(self, rule: Callable[..., None], g: Any, group: dict[str, Any]) -> None:
+        """Run the rule on all blocks; each of its operations counts as one change of a tensor, as on tensors."""
+        blocks = self.blocks
+        for block in blocks:
+            block.writes = 0
+        self.grad.array = g
+        if g.nbytes <= BLOCK:
+            self.scratch.begin(self.like)
+            rule(blocks[0], self.grad, self.block_state, group)
+        else:
+            self.run_parts(rule, g, group)
+        for counter, block in zip(self.counters, blocks):
+            counter.value += block.writes
+
+    def run_parts(self, rule: Callable[..., None], g: Any, group: dict[str, Any]) -> None:
+        """Run the rule on parts of the flattened arrays, or of their rows if the gradient is not contiguous."""
+        blocks = [self.grad, *self.blocks]
+        arrays = [g, *[b.array for b in self.blocks]]
+        parts = [a.reshape(-1) for a in arrays] if g.flags.c_contiguous else arrays
+        rows = max(1, BLOCK * len(parts[0]) // g.nbytes)
+        for start in range(0, len(parts[0]), rows):
+            for block, part in zip(blocks, parts):
+                block.array, block.writes = part[start:start + rows], 0
+            self.scratch.begin(self.grad.array)
+            rule(self.blocks[0], self.grad, self.block_state, group)
+        for block, array in zip(blocks, arrays):
+            block.array = array

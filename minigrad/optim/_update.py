@@ -1,16 +1,16 @@
-"""One step of an optimiser whose rule looks at each element by itself: all but LBFGS.
+"""Steps of an optimiser whose rule looks at each element by itself: all but LBFGS.
 
-PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of `Updating` has
-one, `update`, in words of Tensor: the formula. It runs on tensors where each word has to be seen, by autograd
-(`differentiable=True`) or by a recorder, else on `Block`s of the same arrays, in place and in memory that is kept. On a
-GPU a few rules are a kernel too (`Updating.kernel`), which a test holds against them.
+PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of
+`ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor. It runs on tensors when autograd
+(`differentiable=True`) or a recorder must see each operation, else on `Block`s of the same arrays, in place. On a GPU a
+few rules are one kernel, too (`ElementwiseOptimizer.kernel`), which a test compares with them.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,15 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, set_grad_enabled
 from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, Several, beside, count, in_use
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import Tensor, counter_of, plain
-from minigrad.optim._blocks import Scratch
-from minigrad.optim._kernels import Kernel, run
-from minigrad.optim._options import number, plain_number
-from minigrad.optim._walk import Walk
+from minigrad.core.saved import counter_of
+from minigrad.core.tensor import Tensor, plain
+from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
 
-__all__ = ["Updating", "change", "filled", "single"]
+__all__ = ["ElementwiseOptimizer", "Kernel", "change_scalar", "check_at_least", "check_betas", "check_fused",
+           "check_lr", "filled", "number", "plain_number", "scalar_state", "steps"]
 
-RESULTS: dict[str, Callable[[Any, float], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, float], Any]] = {
     "add_": operator.add, "mul_": operator.mul, "fill_": lambda old, new: new}
 CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 NO_STEPS = ("\n\nIts steps depend on how many there were, which Python counts: every replay would be the same step. "
@@ -37,34 +36,150 @@ UNCAPTURED = ("This instance was constructed with capturable=True or some of all
               "this instance, capturable=True can impair performance, and you should set capturable=False.")
 FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, "maximize": False, "foreach": None,
          "capturable": False, "differentiable": False, "decoupled_weight_decay": False, "fused": None}
+OPTION_NAMES = {"lr": "learning rate", "eps": "epsilon value"}
 
 
-class Updating(Optimizer):
-    """An optimiser with one rule for each element; a subclass defines `begin` and `update`."""
+class Kernel(NamedTuple):
+    """An update rule as one GPU kernel (`minigrad.backends.kernels`), instead of a dozen passes over memory.
+
+    Its first input is the gradient; it changes the parameter and the tensors of the state that `keys` names. `writes`:
+    how many operations of the rule change each of these, as their versions count it.
+    """
+
+    name: str
+    numbers: tuple[float, ...]
+    keys: tuple[str, ...]
+    writes: tuple[int, ...]
+
+
+def run_kernel(kernel: Kernel | None, p: Tensor, g: Tensor, state: dict[str, Any]) -> bool:
+    """Run the kernel on a GPU parameter and its state, if that is possible; whether it was."""
+    if kernel is None or p.array.dtype not in FAST_DTYPES:
+        return False
+    tensors = [p, *[state[key] for key in kernel.keys]]
+    if not has_same_layout(g, p) or not all(has_same_layout(t, p) and can_write(t) for t in tensors):
+        return False
+    fused = OF_TYPE[type(p.array)].fused(kernel.name)
+    if fused is None:
+        return False
+    fused(g.array, *kernel.numbers, *[t.array for t in tensors])
+    for t, writes in zip(tensors, kernel.writes):
+        counter_of(t).value += writes
+    return True
+
+
+def has_same_layout(t: Any, p: Tensor) -> bool:
+    """Whether a tensor has the parameter's type, dtype, shape and device."""
+    a, like = t.array, p.array
+    return (type(a) is type(like) and a.dtype == like.dtype and a.shape == like.shape
+            and OF_TYPE[type(like)].index_of(a) == OF_TYPE[type(like)].index_of(like))
+
+
+def can_write(t: Tensor) -> bool:
+    """Whether a kernel can write to a tensor's array directly."""
+    flags = t.array.flags
+    return ((flags.c_contiguous or flags.f_contiguous) and (t._extras is None or not t._extras.inference)
+            and counter_of(t).before_write is None)
+
+
+def number(value: Any, group: dict[str, Any]) -> Any:
+    """An option as a number; a tensor stays one if its gradient is wanted, or if it is on a GPU and a graph may be
+    captured, since a replay reads it again."""
+    if not isinstance(value, Tensor):
+        return value
+    if (LOCAL.recording and value._requires_grad) or (group.get("capturable") and type(value.array) in OF_TYPE):
+        return value
+    return value.item()
+
+
+def plain_number(value: Any) -> Any:
+    """An option as a Python number."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> Any:
+    """The count of steps, or another scalar of a state: a tensor if a graph may be captured."""
+    return state[key] if group["capturable"] else state[key].item()
+
+
+def check_at_least(low: float, **values: Any) -> None:
+    """PyTorch's errors for options that are too small."""
+    for name, value in values.items():
+        if not low <= value:
+            raise ValueError(f"Invalid {OPTION_NAMES.get(name, f'{name} value')}: {value}")
+
+
+def check_lr(lr: Any) -> None:
+    """PyTorch's errors for a learning rate: a number, or a tensor with one."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_at_least(0.0, lr=lr)
+
+
+def check_betas(betas: Any) -> None:
+    """PyTorch's errors for how much of an average is kept."""
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check_fused(options: dict[str, Any]) -> None:
+    """PyTorch's errors for `fused=True`, which asks for a kernel that it has; the rule is the same."""
+    if options["fused"] and options["differentiable"]:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if options["fused"] and options["foreach"]:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def change_scalar(t: Tensor, name: str, value: Any) -> None:
+    """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor with one number."""
+    if LOCAL.observer is None and type(t.array) is np.ndarray:
+        t.array[...] = OPERATIONS[name](t.array, value)
+        counter_of(t).value += 1
+    else:
+        getattr(t, name)(value)
+
+
+def filled(p: Tensor, value: Any) -> Tensor:
+    """A state tensor like `p`, filled with one value."""
+    return plain(np.full_like(p.array, plain_number(value)))
+
+
+def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
+    """A state tensor that is one number, such as the count of steps; float32 for all parameters, as in PyTorch.
+
+    It is on the CPU, unless a graph may be captured: then it is on the parameter's device, where the GPU counts.
+    """
+    device = beside(p.array) if group.get("capturable") else HERE
+    return plain(np.full((), plain_number(value), np.float32, like=device))
+
+
+class ElementwiseOptimizer(Optimizer):
+    """An optimiser with one rule for each element; a subclass defines `init_state` and `update`."""
 
     captured = "params and state_steps", CAPTURED_ON  # what PyTorch says has to be where, for `capturable=True`
     _warned_capturable_if_run_uncaptured = False
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
-        self._begin()
+        self._init_blockwise()
 
-    def _begin(self) -> None:
-        """Nothing is prepared yet."""
+    def _init_blockwise(self) -> None:
+        """Set up what is not part of the state."""
         self._scratch = Scratch()
-        self._walks: dict[Tensor, Walk] = {}
+        self._blockwise: dict[Tensor, BlockwiseUpdate] = {}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what was pickled or loaded; options and counts of steps that are older get their form of today."""
-        super().__setstate__(state)
-        self._begin()
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        """Restore what was pickled or loaded; older options and counts of steps are brought up to date."""
+        super().__setstate__(pickled)
+        self._init_blockwise()
         for group in self.__dict__.get("param_groups", ()):
             for flag, value in FLAGS.items():
                 if flag in self.defaults:
                     group.setdefault(flag, value)
-        for each in self.__dict__.get("state", {}).values():
-            if "step" in each and not isinstance(each["step"], Tensor):
-                each["step"] = plain(np.array(each["step"], np.float32))
+        for state in self.__dict__.get("state", {}).values():
+            if "step" in state and not isinstance(state["step"], Tensor):
+                state["step"] = plain(np.array(state["step"], np.float32))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change each parameter that has a gradient; `closure` computes the loss anew, which is then returned."""
@@ -94,7 +209,7 @@ class Updating(Optimizer):
             self._warned_capturable_if_run_uncaptured = True
 
     def step_one(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
-        """Change one parameter."""
+        """Update one parameter by its gradient."""
         backend = OF_TYPE.get(type(p.array))
         if group.get("capturable"):
             if backend is None or type(state["step"].array) is not backend.array_type:
@@ -103,44 +218,44 @@ class Updating(Optimizer):
         elif backend is not None and "step" in state and backend.capturing():
             raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but "
                                f"param_groups' capturable is False.{NO_STEPS}")
-        self.count(state, group)
-        if not (LOCAL.observer is None and not LOCAL.recording and self.in_blocks(p, g, state, group)):
+        self.count_step(state, group)
+        if not (LOCAL.observer is None and not LOCAL.recording and self.update_in_blocks(p, g, state, group)):
             if LOCAL.recording:  # what this step saves stays what it was
                 state.update({k: v.clone() for k, v in state.items() if isinstance(v, Tensor)})
             self.update(p, g, state, group)
 
-    # what a subclass says
-    def begin(self, p: Tensor, group: Group) -> State:
+    # defined by a subclass
+    def init_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
         raise NotImplementedError
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        """The rule: change `p` and what is in `state`, by the gradient `g`; all are tensors, or all are blocks.
+        """The rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.
 
-        What is one number for the whole parameter, such as the count of steps, is a tensor in any case.
+        Scalars of the state, such as the count of steps, are tensors in any case.
         """
         raise NotImplementedError
 
-    def count(self, state: State, group: Group) -> None:
-        """What is done once for each parameter, before the rule: one more step."""
-        change(state["step"], "add_", 1)
+    def count_step(self, state: State, group: Group) -> None:
+        """Count one more step of a parameter, before the rule runs."""
+        change_scalar(state["step"], "add_", 1)
 
     def state_of(self, p: Tensor, group: Group) -> State:
-        """The state of a parameter, made when first needed."""
+        """The state of a parameter, created at its first step."""
         state: State = self.state[p]
         if not state:
-            state.update(self.begin(p, group))
+            state.update(self.init_state(p, group))
         return state
 
     def kernel(self, state: State, group: Group) -> Kernel | None:
-        """The rule, as a kernel of a GPU; None where there is none for it."""
+        """The rule as a GPU kernel; None if there is none."""
         return None
 
-    # what rules have in common
-    def slope(self, p: Any, g: Any, group: Group) -> Any:
-        """What to go down by, with λ = weight_decay: g + λ p, the slope of f + λ/2 p²; -g + λ p if f is maximised.
+    # shared by the rules
+    def effective_grad(self, p: Any, g: Any, group: Group) -> Any:
+        """The gradient with weight decay λ: g + λ p, the gradient of f + λ/2 p²; -g + λ p if f is maximised.
 
-        Decoupled, the decay is a step of its own (Loshchilov and Hutter 2017): p ← (1 - lr λ) p.
+        Decoupled weight decay is a step of its own (Loshchilov and Hutter 2017): p ← (1 - lr λ) p.
         """
         if group["maximize"]:
             g = -g
@@ -152,34 +267,13 @@ class Updating(Optimizer):
             return g
         return g + decay * p
 
-    def in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
-        """Run the rule on one part of the arrays after the other; whether that could be done."""
-        walk = self._walks.get(p)
-        if walk is None or walk.stale(p, state):
-            walk = self._walks[p] = Walk(p, state, self._scratch)
-        if not walk.fits(g.array):
+    def update_in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
+        """Run the rule block by block, or as a GPU kernel, if that is possible; whether it was."""
+        blockwise = self._blockwise.get(p)
+        if blockwise is None or blockwise.stale(p, state):
+            blockwise = self._blockwise[p] = BlockwiseUpdate(p, state, self._scratch)
+        if not blockwise.can_run(g.array):
             by_number = type(p.array) in OF_TYPE and not group.get("capturable")
-            return by_number and run(self.kernel(state, group), p, g, state)
-        walk.run(self.update, g.array, group)
+            return by_number and run_kernel(self.kernel(state, group), p, g, state)
+        blockwise.run(self.update, g.array, group)
         return True
-
-
-def change(t: Tensor, word: str, value: Any) -> None:
-    """`t.add_(value)` and its like, of a tensor with one number."""
-    if LOCAL.observer is None and type(t.array) is np.ndarray:
-        t.array[...] = RESULTS[word](t.array, value)
-        counter_of(t).value += 1
-    else:
-        getattr(t, word)(value)
-
-
-def filled(p: Tensor, value: Any) -> Tensor:
-    """A part of the state of `p`, of its shape, of one value."""
-    return plain(np.full_like(p.array, plain_number(value)))
-
-
-def single(p: Tensor, group: Group, value: Any = 0) -> Tensor:
-    """A part of the state of `p` that is one number, such as the count of steps; float32 for all parameters, as in
-    PyTorch. It is on the CPU, but if a graph may be captured: then it is beside the parameter, where the GPU counts."""
-    place = beside(p.array) if group.get("capturable") else HERE
-    return plain(np.full((), plain_number(value), np.float32, like=place))

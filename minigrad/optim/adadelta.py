@@ -6,14 +6,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_at_least, check_lr, number
-from minigrad.optim._update import CAPTURED_ON, Updating, filled, single
+from minigrad.optim._update import (
+    CAPTURED_ON,
+    ElementwiseOptimizer,
+    check_at_least,
+    check_lr,
+    filled,
+    number,
+    scalar_state,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adadelta"]
 
 
-class Adadelta(Updating):
+class Adadelta(ElementwiseOptimizer):
     """Steps in the units of the parameter: as large as steps have been, for gradients as they have been (Zeiler 2012).
 
     v ← ρ v + (1 - ρ) g²
@@ -35,12 +42,12 @@ class Adadelta(Updating):
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(p, group), "square_avg": filled(p, 0), "acc_delta": filled(p, 0)}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        return {"step": scalar_state(p, group), "square_avg": filled(p, 0), "acc_delta": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         rho, eps, v, u = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         v.mul_(rho).add_((1 - rho) * g * g)
         d = (u + eps).sqrt() / (v + eps).sqrt() * g
         u.mul_(rho).add_((1 - rho) * d * d)

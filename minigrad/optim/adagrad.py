@@ -7,14 +7,21 @@ from typing import Any
 
 from minigrad.backends.registry import in_use
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_at_least, check_fused, check_lr, number
-from minigrad.optim._update import Updating, filled, single
+from minigrad.optim._update import (
+    ElementwiseOptimizer,
+    check_at_least,
+    check_fused,
+    check_lr,
+    filled,
+    number,
+    scalar_state,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adagrad"]
 
 
-class Adagrad(Updating):
+class Adagrad(ElementwiseOptimizer):
     """Steps that get smaller where gradients have been large (Duchi et al. 2011).
 
     s ← s + g²                         the sum begins at initial_accumulator_value
@@ -37,11 +44,11 @@ class Adagrad(Updating):
                 with in_use(p.array):
                     self.state_of(p, group)
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(p, group), "sum": filled(p, self.defaults["initial_accumulator_value"])}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        return {"step": scalar_state(p, group), "sum": filled(p, self.defaults["initial_accumulator_value"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         s = state["sum"].add_(g * g)
         lr = number(group["lr"], group) / (1 + (state["step"].item() - 1) * group["lr_decay"])
         p.sub_(lr * g / (s.sqrt() + group["eps"]))

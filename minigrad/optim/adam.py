@@ -6,9 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._kernels import Kernel
-from minigrad.optim._options import check_at_least, check_betas, check_fused, check_lr, number, plain_number, steps
-from minigrad.optim._update import Updating, filled, single
+from minigrad.optim._update import (
+    ElementwiseOptimizer,
+    Kernel,
+    check_at_least,
+    check_betas,
+    check_fused,
+    check_lr,
+    filled,
+    number,
+    plain_number,
+    scalar_state,
+    steps,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adam"]
@@ -17,7 +27,7 @@ Number = float | Tensor
 NO_TENSOR = "{} as a Tensor is not supported for capturable=False and foreach=True"
 
 
-class Adam(Updating):
+class Adam(ElementwiseOptimizer):
     """Steps of about lr each way, whatever the scale of the gradient (Kingma and Ba 2014).
 
     m ← β₁ m + (1 - β₁) g              the mean of the gradient
@@ -43,14 +53,14 @@ class Adam(Updating):
             "decoupled_weight_decay": decoupled_weight_decay})
         check_fused(self.defaults)
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        state = {"step": single(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        state = {"step": scalar_state(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
         return {**state, "max_exp_avg_sq": filled(p, 0)} if group["amsgrad"] else state
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, beta1, beta2 = [number(value, group) for value in (group["lr"], *group["betas"])]
         m, v, t = state["exp_avg"], state["exp_avg_sq"], steps(state, group)
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).add_((1 - beta2) * g * g)
         if group["amsgrad"]:

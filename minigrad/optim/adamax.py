@@ -6,14 +6,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
-from minigrad.optim._update import Updating, filled, single
+from minigrad.optim._update import (
+    ElementwiseOptimizer,
+    check_at_least,
+    check_betas,
+    check_lr,
+    filled,
+    number,
+    scalar_state,
+    steps,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adamax"]
 
 
-class Adamax(Updating):
+class Adamax(ElementwiseOptimizer):
     """Adam with the greatest gradient in the place of the root mean square (Kingma and Ba 2014).
 
     m ← β₁ m + (1 - β₁) g
@@ -32,12 +40,12 @@ class Adamax(Updating):
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(p, group), "exp_avg": filled(p, 0), "exp_inf": filled(p, 0)}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        return {"step": scalar_state(p, group), "exp_avg": filled(p, 0), "exp_inf": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (beta1, beta2), m, u = group["betas"], state["exp_avg"], state["exp_inf"]
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         m.lerp_(g, 1 - beta1)
         u.mul_(beta2)
         u.copy_(u.maximum(g.abs() + group["eps"]))

@@ -6,14 +6,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_at_least, check_lr, number, plain_number, steps
-from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
+from minigrad.optim._update import (
+    CAPTURED_ON,
+    ElementwiseOptimizer,
+    change_scalar,
+    check_at_least,
+    check_lr,
+    filled,
+    number,
+    plain_number,
+    scalar_state,
+    steps,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["ASGD"]
 
 
-class ASGD(Updating):
+class ASGD(ElementwiseOptimizer):
     """SGD with steps that get smaller, and the mean of the parameters beside it (Polyak and Juditsky 1992).
 
     p ← (1 - λ η) p - η g              λ: lambd; η begins at lr, then it is lr / (1 + λ lr t)^α
@@ -31,13 +41,13 @@ class ASGD(Updating):
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        eta, mu = single(p, group, group["lr"]), single(p, group, 1)
-        return {"step": single(p, group), "eta": eta, "mu": mu, "ax": filled(p, 0)}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        eta, mu = scalar_state(p, group, group["lr"]), scalar_state(p, group, 1)
+        return {"step": scalar_state(p, group), "eta": eta, "mu": mu, "ax": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         eta, mu, x = steps(state, group, "eta"), steps(state, group, "mu"), state["ax"]
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         p.mul_(1 - group["lambd"] * eta)
         p.sub_(eta * g)
         if not isinstance(mu, Tensor) and mu == 1:
@@ -50,5 +60,5 @@ class ASGD(Updating):
         lr, t = group["lr"], steps(state, group)
         lr = number(lr, group) if group["capturable"] else plain_number(lr)
         late = (t - group["t0"]).clamp(min=1) if isinstance(t, Tensor) else max(1, t - group["t0"])
-        change(state["eta"], "fill_", lr / (1 + group["lambd"] * lr * t) ** group["alpha"])
-        change(state["mu"], "fill_", 1 / late)
+        change_scalar(state["eta"], "fill_", lr / (1 + group["lambd"] * lr * t) ** group["alpha"])
+        change_scalar(state["mu"], "fill_", 1 / late)

@@ -6,14 +6,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
-from minigrad.optim._update import CAPTURED_ON, Updating, change, filled, single
+from minigrad.optim._update import (
+    CAPTURED_ON,
+    ElementwiseOptimizer,
+    change_scalar,
+    check_at_least,
+    check_betas,
+    check_lr,
+    filled,
+    number,
+    scalar_state,
+    steps,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["NAdam"]
 
 
-class NAdam(Updating):
+class NAdam(ElementwiseOptimizer):
     """Adam with Nesterov's look ahead (Dozat 2016).
 
     μₜ = β₁ (1 - ½ 0.96^(t ψ))         ψ: momentum_decay
@@ -38,20 +48,20 @@ class NAdam(Updating):
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
             "capturable": capturable, "differentiable": differentiable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(p, group), "mu_product": single(p, group, 1), "exp_avg": filled(p, 0),
+    def init_state(self, p: Tensor, group: Group) -> State:
+        return {"step": scalar_state(p, group), "mu_product": scalar_state(p, group, 1), "exp_avg": filled(p, 0),
                 "exp_avg_sq": filled(p, 0)}
 
-    def count(self, state: State, group: Group) -> None:
-        super().count(state, group)
-        change(state["mu_product"], "mul_", momentum(steps(state, group), group))
+    def count_step(self, state: State, group: Group) -> None:
+        super().count_step(state, group)
+        change_scalar(state["mu_product"], "mul_", momentum(steps(state, group), group))
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
         m, v, t = state["exp_avg"], state["exp_avg_sq"], steps(state, group)
         product = steps(state, group, "mu_product")
         now, then = momentum(t, group), momentum(t + 1, group)
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).add_((1 - beta2) * g * g)
         d = (v / (1 - beta2 ** t)).sqrt() + group["eps"]

@@ -19,7 +19,7 @@ from minigrad._base.warnings import warn
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor
 from minigrad.ops.tensor.properties import typename
-from minigrad.optim._walk import ONE
+from minigrad.optim._blocks import SCALAR_STATE
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -253,7 +253,7 @@ class Optimizer:
         if isinstance(value, Tensor):
             if key == "step":
                 return value.to(p.device, float32) if captured else value
-            place = value.device if key in ONE and not captured else p.device
+            place = value.device if key in SCALAR_STATE and not captured else p.device
             return value.to(place, p.dtype if p.is_floating_point() else None)
         if isinstance(value, Mapping):
             return {k: self._fitted(p, v, k, captured) for k, v in value.items()}

@@ -7,14 +7,22 @@ from typing import Any
 
 from minigrad.core.tensor import Tensor
 from minigrad.ops.pointwise.functions import where
-from minigrad.optim._options import check_at_least, check_betas, check_lr, number, steps
-from minigrad.optim._update import Updating, filled, single
+from minigrad.optim._update import (
+    ElementwiseOptimizer,
+    check_at_least,
+    check_betas,
+    check_lr,
+    filled,
+    number,
+    scalar_state,
+    steps,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["RAdam"]
 
 
-class RAdam(Updating):
+class RAdam(ElementwiseOptimizer):
     """Adam that divides by √v only where enough steps have made v known (Liu et al. 2019).
 
     m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²
@@ -36,13 +44,13 @@ class RAdam(Updating):
             "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
             "differentiable": differentiable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        return {"step": scalar_state(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, (beta1, beta2) = number(group["lr"], group), group["betas"]
         m, v, t = state["exp_avg"], state["exp_avg_sq"], steps(state, group)
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).add_((1 - beta2) * g * g)
         lr, known = lr / (1 - beta1 ** t), 1 - beta2 ** t

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_at_least, check_lr, number
-from minigrad.optim._update import Updating, filled, single
+from minigrad.optim._update import ElementwiseOptimizer, check_at_least, check_lr, filled, number, scalar_state
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["RMSprop"]
 
 
-class RMSprop(Updating):
+class RMSprop(ElementwiseOptimizer):
     """The gradient divided by its usual size (Hinton 2012).
 
     v ← α v + (1 - α) g²               centered: less the square of the mean gradient, a ← α a + (1 - α) g
@@ -31,8 +30,8 @@ class RMSprop(Updating):
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        state = {"step": single(p, group), "square_avg": filled(p, 0)}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        state = {"step": scalar_state(p, group), "square_avg": filled(p, 0)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = filled(p, 0)
         if group["centered"]:
@@ -41,7 +40,7 @@ class RMSprop(Updating):
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, alpha, v = number(group["lr"], group), group["alpha"], state["square_avg"]
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         v.mul_(alpha).add_((1 - alpha) * g * g)
         if group["centered"]:
             a = state["grad_avg"].lerp_(g, 1 - alpha)

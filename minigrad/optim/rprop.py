@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._options import check_lr
-from minigrad.optim._update import Updating, filled, single
+from minigrad.optim._update import ElementwiseOptimizer, check_lr, filled, scalar_state
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Rprop"]
 
 
-class Rprop(Updating):
+class Rprop(ElementwiseOptimizer):
     """Steps of a size of their own for each element, in which only the sign of the gradient counts (Riedmiller 1993).
 
     s ← η⁺ s, or η⁻ s where the gradient has turned (and counts as 0); within step_sizes; s begins at lr
@@ -30,12 +29,12 @@ class Rprop(Updating):
             "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "capturable": capturable})
 
-    def begin(self, p: Tensor, group: Group) -> State:
-        return {"step": single(p, group), "prev": filled(p, 0), "step_size": filled(p, group["lr"])}
+    def init_state(self, p: Tensor, group: Group) -> State:
+        return {"step": scalar_state(p, group), "prev": filled(p, 0), "step_size": filled(p, group["lr"])}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (less, more), prev, size = group["etas"], state["prev"], state["step_size"]
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         sign = (g * prev).sign()
         turned = sign.lt(0)
         factor = sign.masked_fill(sign.eq(0), 1).masked_fill(sign.gt(0), more).masked_fill(turned, less)

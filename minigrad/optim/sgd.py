@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._kernels import Kernel
-from minigrad.optim._options import check_fused, number, plain_number
-from minigrad.optim._update import Updating
+from minigrad.optim._update import ElementwiseOptimizer, Kernel, check_fused, number, plain_number
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["SGD"]
 
 
-class SGD(Updating):
+class SGD(ElementwiseOptimizer):
     """Down the slope, with momentum (Polyak 1964; Sutskever et al. 2013).
 
     b ← μ b + (1 - τ) g        g: the gradient, μ: momentum, τ: dampening; the first b is g itself
@@ -40,16 +38,16 @@ class SGD(Updating):
     def state_of(self, p: Tensor, group: Group) -> State:
         return self.state[p] if group["momentum"] != 0 else {}
 
-    def count(self, state: State, group: Group) -> None:
+    def count_step(self, state: State, group: Group) -> None:
         """Nothing is counted."""
 
-    def in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
+    def update_in_blocks(self, p: Tensor, g: Tensor, state: State, group: Group) -> bool:
         missing = group["momentum"] != 0 and state.get("momentum_buffer") is None  # the first step makes it
-        return not missing and super().in_blocks(p, g, state, group)
+        return not missing and super().update_in_blocks(p, g, state, group)
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, momentum = number(group["lr"], group), group["momentum"]
-        g = self.slope(p, g, group)
+        g = self.effective_grad(p, g, group)
         if momentum != 0:
             b = state.get("momentum_buffer")
             if b is None:

@@ -18,7 +18,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.core.tensor import Tensor, plain
 from minigrad.nn.modules.batchnorm import _BatchNorm
 from minigrad.nn.modules.module import Module
-from minigrad.optim.lr_scheduler.base import LRScheduler, each_group
+from minigrad.optim.lr_scheduler import LRScheduler, per_group
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -174,7 +174,7 @@ class SWALR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: Any = 10, anneal_strategy: str = "cos",
                  last_epoch: int = -1) -> None:
-        for group, rate in zip(optimizer.param_groups, each_group("swa_lr", optimizer, swa_lr)):
+        for group, rate in zip(optimizer.param_groups, per_group("swa_lr", optimizer, swa_lr)):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")

@@ -1,8 +1,8 @@
 """Full backward hooks of modules: mirrors `torch/nn/modules/_functions.py`, and `BackwardHook` of PyTorch's hooks.
 
 The inputs of the module go through one node, BackwardHookFunctionBackward, and its outputs through another. When a
-backward pass has run that of the outputs, the gradients of the outputs are known; when it has run that of the inputs,
-those of the inputs are. Look at `grad_fn` of such a module's output to see it.
+backward pass has run the outputs' node, the gradients of the outputs are known; when it has run the inputs' node, so
+are those of the inputs. The `grad_fn` of such a module's output is this node.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Hooks = list[Callable[..., Any]]
 
 
 class BackwardHookFunction(Function):
-    """The identity, of many tensors at once."""
+    """The identity on several tensors at once."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.mark_non_differentiable(*[each for each in tensors if not each.requires_grad])
+        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tensors
 
     @staticmethod
@@ -42,95 +42,89 @@ class BackwardHookFunction(Function):
         return grads
 
 
-class Passage:
-    """The tensors among the inputs, or among the outputs, of one call of a module, and the node they go through.
+class IdentityNode:
+    """The node that the tensors among the inputs, or among the outputs, of one call of a module go through.
 
-    `places`: where they are among all `count` of them; None if no gradient will come through.
+    `indices`: the positions of the tensors among all `count` values; None if there is no node.
     """
 
-    places: list[int] | None = None
+    indices: list[int] | None = None
     count = 0
 
-    def through(self, values: tuple[Any, ...], hang: Callable[[Any], Any]) -> tuple[Any, ...]:
-        """The values with the tensors gone through a node, on which `hang` hangs a hook."""
+    def apply(self, values: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[Any, ...]:
+        """The values, with the tensors replaced by the outputs of a node that has the hook."""
         self.count = len(values)
-        places = [i for i, each in enumerate(values) if isinstance(each, Tensor)]
-        tensors = [values[i] for i in places]
-        if not (is_grad_enabled() and any(each.requires_grad for each in tensors)):
+        indices = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+        tensors = [values[i] for i in indices]
+        if not (is_grad_enabled() and any(t.requires_grad for t in tensors)):
             return values
-        passed = BackwardHookFunction.apply(*tensors)
-        hang(next(each.grad_fn for each in passed if each.requires_grad))
-        self.places, found = places, list(values)
-        for i, each in zip(places, passed, strict=True):
-            found[i] = each
-        return tuple(found) if type(values) is tuple else type(values)(*found)
+        outputs = BackwardHookFunction.apply(*tensors)
+        next(t.grad_fn for t in outputs if t.requires_grad).register_hook(hook)
+        self.indices, result = indices, list(values)
+        for i, output in zip(indices, outputs, strict=True):
+            result[i] = output
+        return tuple(result) if type(values) is tuple else type(values)(*result)
 
-    def spread(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients of the tensors, at their places among all values; None at the others."""
-        found = [None] * self.count
-        for i, grad in zip(self.places or (), grads, strict=True):
-            found[i] = grad
-        return tuple(found)
+    def for_all_values(self, grads: Sequence[Any]) -> tuple[Any, ...]:
+        """The gradients of the tensors, at the positions of these; None at the others."""
+        result = [None] * self.count
+        for i, grad in zip(self.indices or (), grads, strict=True):
+            result[i] = grad
+        return tuple(result)
 
-    def gathered(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """Of gradients for all values those of the tensors."""
-        return tuple([grads[i] for i in self.places or ()])
+    def for_tensors(self, grads: Sequence[Any]) -> tuple[Any, ...]:
+        """Of the gradients of all values those of the tensors."""
+        return tuple([grads[i] for i in self.indices or ()])
 
 
 class BackwardHook:
-    """The full backward hooks and the full backward pre-hooks of one call of a module."""
+    """The full backward hooks and the backward pre-hooks of one call of a module."""
 
     def __init__(self, module: Any, hooks: Hooks, pre_hooks: Hooks) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
-        self.inputs, self.outputs = Passage(), Passage()
+        self.inputs, self.outputs = IdentityNode(), IdentityNode()
         self.grad_outputs: Any = None
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The module's arguments, ready to go into `forward`."""
+        """The module's arguments, to be passed to `forward`."""
         def hook(grad_inputs: tuple[Any, ...], _: Any) -> Any:  # its name is in PyTorch's errors
-            return self.leave(grad_inputs)
-        return self.inputs.through(args, lambda node: node.register_hook(hook))
+            if self.grad_outputs is None:
+                return None  # the pass did not come through the outputs, as one through gradients of gradients
+            grads = self.call_hooks(self.hooks, self.inputs.for_all_values(grad_inputs), "hook", "grad_input",
+                                    self.grad_outputs)
+            self.grad_outputs = None
+            return self.inputs.for_tensors(grads)
+        return self.inputs.apply(args, hook)
 
     def setup_output_hook(self, result: Any) -> Any:
-        """What `forward` returned, ready to be given out."""
+        """The output of `forward`, to be returned by the module."""
         def hook(_: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
-            return self.enter(grad_outputs)
-        many = isinstance(result, tuple)
-        found = self.outputs.through(result if many else (result,), lambda node: node.register_hook(hook))
-        return found if many else found[0]
+            grads = self.call_hooks(self.pre_hooks, self.outputs.for_all_values(grad_outputs), "pre hook",
+                                    "grad_output")
+            self.grad_outputs = grads
+            if self.inputs.indices is None:
+                self.call_without_inputs()
+            return self.outputs.for_tensors(grads)
+        is_tuple = isinstance(result, tuple)
+        outputs = self.outputs.apply(result if is_tuple else (result,), hook)
+        return outputs if is_tuple else outputs[0]
 
-    def enter(self, grads: tuple[Any, ...]) -> Any:
-        """The gradients of the outputs are known; `leave` comes next, or never if no input requires grad."""
-        self.grad_outputs = self.replaced(self.pre_hooks, self.outputs.spread(grads), "pre hook", "grad_output")
-        given = self.grad_outputs
-        if self.inputs.places is None:
-            self.call_without_inputs()
-        return self.outputs.gathered(given)
-
-    def leave(self, grads: tuple[Any, ...]) -> Any:
-        """The gradients of the inputs are known."""
-        if self.grad_outputs is None:
-            return None  # they came not by the outputs, as in a pass through the gradients of another one
-        found = self.replaced(self.hooks, self.inputs.spread(grads), "hook", "grad_input", self.grad_outputs)
-        self.grad_outputs = None
-        return self.inputs.gathered(found)
-
-    def replaced(self, hooks: Hooks, grads: Any, what: str, of: str, *more: Any) -> Any:
-        """The gradients, or what the hooks gave in their place; the first error is PyTorch's about their number."""
+    def call_hooks(self, hooks: Hooks, grads: Any, kind: str, name: str, *more: Any) -> Any:
+        """The gradients, or what the hooks returned instead; PyTorch's error for a wrong number of them."""
         for hook in hooks:
-            given = hook(self.module, grads, *more)
-            if given is not None:
-                if len(given) != len(grads):
-                    raise RuntimeError(f"Backward {what} returned an invalid number of {of}, got {len(given)}, but "
-                                       f"expected {len(grads)}")
-                grads = given
+            replaced = hook(self.module, grads, *more)
+            if replaced is not None:
+                if len(replaced) != len(grads):
+                    raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(replaced)}, "
+                                       f"but expected {len(grads)}")
+                grads = replaced
         return grads
 
     def call_without_inputs(self) -> None:
         """Call the hooks at the outputs, since no pass will come to the inputs."""
         warn(NO_INPUT_GRAD)
         for hook in self.hooks:
-            given = hook(self.module, self.inputs.spread(()), self.grad_outputs)
-            if given is not None and not (isinstance(given, tuple) and all(each is None for each in given)):
+            replaced = hook(self.module, self.inputs.for_all_values(()), self.grad_outputs)
+            if replaced is not None and not (isinstance(replaced, tuple) and all(grad is None for grad in replaced)):
                 raise RuntimeError(NO_RETURN)
         self.grad_outputs = None

@@ -1,7 +1,6 @@
-"""Hooks of modules, and how they are hung up: mirrors the `register_…_hook`s of `torch/nn/modules/module.py`.
+"""Hooks on all modules at once, and how any hook is registered: mirrors parts of `torch/nn/modules/module.py`.
 
-A reader finds here which hooks there are; when they run is in `_call.py` (forward), `_backward_hook.py` (backward) and
-`_state_dict.py`. Hang one on a module to see what comes through.
+The hooks of one module are registered by its own methods (`module.py`), which use `add_hook`, too.
 """
 
 from __future__ import annotations
@@ -14,95 +13,99 @@ from typing import Any
 
 from minigrad._base.hooks import RemovableHandle
 
-__all__ = ["BoundHook", "HookRegistry", "register_module_backward_hook", "register_module_buffer_registration_hook",
+__all__ = ["WrappedHook", "add_hook", "register_module_backward_hook", "register_module_buffer_registration_hook",
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
            "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]
 
 Hook = Callable[..., Any]
-Hooks = OrderedDict[int, Hook]
+Hooks = OrderedDict[int, Hook]  # by the ids of their handles
 Flags = OrderedDict[int, bool]
 
-# the hooks of all modules, by the ids of their handles
-BUFFERS, MODULES, PARAMETERS = Hooks(), Hooks(), Hooks()
-FORWARD_PRE, FORWARD, BACKWARD_PRE, BACKWARD = Hooks(), Hooks(), Hooks(), Hooks()
-ALWAYS_CALLED, WITH_KWARGS = Flags(), Flags()  # which of FORWARD are so
-IS_FULL: list[bool | None] = [None]  # whether those of BACKWARD are full ones, once there was one
+GLOBAL_BUFFER_REGISTRATION_HOOKS = Hooks()
+GLOBAL_MODULE_REGISTRATION_HOOKS = Hooks()
+GLOBAL_PARAMETER_REGISTRATION_HOOKS = Hooks()
+GLOBAL_FORWARD_PRE_HOOKS = Hooks()
+GLOBAL_FORWARD_HOOKS = Hooks()
+GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED = Flags()
+GLOBAL_FORWARD_HOOKS_WITH_KWARGS = Flags()
+GLOBAL_BACKWARD_PRE_HOOKS = Hooks()
+GLOBAL_BACKWARD_HOOKS = Hooks()
+GLOBAL_BACKWARD_HOOKS_ARE_FULL: list[bool | None] = [None]  # None until one was registered
 
-ONE_KIND = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
-ON_ONE = ONE_KIND.format("on a single Module")
-ON_ALL = ONE_KIND.format("as a global Module hook")
+ONE_KIND_OF_HOOK = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
-def hang(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool = False) -> RemovableHandle:
-    """Add a hook, in front of the others if `prepend`; each flag is noted beside it, and goes when it goes."""
-    handle = RemovableHandle(hooks, extra_dict=[noted for noted, _ in flags])
+def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool = False) -> RemovableHandle:
+    """Add a hook, before the others if `prepend`, and set its flags; its handle removes it with its flags."""
+    handle = RemovableHandle(hooks, extra_dict=[flag_dict for flag_dict, _ in flags])
     hooks[handle.id] = hook
-    for noted, on in flags:
-        if on:
-            noted[handle.id] = True
+    for flag_dict, is_set in flags:
+        if is_set:
+            flag_dict[handle.id] = True
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` before any module gets a buffer; what it returns takes its place."""
-    return hang(BUFFERS, hook)
+    """Call `hook(module, name, buffer)` before any module registers a buffer; it may return a replacement."""
+    return add_hook(GLOBAL_BUFFER_REGISTRATION_HOOKS, hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` before any module gets a module; what it returns takes its place."""
-    return hang(MODULES, hook)
+    """Call `hook(module, name, submodule)` before any module registers a module; it may return a replacement."""
+    return add_hook(GLOBAL_MODULE_REGISTRATION_HOOKS, hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, param)` before any module gets a parameter; what it returns takes its place."""
-    return hang(PARAMETERS, hook)
+    """Call `hook(module, name, param)` before any module registers a parameter; it may return a replacement."""
+    return add_hook(GLOBAL_PARAMETER_REGISTRATION_HOOKS, hook)
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_forward_pre_hook` on all modules; it runs before those of the module."""
-    return hang(FORWARD_PRE, hook)
+    """`Module.register_forward_pre_hook` on all modules; it runs before the module's own hooks."""
+    return add_hook(GLOBAL_FORWARD_PRE_HOOKS, hook)
 
 
 def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False,
                                  always_call: bool = False) -> RemovableHandle:
-    """`Module.register_forward_hook` on all modules; it runs before those of the module."""
-    return hang(FORWARD, hook, (WITH_KWARGS, with_kwargs), (ALWAYS_CALLED, always_call))
+    """`Module.register_forward_hook` on all modules; it runs before the module's own hooks."""
+    return add_hook(GLOBAL_FORWARD_HOOKS, hook, (GLOBAL_FORWARD_HOOKS_WITH_KWARGS, with_kwargs),
+                    (GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED, always_call))
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_backward_hook` on all modules: the old kind.
+    """`Module.register_backward_hook` on all modules: the non-full kind.
 
     Raises:
         RuntimeError: if a full backward hook was registered on all modules before.
     """
-    if IS_FULL[0] is True:
-        raise RuntimeError(ON_ALL)
-    IS_FULL[0] = False
-    return hang(BACKWARD, hook)
+    if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is True:
+        raise RuntimeError(ONE_KIND_OF_HOOK.format("as a global Module hook"))
+    GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] = False
+    return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_full_backward_pre_hook` on all modules; it runs before those of the module."""
-    return hang(BACKWARD_PRE, hook)
+    """`Module.register_full_backward_pre_hook` on all modules; it runs before the module's own hooks."""
+    return add_hook(GLOBAL_BACKWARD_PRE_HOOKS, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_full_backward_hook` on all modules; it runs before those of the module.
+    """`Module.register_full_backward_hook` on all modules; it runs before the module's own hooks.
 
     Raises:
-        RuntimeError: if a backward hook of the old kind was registered on all modules before.
+        RuntimeError: if a non-full backward hook was registered on all modules before.
     """
-    if IS_FULL[0] is False:
-        raise RuntimeError(ON_ALL)
-    IS_FULL[0] = True
-    return hang(BACKWARD, hook)
+    if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is False:
+        raise RuntimeError(ONE_KIND_OF_HOOK.format("as a global Module hook"))
+    GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] = True
+    return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
 
 
-class BoundHook:
-    """A hook that is called with a module first, which it keeps weakly."""
+class WrappedHook:
+    """A hook that is called with a module as first argument, to which it holds a weak reference."""
 
     def __init__(self, hook: Hook, module: Any = None) -> None:
         functools.update_wrapper(self, hook)
@@ -129,99 +132,3 @@ class BoundHook:
         self.hook, self.with_module = hook, with_module
         if with_module:
             self.module = weakref.ref(module)
-
-
-class HookRegistry:
-    """The part of a Module that keeps its hooks. Each `register_…` returns a handle: `remove()` takes the hook off."""
-
-    _backward_pre_hooks: Hooks
-    _backward_hooks: Hooks
-    _is_full_backward_hook: bool | None
-    _forward_hooks: Hooks
-    _forward_hooks_with_kwargs: Flags
-    _forward_hooks_always_called: Flags
-    _forward_pre_hooks: Hooks
-    _forward_pre_hooks_with_kwargs: Flags
-    _state_dict_hooks: Hooks
-    _state_dict_pre_hooks: Hooks
-    _load_state_dict_pre_hooks: Hooks
-    _load_state_dict_post_hooks: Hooks
-
-    def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False,
-                                  with_kwargs: bool = False) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`; what it returns, made a tuple, takes the place of the arguments.
-
-        `with_kwargs`: call `hook(module, args, kwargs)`, which returns None or both. `prepend`: before the others.
-        """
-        return hang(self._forward_pre_hooks, hook, (self._forward_pre_hooks_with_kwargs, with_kwargs), prepend=prepend)
-
-    def register_forward_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False,
-                              always_call: bool = False) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`; what it returns takes the place of the output.
-
-        `with_kwargs`: call `hook(module, args, kwargs, output)`. `prepend`: before the others. `always_call`: also
-        after an error, with the output as far as there is one.
-        """
-        return hang(self._forward_hooks, hook, (self._forward_hooks_with_kwargs, with_kwargs),
-                    (self._forward_hooks_always_called, always_call), prepend=prepend)
-
-    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` when the gradients of the output are known; it may return others."""
-        return hang(self._backward_pre_hooks, hook, prepend=prepend)
-
-    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it may return others.
-
-        Both are tuples, of the positional arguments and of the outputs, None for what is no tensor. The module's
-        inputs and outputs go through a node for it, and cannot be changed in place.
-
-        Raises:
-            RuntimeError: if this module has a backward hook of the old kind.
-        """
-        if self._is_full_backward_hook is False:
-            raise RuntimeError(ON_ONE)
-        self._is_full_backward_hook = True
-        return hang(self._backward_hooks, hook, prepend=prepend)
-
-    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """The old kind: `hook(module, grad_input, grad_output)` is a hook of the node that made the output.
-
-        Where `forward` does more than one op, `grad_input` is that of the last one only.
-
-        Raises:
-            RuntimeError: if this module has a full backward hook.
-        """
-        if self._is_full_backward_hook is True:
-            raise RuntimeError(ON_ONE)
-        self._is_full_backward_hook = False
-        return hang(self._backward_hooks, hook)
-
-    def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may return another dict."""
-        if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously "
-                               "registered via register_state_dict_post_hook")
-        return hang(self._state_dict_hooks, hook)
-
-    def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`, which it may change in place."""
-        hook._from_public_api = True
-        return hang(self._state_dict_hooks, hook)
-
-    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict`."""
-        return hang(self._state_dict_pre_hooks, hook)
-
-    def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
-        """`register_load_state_dict_pre_hook`, for a hook that gets the module only if `with_module`."""
-        return hang(self._load_state_dict_pre_hooks, BoundHook(hook, self if with_module else None))
-
-    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
-        before this module takes its part of a state dict; it may change all of these in place."""
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
-
-    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after this module and all below it were loaded; it may empty the
-        lists in there, and no error is raised for these keys."""
-        return hang(self._load_state_dict_post_hooks, hook)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.init import constant_
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import fresh, told
+from minigrad.nn.modules.utils import Layer, attributes, empty_parameter
 from minigrad.nn.parameter import Parameter
 
 __all__ = [
@@ -20,14 +21,17 @@ __all__ = [
 ]
 
 
-class _Activation(Module):
-    """An activation prints its settings, and last `inplace` where it writes the result into its input."""
+class _Activation(Layer):
+    """An activation calls its function, prints its settings, and last `inplace` if it overwrites its input."""
 
-    _settings: tuple[str, ...] = ()
+    _function: ClassVar[Callable[..., Tensor]]
     inplace: bool = False
 
     def extra_repr(self) -> str:
-        return told(self, *self._settings, *["inplace"] * self.inplace)
+        return attributes(self, *self._settings, *["inplace"] * self.inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input)
 
 
 class _InPlace(_Activation):
@@ -35,86 +39,76 @@ class _InPlace(_Activation):
         super().__init__()
         self.inplace = inplace
 
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.inplace)
+
 
 class ReLU(_InPlace):
     """max(x, 0)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)
+    _function = staticmethod(F.relu)
 
 
 class SELU(_InPlace):
     """scale · (max(x, 0) + min(α (exp(x) - 1), 0)), α ≈ 1.673, scale ≈ 1.051."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
+    _function = staticmethod(F.selu)
 
 
 class SiLU(_InPlace):
     """x · sigmoid(x)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
+    _function = staticmethod(F.silu)
 
 
 class Mish(_InPlace):
     """x · tanh(softplus(x))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
+    _function = staticmethod(F.mish)
 
 
 class Hardsigmoid(_InPlace):
     """min(max(x + 3, 0), 6) / 6."""
 
+    _function = staticmethod(F.hardsigmoid)
     extra_repr = Module.extra_repr
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_InPlace):
     """x · min(max(x + 3, 0), 6) / 6."""
 
+    _function = staticmethod(F.hardswish)
     extra_repr = Module.extra_repr
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
 
-
-class Sigmoid(Module):
+class Sigmoid(_Activation):
     """1 / (1 + exp(-x))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
+    _function = staticmethod(F.sigmoid)
 
 
-class Tanh(Module):
+class Tanh(_Activation):
     """The hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
+    _function = staticmethod(F.tanh)
 
 
-class LogSigmoid(Module):
+class LogSigmoid(_Activation):
     """log(1 / (1 + exp(-x)))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
+    _function = staticmethod(F.logsigmoid)
 
 
-class Softsign(Module):
+class Softsign(_Activation):
     """x / (1 + |x|)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
+    _function = staticmethod(F.softsign)
 
 
-class Tanhshrink(Module):
+class Tanhshrink(_Activation):
     """x - tanh(x)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
+    _function = staticmethod(F.tanhshrink)
 
 
 class Threshold(_Activation):
@@ -181,19 +175,20 @@ class _Alpha(_Activation):
         super().__init__()
         self.alpha, self.inplace = alpha, inplace
 
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.alpha, self.inplace)
+
 
 class ELU(_Alpha):
     """x where x > 0, else α (exp(x) - 1)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
+    _function = staticmethod(F.elu)
 
 
 class CELU(_Alpha):
     """max(x, 0) + min(0, α (exp(x / α) - 1))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
+    _function = staticmethod(F.celu)
 
 
 class LeakyReLU(_Activation):
@@ -236,7 +231,7 @@ class Softplus(_Activation):
         return F.softplus(input, self.beta, self.threshold)
 
 
-class _Shrink(Module):
+class _Shrink(_Activation):
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -244,19 +239,20 @@ class _Shrink(Module):
     def extra_repr(self) -> str:
         return str(self.lambd)
 
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.lambd)
+
 
 class Hardshrink(_Shrink):
     """x where |x| > λ, else 0."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
+    _function = staticmethod(F.hardshrink)
 
 
 class Softshrink(_Shrink):
     """x drawn towards 0 by λ: sign(x) · max(|x| - λ, 0)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
+    _function = staticmethod(F.softshrink)
 
 
 class PReLU(_Activation):
@@ -269,7 +265,7 @@ class PReLU(_Activation):
                  dtype: dtype_type | None = None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = fresh(num_parameters, device, dtype)
+        self.weight = empty_parameter(num_parameters, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -300,26 +296,26 @@ class _AlongDim(_Activation):
         super().__init__()
         self.dim = dim
 
+    def forward(self, input: Tensor) -> Tensor:
+        return self._function(input, self.dim, _stacklevel=5)
+
 
 class Softmin(_AlongDim):
     """softmax(-x) along `dim`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim, _stacklevel=5)
+    _function = staticmethod(F.softmin)
 
 
 class Softmax(_AlongDim):
     """exp(x) / Σ exp(x) along `dim`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim, _stacklevel=5)
+    _function = staticmethod(F.softmax)
 
 
 class LogSoftmax(_AlongDim):
     """log(softmax(x)) along `dim`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim, _stacklevel=5)
+    _function = staticmethod(F.log_softmax)
 
 
 class Softmax2d(Module):

@@ -13,7 +13,7 @@ from minigrad.nn import init
 from minigrad.nn._multi_head import canonical_mask, dtype_of, multi_head_attention_forward
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import fresh
+from minigrad.nn.modules.utils import empty_parameter
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["MultiheadAttention"]
@@ -54,7 +54,7 @@ class MultiheadAttention(Module):
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         def param(*shape: int) -> Parameter:
-            return fresh(shape, device, dtype)
+            return empty_parameter(shape, device, dtype)
 
         if self._qkv_same_embed_dim:
             self.in_proj_weight = param(3 * embed_dim, embed_dim)

@@ -13,7 +13,7 @@ from minigrad._base.dtype import int64
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.normalization import _Affine
-from minigrad.nn.modules.utils import told
+from minigrad.nn.modules.utils import attributes
 from minigrad.ops.factory.sizes import ones, zeros
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
@@ -62,31 +62,30 @@ class _NormBase(_Affine):
             raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
 
     def extra_repr(self) -> str:
-        told_bias = f"bias={self.bias is not None}"
-        return (f"{self.num_features}, {told(self, 'eps', 'momentum', 'affine')}, {told_bias}, "
-                f"{told(self, 'track_running_stats')}")
+        return (f"{self.num_features}, {self._attributes('eps', 'momentum', 'affine')}, "
+                f"{attributes(self, 'track_running_stats')}")
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
                               *rest: Any) -> None:
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:
-            known = self.num_batches_tracked
-            state_dict.setdefault(f"{prefix}num_batches_tracked", zeros((), dtype=int64) if known is None else known)
+            count = self.num_batches_tracked
+            state_dict.setdefault(f"{prefix}num_batches_tracked", zeros((), dtype=int64) if count is None else count)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        share = 0.0 if self.momentum is None else self.momentum
+        factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                share = 1.0 / float(self.num_batches_tracked)
+                factor = 1.0 / float(self.num_batches_tracked)
         mean, var = self.running_mean, self.running_var
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, share, self.eps)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

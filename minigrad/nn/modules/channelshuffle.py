@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import told
+from minigrad.nn.modules.utils import Layer
 
 __all__ = ["ChannelShuffle"]
 
 
-class ChannelShuffle(Module):
+class ChannelShuffle(Layer):
     """The first channel of each group, then the second of each, and so on."""
+
+    _settings = ("groups",)
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -19,6 +20,3 @@ class ChannelShuffle(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        return told(self, "groups")

@@ -1,22 +1,67 @@
 """Modules that hold modules or parameters: mirrors `torch/nn/modules/container.py`.
 
 A Sequential calls its modules one after the other; a ModuleList and a ModuleDict are a list and a dict whose modules
-are found by `parameters()` and `state_dict()`, which those in a plain list are not. ParameterList and ParameterDict,
-which are the same for parameters, are in `_parameter_containers.py`.
+are found by `parameters()` and `state_dict()`, which those in a plain list are not. A ParameterList and a ParameterDict
+are the same for parameters; they may hold anything, and a tensor that is put in becomes a Parameter.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
-from minigrad.nn.modules._parameter_containers import ParameterDict, ParameterList, pairs, place
-from minigrad.nn.modules._tree import indented
-from minigrad.nn.modules.module import Module
+from minigrad.core.tensor import Tensor
+from minigrad.nn.modules.module import Module, indented
+from minigrad.nn.parameter import Parameter
+from minigrad.ops.tensor.properties import typename
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+
+def checked_index(index: Any, size: int) -> int:
+    """An index into a list of this size, counted from its start.
+
+    Raises:
+        IndexError: if it is out of range.
+        TypeError: for what is no whole number.
+    """
+    number = operator.index(index)
+    if not -size <= number < size:
+        raise IndexError(f"index {number} is out of range")
+    return number % size
+
+
+def pairs(items: Any, mappings: tuple[type, ...], called: str, name: str) -> Iterator[tuple[str, Any]]:
+    """The names and values in the argument of `update`: a mapping or pairs; PyTorch's errors for anything else."""
+    if not isinstance(items, Iterable):
+        raise TypeError(f"{called}.update should be called with an iterable of key/value pairs, but got "
+                        f"{type(items).__name__}")
+    if isinstance(items, mappings):
+        yield from items.items()  # type: ignore[attr-defined]  # these all have items
+        return
+    for number, pair in enumerate(items):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{name} update sequence element #{number} should be Iterable; is{type(pair).__name__}")
+        values: Any = pair
+        if len(values) != 2:
+            raise ValueError(f"{name} update sequence element #{number} has length {len(values)}; 2 is required")
+        yield values[0], values[1]
+
+
+def as_parameter(value: Any) -> Any:
+    """A tensor as a Parameter; anything else as it is."""
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def row(name: Any, value: Any, kind: str) -> str:
+    """The line that is printed of an element; `kind`: the type of a tensor."""
+    if not isinstance(value, Tensor):
+        return f"  ({name}): Object of type: {type(value).__name__}"
+    size = "x".join(map(str, value.shape))
+    return f"  ({name}): {type(value).__name__} containing: [{kind} of size {size}]"
 
 
 class _Row(Module):
@@ -30,7 +75,7 @@ class _Row(Module):
 
     def _name(self, index: Any) -> str:
         """The name of the module at an index."""
-        return list(self._modules)[place(index, len(self))]
+        return list(self._modules)[checked_index(index, len(self))]
 
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._name(index), module)
@@ -53,9 +98,9 @@ class _Row(Module):
 
     def pop(self, key: Any) -> Any:
         """Take out a module, or those of a slice, and return it."""
-        found = self[key]  # type: ignore[index]  # both classes have their own __getitem__
+        removed = self[key]  # type: ignore[index]  # both classes have their own __getitem__
         del self[key]
-        return found
+        return removed
 
 
 class Sequential(_Row):
@@ -141,7 +186,7 @@ class ModuleList(_Row):
         return self._modules[self._name(index)]
 
     def _name(self, index: Any) -> str:
-        return str(place(index, len(self)))
+        return str(checked_index(index, len(self)))
 
     def insert(self, index: int, module: Module) -> None:
         """Put a module before the one at an index, which must not be negative."""
@@ -175,7 +220,30 @@ class ModuleList(_Row):
         return f"{self._get_name()}({''.join(lines)}" + ("\n)" if lines else ")")
 
 
-class ModuleDict(Module):
+class _Dict(Module):
+    """What ModuleDict and ParameterDict share; a subclass defines `keys` and how an item is got, set and deleted."""
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.keys()
+
+    def keys(self) -> Any:
+        """The names, in the order in which they were added."""
+        raise NotImplementedError
+
+    def pop(self, key: str) -> Any:
+        """Remove an item and return it."""
+        value = self[key]  # type: ignore[index]  # both subclasses define __getitem__ and __delitem__
+        del self[key]
+        return value
+
+
+class ModuleDict(_Dict):
     """A dict of modules, by strings that are names of attributes too."""
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
@@ -192,24 +260,9 @@ class ModuleDict(Module):
     def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._modules
-
     def clear(self) -> None:
         """Take out all modules."""
         self._modules.clear()
-
-    def pop(self, key: str) -> Any:
-        """Take out a module and return it."""
-        found = self[key]
-        del self[key]
-        return found
 
     def keys(self) -> Any:
         """The names."""
@@ -232,3 +285,160 @@ class ModuleDict(Module):
         """
         for name, module in pairs(modules, (ModuleDict, Mapping), "ModuleDict", "ModuleDict"):
             self[name] = module
+
+
+class ParameterList(Module):
+    """A list of parameters."""
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)([self[i] for i in range(len(self))[index]])
+        return getattr(self, str(checked_index(index, len(self))))
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        setattr(self, str(checked_index(index, len(self))), as_parameter(value))
+
+    def append(self, value: Any) -> Self:
+        """Put a value at the end."""
+        self._size += 1
+        self[-1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Put values at the end.
+
+        Raises:
+            TypeError: for a tensor, and for what cannot be iterated.
+        """
+        if isinstance(values, Tensor) or not isinstance(values, Iterable):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in values:
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Any]) -> Self:
+        return self.extend(values)
+
+    def extra_repr(self) -> str:
+        """One line for each element."""
+        return "\n".join([row(i, value, str(getattr(value, "dtype", ""))) for i, value in enumerate(self)])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("ParameterList should not be called.")
+
+
+class ParameterDict(_Dict):
+    """A dict of parameters, by strings that are names of attributes too."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _key_to_attr(self, key: str) -> str:
+        if not isinstance(key, str):
+            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
+        return key
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, self._key_to_attr(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._keys[key] = None
+        setattr(self, self._key_to_attr(key), as_parameter(value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, self._key_to_attr(key))
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def copy(self) -> ParameterDict:
+        """Another dict of the same parameters."""
+        return ParameterDict(list(self.items()))
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of a key, which is put in first if it is not there."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Take out all values."""
+        for key in list(self):
+            del self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take out the last key and its value."""
+        key = next(reversed(self))
+        return key, self.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        return self[key] if key in self else default
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A new dict with one value for all keys."""
+        return ParameterDict([(key, default) for key in keys])
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """The keys with the values."""
+        return ((key, self[key]) for key in self)
+
+    def values(self) -> Iterable[Any]:
+        """The values."""
+        return (self[key] for key in self)
+
+    def update(self, parameters: Any) -> None:
+        """Add values, from a mapping or from pairs of key and value; they replace those of the same keys.
+
+        Those of a plain dict come in the order of their keys.
+
+        Raises:
+            TypeError: for what cannot be iterated.
+            ValueError: for an element that is no pair.
+        """
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            parameters = sorted(parameters.items())
+        for key, value in pairs(parameters, (ParameterDict, Mapping), "ParametersDict", "ParameterDict"):
+            self[key] = value
+
+    def extra_repr(self) -> str:
+        """One line for each value."""
+        return "\n".join([row(key, value, typename(value)) for key, value in self.items()])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("ParameterDict should not be called.")
+
+    def __or__(self, other: Any) -> ParameterDict:
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __ror__(self, other: Any) -> Any:
+        joined = other.copy()
+        joined.update(self)
+        return joined
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self

@@ -12,7 +12,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import _ntuple, draw, fresh, told
+from minigrad.nn.modules.utils import _ntuple, attributes, empty_parameter, reset_weight_and_bias
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -39,13 +39,13 @@ class _ConvNd(Module):
         self.transposed, self.output_padding, self.padding_mode = transposed, output_padding, padding_mode
         self._reversed_padding_repeated_twice = sides(padding, kernel_size, dilation)
         channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
-        self.weight = fresh((*channels, *kernel_size), device, dtype)
-        self.register_parameter("bias", fresh(out_channels, device, dtype) if bias else None)
+        self.weight = empty_parameter((*channels, *kernel_size), device, dtype)
+        self.register_parameter("bias", empty_parameter(out_channels, device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
-        draw(self.weight, self.bias)
+        reset_weight_and_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         shown = ["kernel_size", "stride"]
@@ -54,7 +54,7 @@ class _ConvNd(Module):
         shown += ["groups"] if self.groups != 1 else []
         bias = ", bias=False" if self.bias is None else ""
         mode = f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else ""
-        return f"{self.in_channels}, {self.out_channels}, {told(self, *shown)}{bias}{mode}"
+        return f"{self.in_channels}, {self.out_channels}, {attributes(self, *shown)}{bias}{mode}"
 
 
 def check_channels(in_channels: int, out_channels: int, groups: int) -> None:

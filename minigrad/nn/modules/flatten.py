@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.utils import Layer
 
 __all__ = ["Flatten", "Unflatten"]
 
 
-class Flatten(Module):
+class Flatten(Layer):
     """The dimensions from `start_dim` to `end_dim` as one; by default (N, *) becomes (N, product of *)."""
+
+    _settings = ("start_dim", "end_dim")
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -22,16 +24,15 @@ class Flatten(Module):
         flat: Tensor = input.flatten(self.start_dim, self.end_dim)
         return flat
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
-class Unflatten(Module):
+class Unflatten(Layer):
     """The dimension `dim` split into dimensions of these sizes, of which one may be -1.
 
     Raises:
         TypeError: for sizes that are no tuple or list of ints.
     """
+
+    _settings = ("dim", "unflattened_size")
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]) -> None:
         super().__init__()
@@ -48,6 +49,3 @@ class Unflatten(Module):
         """`input.unflatten(dim, unflattened_size)`."""
         split: Tensor = input.unflatten(self.dim, self.unflattened_size)
         return split
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -6,13 +6,12 @@ from typing import Any
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import told
+from minigrad.nn.modules.utils import Layer
 
 __all__ = ["Fold", "Unfold"]
 
 
-class _Windows(Module):
+class _Windows(Layer):
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
@@ -21,15 +20,16 @@ class _Windows(Module):
 class Unfold(_Windows):
     """(N, C, *) → (N, C · elements of a window, windows): each window a column."""
 
+    _settings = ("kernel_size", "dilation", "padding", "stride")
+
     def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return told(self, "kernel_size", "dilation", "padding", "stride")
 
 
 class Fold(_Windows):
     """The windows of `Unfold`, each added where it came from, into a picture of `output_size`."""
+
+    _settings = ("output_size", "kernel_size", "dilation", "padding", "stride")
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
                  stride: Any = 1) -> None:
@@ -38,6 +38,3 @@ class Fold(_Windows):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return told(self, "output_size", "kernel_size", "dilation", "padding", "stride")

@@ -46,11 +46,11 @@ class _InstanceNorm(_NormBase):
                               strict: bool, missing_keys: list[str], unexpected_keys: list[str],
                               error_msgs: list[str]) -> None:
         if local_metadata.get("version") is None and not self.track_running_stats:
-            found = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
-            if found:
-                names = " and ".join([f'"{prefix}{name}"' for name in found])
+            old_buffers = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
+            if old_buffers:
+                names = " and ".join([f'"{prefix}{name}"' for name in old_buffers])
                 error_msgs.append(OLD.format(names=names, kind=type(self).__name__))
-            for name in found:
+            for name in old_buffers:
                 del state_dict[prefix + name]
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                                       error_msgs)

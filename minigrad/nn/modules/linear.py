@@ -10,7 +10,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import draw, fresh, told
+from minigrad.nn.modules.utils import attributes, empty_parameter, reset_weight_and_bias
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["Bilinear", "Identity", "Linear"]
@@ -36,19 +36,19 @@ class Linear(Module):
                  dtype: dtype_type | None = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = fresh((out_features, in_features), device, dtype)
-        self.register_parameter("bias", fresh(out_features, device, dtype) if bias else None)
+        self.weight = empty_parameter((out_features, in_features), device, dtype)
+        self.register_parameter("bias", empty_parameter(out_features, device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
-        draw(self.weight, self.bias)
+        reset_weight_and_bias(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"{told(self, 'in_features', 'out_features')}, bias={self.bias is not None}"
+        return f"{attributes(self, 'in_features', 'out_features')}, bias={self.bias is not None}"
 
 
 class Bilinear(Module):
@@ -61,8 +61,8 @@ class Bilinear(Module):
                  dtype: dtype_type | None = None) -> None:
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = fresh((out_features, in1_features, in2_features), device, dtype)
-        self.register_parameter("bias", fresh(out_features, device, dtype) if bias else None)
+        self.weight = empty_parameter((out_features, in1_features, in2_features), device, dtype)
+        self.register_parameter("bias", empty_parameter(out_features, device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -78,4 +78,4 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"{told(self, 'in1_features', 'in2_features', 'out_features')}, bias={self.bias is not None}"
+        return f"{attributes(self, 'in1_features', 'in2_features', 'out_features')}, bias={self.bias is not None}"

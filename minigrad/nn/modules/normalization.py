@@ -10,7 +10,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import fresh, told
+from minigrad.nn.modules.utils import attributes, empty_parameter
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
@@ -24,8 +24,8 @@ class _Affine(Module):
 
     def _add_affine(self, shape: int | tuple[int, ...], weight: bool, bias: bool, device: Any,
                     dtype: dtype_type | None) -> None:
-        self.register_parameter("weight", fresh(shape, device, dtype) if weight else None)
-        self.register_parameter("bias", fresh(shape, device, dtype) if weight and bias else None)
+        self.register_parameter("weight", empty_parameter(shape, device, dtype) if weight else None)
+        self.register_parameter("bias", empty_parameter(shape, device, dtype) if weight and bias else None)
 
     def reset_parameters(self) -> None:
         """Scale by one, shift by nothing."""
@@ -34,8 +34,8 @@ class _Affine(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def _told(self, *names: str) -> str:
-        return f"{told(self, *names)}, bias={self.bias is not None}"
+    def _attributes(self, *names: str) -> str:
+        return f"{attributes(self, *names)}, bias={self.bias is not None}"
 
 
 def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ class LayerNorm(_Affine):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, {self._told('eps', 'elementwise_affine')}"
+        return f"{self.normalized_shape}, {self._attributes('eps', 'elementwise_affine')}"
 
 
 class GroupNorm(_Affine):
@@ -77,7 +77,7 @@ class GroupNorm(_Affine):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, {self._told('eps', 'affine')}"
+        return f"{self.num_groups}, {self.num_channels}, {self._attributes('eps', 'affine')}"
 
 
 class RMSNorm(Module):
@@ -90,7 +90,8 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", fresh(self.normalized_shape, device, dtype) if elementwise_affine else None)
+        weight = empty_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
+        self.register_parameter("weight", weight)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -102,4 +103,4 @@ class RMSNorm(Module):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, {told(self, 'eps', 'elementwise_affine')}"
+        return f"{self.normalized_shape}, {attributes(self, 'eps', 'elementwise_affine')}"

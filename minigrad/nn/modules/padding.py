@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import _ntuple, told
+from minigrad.nn.modules.utils import _ntuple, attributes
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
@@ -35,8 +35,6 @@ class _PadNd(Module):
 
 
 class _CircularPadNd(_PadNd):
-    _mode = "circular"
-
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (self._dims + 1, self._dims + 2):
             raise ValueError(f"expected {self._dims + 1}D or {self._dims + 2}D input (got {input.ndim}D input)")
@@ -46,19 +44,19 @@ class _CircularPadNd(_PadNd):
 class CircularPad1d(_CircularPadNd):
     """What leaves on one side comes in on the other: (N, C, L) or (C, L)."""
 
-    _dims = 1
+    _dims, _mode = 1, "circular"
 
 
 class CircularPad2d(_CircularPadNd):
     """What leaves on one side comes in on the other: (N, C, H, W) or (C, H, W)."""
 
-    _dims = 2
+    _dims, _mode = 2, "circular"
 
 
 class CircularPad3d(_CircularPadNd):
     """What leaves on one side comes in on the other: (N, C, D, H, W) or (C, D, H, W)."""
 
-    _dims = 3
+    _dims, _mode = 3, "circular"
 
 
 class ReflectionPad1d(_PadNd):
@@ -106,7 +104,7 @@ class _ConstantPadNd(_PadNd):
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
-        return told(self, "padding", "value")
+        return attributes(self, "padding", "value")
 
 
 class ConstantPad1d(_ConstantPadNd):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import told
+from minigrad.nn.modules.utils import Layer
 
 __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
-class PixelShuffle(Module):
+class PixelShuffle(Layer):
     """(*, C r², H, W) → (*, C, H r, W r)."""
+
+    _settings = ("upscale_factor",)
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -20,12 +21,11 @@ class PixelShuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        return told(self, "upscale_factor")
 
-
-class PixelUnshuffle(Module):
+class PixelUnshuffle(Layer):
     """(*, C, H r, W r) → (*, C r², H, W)."""
+
+    _settings = ("downscale_factor",)
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -33,6 +33,3 @@ class PixelUnshuffle(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return told(self, "downscale_factor")

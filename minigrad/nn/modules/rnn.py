@@ -15,7 +15,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import fresh
+from minigrad.nn.modules.utils import empty_parameter
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
 from minigrad.ops.factory.sizes import zeros
@@ -32,7 +32,7 @@ ONE_LAYER = ("dropout option adds dropout after all but last recurrent layer, so
              "greater than 1, but got dropout={} and num_layers={}")
 
 
-def check_built(dropout: Any, num_layers: int, bias: Any, batch_first: Any, input_size: Any, hidden_size: Any,
+def check_arguments(dropout: Any, num_layers: int, bias: Any, batch_first: Any, input_size: Any, hidden_size: Any,
                 proj_size: int) -> None:
     """PyTorch's errors and warning for a layer that cannot be built as asked."""
     if isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:
@@ -54,7 +54,17 @@ def check_built(dropout: Any, num_layers: int, bias: Any, batch_first: Any, inpu
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
-class RNNBase(Module):
+class _Recurrent(Module):
+    hidden_size: int
+
+    def reset_parameters(self) -> None:
+        """Draw all weights from ±1/√hidden_size."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+
+class RNNBase(_Recurrent):
     """What RNN, LSTM and GRU share: layers of weights, drawn from ±1/√hidden_size, and the checks of what comes in.
 
     Layer 2 has its weights in `weight_ih_l1`, `weight_hh_l1`, `bias_ih_l1`, `bias_hh_l1`, with `proj_size` also in
@@ -68,7 +78,7 @@ class RNNBase(Module):
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
                  device: Any = None, dtype: dtype_type | None = None) -> None:
         super().__init__()
-        check_built(dropout, num_layers, bias, batch_first, input_size, hidden_size, proj_size)
+        check_arguments(dropout, num_layers, bias, batch_first, input_size, hidden_size, proj_size)
         if mode not in FUNCTIONS:
             raise ValueError("Unrecognized RNN mode: " + mode)
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
@@ -86,7 +96,7 @@ class RNNBase(Module):
             for end in ("", "_reverse")[:directions]:
                 self._all_weights.append([f"{name}_l{layer}{end}" for name in shapes])
                 for name, shape in zip(self._all_weights[-1], shapes.values(), strict=True):
-                    setattr(self, name, fresh(shape, device, dtype))
+                    setattr(self, name, empty_parameter(shape, device, dtype))
         self.reset_parameters()
 
     @property
@@ -104,12 +114,6 @@ class RNNBase(Module):
 
     def flatten_parameters(self) -> None:
         """Does nothing: only cuDNN wants the weights to lie in one piece."""
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """PyTorch's errors for an input that does not fit."""
@@ -145,7 +149,7 @@ class RNNBase(Module):
             return hx
         return tuple([index_select(v, 1, permutation) for v in hx]) if self.pair else index_select(hx, 1, permutation)
 
-    def start(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+    def zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
         """A state of zeros."""
         shape = self.get_expected_hidden_size(input, batch_sizes)
         dtype, device = input.dtype, input.device
@@ -165,22 +169,22 @@ class RNNBase(Module):
                                                    self.bidirectional)
         if isinstance(input, PackedSequence):
             data, sizes, order, back = input
-            state = self.start(data, sizes) if hx is None else self.permute_hidden(hx, order)
+            state = self.zero_state(data, sizes) if hx is None else self.permute_hidden(hx, order)
             if not self.pair:
                 self.check_forward_args(data, state, sizes)
             y, *last = function(data, sizes, state, self._flat_weights, *rest)
-            made = self.permute_hidden(tuple(last) if self.pair else last[0], back)
-            return PackedSequence(y, sizes, order, back), made
+            state = self.permute_hidden(tuple(last) if self.pair else last[0], back)
+            return PackedSequence(y, sizes, order, back), state
         batched = self.check_dims(input, hx)
-        along = 0 if self.batch_first else 1
-        x = input if batched else input.unsqueeze(along)
+        batch_dim = 0 if self.batch_first else 1
+        x = input if batched else input.unsqueeze(batch_dim)
         if hx is not None and not batched:
             hx = (hx[0].unsqueeze(1), hx[1].unsqueeze(1)) if self.pair else hx.unsqueeze(1)
-        state = self.start(x, None) if hx is None else hx
+        state = self.zero_state(x, None) if hx is None else hx
         self.check_forward_args(x, state, None)
         y, *last = function(x, state, self._flat_weights, *rest, self.batch_first)
         if not batched:
-            y, last = y.squeeze(along), [v.squeeze(1) for v in last]
+            y, last = y.squeeze(batch_dim), [v.squeeze(1) for v in last]
         return y, tuple(last) if self.pair else last[0]
 
     def check_dims(self, input: Tensor, hx: Any) -> bool:
@@ -260,7 +264,7 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
-class RNNCellBase(Module):
+class RNNCellBase(_Recurrent):
     """What the cells share: weights drawn from ±1/√hidden_size."""
 
     weight_ih: Parameter
@@ -273,17 +277,11 @@ class RNNCellBase(Module):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
-        self.weight_ih = fresh((rows, input_size), device, dtype)
-        self.weight_hh = fresh((rows, hidden_size), device, dtype)
+        self.weight_ih = empty_parameter((rows, input_size), device, dtype)
+        self.weight_hh = empty_parameter((rows, hidden_size), device, dtype)
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, fresh(rows, device, dtype) if bias else None)
+            self.register_parameter(name, empty_parameter(rows, device, dtype) if bias else None)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
 
     def extra_repr(self) -> str:
         bias = "" if self.bias is True else f", bias={self.bias}"
@@ -291,7 +289,7 @@ class RNNCellBase(Module):
         return f"{self.input_size}, {self.hidden_size}{bias}{'' if kind == 'tanh' else f', nonlinearity={kind}'}"
 
     def step(self, function: Callable[..., Any], input: Tensor, hx: Any, names: tuple[str, ...]) -> Any:
-        """One step from a state of as many tensors as it has names; without a batch one is made for the op."""
+        """One step from a state of as many tensors as it has names; an input without a batch gets one for the op."""
         self.check("input", input)
         for name, v in zip(names, hx or (), strict=False):
             self.check(name, v)
@@ -301,10 +299,10 @@ class RNNCellBase(Module):
         elif x is not input:
             hx = [v.unsqueeze(0) for v in hx]
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        made = function(x, tuple(hx) if len(names) > 1 else hx[0], *weights)
+        output = function(x, tuple(hx) if len(names) > 1 else hx[0], *weights)
         if x is input:
-            return made
-        return tuple([v.squeeze(0) for v in made]) if len(names) > 1 else made.squeeze(0)
+            return output
+        return tuple([v.squeeze(0) for v in output]) if len(names) > 1 else output.squeeze(0)
 
     def check(self, name: str, v: Tensor) -> None:
         """PyTorch's error for what has neither one dimension nor two."""
@@ -325,8 +323,8 @@ class RNNCell(RNNCellBase):
         function = {"tanh": rnn_tanh_cell, "relu": rnn_relu_cell}.get(self.nonlinearity)
         if function is None:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        made: Tensor = self.step(function, input, None if hx is None else (hx,), ("hidden",))
-        return made
+        output: Tensor = self.step(function, input, None if hx is None else (hx,), ("hidden",))
+        return output
 
 
 class LSTMCell(RNNCellBase):
@@ -338,8 +336,8 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The next (h, c)."""
-        made: tuple[Tensor, Tensor] = self.step(lstm_cell, input, hx, ("hx[0]", "hx[1]"))
-        return made
+        output: tuple[Tensor, Tensor] = self.step(lstm_cell, input, hx, ("hx[0]", "hx[1]"))
+        return output
 
 
 class GRUCell(RNNCellBase):
@@ -351,5 +349,5 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next hidden state."""
-        made: Tensor = self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))
-        return made
+        output: Tensor = self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))
+        return output

@@ -10,7 +10,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import fresh, told
+from minigrad.nn.modules.utils import attributes, empty_parameter
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["Embedding"]
@@ -38,7 +38,7 @@ class Embedding(Module):
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
-            self.weight = fresh((num_embeddings, embedding_dim), device, dtype, not _freeze)
+            self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype, not _freeze)
             self.reset_parameters()
             return
         if tuple(_weight.shape) != (num_embeddings, embedding_dim):
@@ -58,7 +58,7 @@ class Embedding(Module):
 
     def extra_repr(self) -> str:
         usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
-        shown = told(self, *[name for name, value in usual.items() if getattr(self, name) != value])
+        shown = attributes(self, *[name for name, value in usual.items() if getattr(self, name) != value])
         return f"{self.num_embeddings}, {self.embedding_dim}{shown and ', '}{shown}"
 
     @classmethod

@@ -43,7 +43,7 @@ def subsequent_mask(sz: int, device: Any = None, dtype: dtype_type | None = None
     return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)
 
 
-def function_of(activation: Activation) -> Any:
+def activation_function(activation: Activation) -> Any:
     """An activation, which may be given by name."""
     if not isinstance(activation, str):
         return activation
@@ -60,7 +60,7 @@ def is_subsequent(mask: Mask, is_causal: bool | None, size: int) -> bool:
     return mask.shape == (size, size) and bool(np.array_equal(mask.array, expected))
 
 
-def steps_of(x: Tensor, batch_first: bool) -> int:
+def sequence_length(x: Tensor, batch_first: bool) -> int:
     """How long the sequences are."""
     return int(x.shape[1 if batch_first and x.dim() == 3 else 0])
 
@@ -70,9 +70,9 @@ class Block(Module):
 
     parts: int  # how many norms and dropouts
 
-    def build(self, d_model: int, dim_feedforward: int, dropout: float, activation: Activation, layer_norm_eps: float,
-              norm_first: bool, bias: bool, options: dict[str, Any]) -> None:
-        """Make all but the attention, in PyTorch's order."""
+    def build_layers(self, d_model: int, dim_feedforward: int, dropout: float, activation: Activation,
+                     layer_norm_eps: float, norm_first: bool, bias: bool, options: dict[str, Any]) -> None:
+        """Create all layers but the attention, in PyTorch's order."""
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
@@ -81,9 +81,9 @@ class Block(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options))
         for i in range(1, self.parts + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = function_of(activation)
+        self.activation = activation_function(activation)
 
-    def through(self, x: Tensor, steps: list[Callable[[Tensor], Tensor]]) -> Tensor:
+    def residual_steps(self, x: Tensor, steps: list[Callable[[Tensor], Tensor]]) -> Tensor:
         """`x` plus what each step makes of it; normalised before the step, or after the sum."""
         for i, step in enumerate(steps, 1):
             norm = getattr(self, f"norm{i}")
@@ -91,17 +91,17 @@ class Block(Module):
         return x
 
     def _ff_block(self, x: Tensor) -> Tensor:
-        made: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return self._dropped(made, self.parts)
+        output: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self._dropped(output, self.parts)
 
     def _sa_block(self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False) -> Tensor:
-        found = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal,
-                               need_weights=False)
-        return self._dropped(found[0], 1)
+        output = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal,
+                                need_weights=False)
+        return self._dropped(output[0], 1)
 
     def _dropped(self, x: Tensor, number: int) -> Tensor:
-        made: Tensor = getattr(self, f"dropout{number}")(x)
-        return made
+        output: Tensor = getattr(self, f"dropout{number}")(x)
+        return output
 
 
 class TransformerEncoderLayer(Block):
@@ -121,10 +121,10 @@ class TransformerEncoderLayer(Block):
         options = {"device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
                                             **options)
-        self.build(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
-        known = self.activation is F.relu or isinstance(self.activation, ReLU), (
-            self.activation is F.gelu or isinstance(self.activation, GELU))
-        self.activation_relu_or_gelu = 1 if known[0] else 2 if known[1] else 0
+        self.build_layers(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
+        is_relu = self.activation is F.relu or isinstance(self.activation, ReLU)
+        is_gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
+        self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
 
     def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool = False) -> Tensor:
@@ -132,7 +132,7 @@ class TransformerEncoderLayer(Block):
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(src_mask), "src_mask",
                                  src.dtype)
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
-        return self.through(src, [lambda x: self._sa_block(x, mask, padding, is_causal), self._ff_block])
+        return self.residual_steps(src, [lambda x: self._sa_block(x, mask, padding, is_causal), self._ff_block])
 
 
 class TransformerDecoderLayer(Block):
@@ -149,22 +149,22 @@ class TransformerDecoderLayer(Block):
         for name in ("self_attn", "multihead_attn"):
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias,
                                                    **options))
-        self.build(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
+        self.build_layers(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None, tgt_is_causal: bool = False,
                 memory_is_causal: bool = False) -> Tensor:
         """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
-        return self.through(tgt, [
+        return self.residual_steps(tgt, [
             lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
             lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal),
             self._ff_block])
 
     def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Mask, key_padding_mask: Mask,
                    is_causal: bool = False) -> Tensor:
-        found = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-                                    is_causal=is_causal, need_weights=False)
-        return self._dropped(found[0], 2)
+        output = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                                     is_causal=is_causal, need_weights=False)
+        return self._dropped(output[0], 2)
 
 
 def copies(layer: Module, count: int) -> ModuleList:
@@ -172,7 +172,7 @@ def copies(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
-def why_no_nested(layer: Any) -> str:
+def reason_against_nested(layer: Any) -> str:
     """Why PyTorch would not leave padding out in the layers of an encoder; nothing where it would."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
@@ -205,10 +205,10 @@ class TransformerEncoder(Module):
         self.layers = copies(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
-        why = why_no_nested(encoder_layer)
-        self.use_nested_tensor = enable_nested_tensor and not why
-        if enable_nested_tensor and why:
-            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}",
+        reason = reason_against_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not reason
+        if enable_nested_tensor and reason:
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}",
                           stacklevel=2)
 
     def forward(self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None,
@@ -217,15 +217,15 @@ class TransformerEncoder(Module):
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(mask), "mask", src.dtype)
         numbers = canonical_mask(mask, "mask", None, "", src.dtype, False)
         attention = getattr(self.layers[0], "self_attn", None)
-        causal = is_subsequent(numbers, is_causal, steps_of(src, getattr(attention, "batch_first", False)))
+        causal = is_subsequent(numbers, is_causal, sequence_length(src, getattr(attention, "batch_first", False)))
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=numbers, is_causal=causal, src_key_padding_mask=padding)
-        if padding is not None and numbers is None and self.leaves_out_padding(src, padding):
+        if padding is not None and numbers is None and self.skips_padding(src, padding):
             output = output.masked_fill(padding.ne(0).unsqueeze(-1), 0)
         return output if self.norm is None else self.norm(output)
 
-    def leaves_out_padding(self, src: Tensor, padding: Tensor) -> bool:
+    def skips_padding(self, src: Tensor, padding: Tensor) -> bool:
         """Whether PyTorch computes nothing for padding here: evaluated, without gradients, padding at the end."""
         if not self.use_nested_tensor or self.layers[0].training or src.dim() != 3:
             return False
@@ -247,7 +247,7 @@ class TransformerDecoder(Module):
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
         """The sequences through all layers, which look at `memory`."""
-        causal = is_subsequent(tgt_mask, tgt_is_causal, steps_of(tgt, self.layers[0].self_attn.batch_first))
+        causal = is_subsequent(tgt_mask, tgt_is_causal, sequence_length(tgt, self.layers[0].self_attn.batch_first))
         output = tgt
         for layer in self.layers:
             output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
@@ -265,13 +265,13 @@ class Transformer(Module):
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
                  dtype: dtype_type | None = None) -> None:
         super().__init__()
-        given = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
-                 device, dtype)
+        arguments = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
+                     bias, device, dtype)
         norm = {"eps": layer_norm_eps, "bias": bias, "device": device, "dtype": dtype}
         self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
-            TransformerEncoderLayer(*given), num_encoder_layers, LayerNorm(d_model, **norm))
+            TransformerEncoderLayer(*arguments), num_encoder_layers, LayerNorm(d_model, **norm))
         self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
-            TransformerDecoderLayer(*given), num_decoder_layers, LayerNorm(d_model, **norm))
+            TransformerDecoderLayer(*arguments), num_decoder_layers, LayerNorm(d_model, **norm))
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -290,11 +290,11 @@ class Transformer(Module):
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        made: Tensor = self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+        output: Tensor = self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
                                     tgt_key_padding_mask=tgt_key_padding_mask,
                                     memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
                                     memory_is_causal=memory_is_causal)
-        return made
+        return output
 
     generate_square_subsequent_mask = staticmethod(subsequent_mask)
 

@@ -1,4 +1,4 @@
-"""What several layers share: mirrors `torch/nn/modules/utils.py`, with how a layer makes and tells what it has."""
+"""What several layers share: mirrors `torch/nn/modules/utils.py`, and how a layer creates and prints what it has."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.nn import init
+from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.factory.sizes import empty
 
-__all__ = ["draw", "fresh", "told"]
+__all__ = ["Layer", "attributes", "empty_parameter", "reset_weight_and_bias"]
 
 Tuple = Callable[[Any], tuple[Any, ...]]
 
@@ -26,18 +27,28 @@ def _ntuple(n: int) -> Tuple:
 _single, _pair, _triple, _quadruple = [_ntuple(n) for n in (1, 2, 3, 4)]
 
 
-def told(module: object, *names: str) -> str:
+def attributes(module: object, *names: str) -> str:
     """These attributes as `name=value`, for `extra_repr`."""
     return ", ".join([f"{name}={getattr(module, name)}" for name in names])
 
 
-def fresh(shape: int | tuple[int, ...], device: Any, dtype: dtype_type | None, requires_grad: bool = True) -> Parameter:
+class Layer(Module):
+    """A module that prints the attributes that `_settings` names."""
+
+    _settings: tuple[str, ...] = ()
+
+    def extra_repr(self) -> str:
+        return attributes(self, *self._settings)
+
+
+def empty_parameter(shape: int | tuple[int, ...], device: Any, dtype: dtype_type | None,
+                    requires_grad: bool = True) -> Parameter:
     """A Parameter whose values are still to be set."""
     return Parameter(empty(shape, device=device, dtype=dtype), requires_grad)
 
 
-def draw(weight: Parameter, bias: Parameter | None) -> None:
-    """Weight and bias from ±1/√n, n the number of inputs that one output has."""
+def reset_weight_and_bias(weight: Parameter, bias: Parameter | None) -> None:
+    """Draw weight and bias uniformly from ±1/√n, n the number of inputs of one output."""
     init.kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         inputs = init.fans(weight)[0]
