@@ -1,10 +1,11 @@
-"""Random tensors: `rand`, `randn`, `randint`, `randperm`, `normal`, and their like.
+"""Makes random tensors: `rand`, `randn`, `randint`, `randperm`, `normal` and their `_like` forms.
 
 The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them are PyTorch's, digit by digit.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,13 +18,13 @@ from minigrad._base.type_name import type_name
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, home, in_use
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
+from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.factory.values import made, numpy_dtype
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
-from minigrad.ops.random.inplace import in_memory_order
+from minigrad.ops.random.inplace import RandomFill, integers, random_like
 
 __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
 
@@ -119,7 +120,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
     """`rand` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "rand_like", device)
     stream = stream_of(generator, place)
-    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like")
+    return made(random_like(x, stream, draws.uniform), requires_grad, "rand_like")
 
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
@@ -127,8 +128,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
     """`randn` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "randn_like", device)
     stream = stream_of(generator, place)
-    return made(in_memory_order(x, lambda shape: draws.normal(
-        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like")
+    return made(random_like(x, stream, draws.normal), requires_grad, "randn_like")
 
 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
@@ -141,59 +141,46 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
         raise TypeError("randint_like() received an invalid combination of arguments - got "
                         f"({kinds((input, *bounds), named)})")
     low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
-    return made(in_memory_order(x, lambda shape: draws.randint(stream, low, high, shape, x.dtype)), requires_grad,
-                "randint_like")
+    return made(random_like(x, stream, integers, low, high), requires_grad, "randint_like")
 
 
-class NormalMean(Node, name="Normal", number=1):
-    """`normal(mean, std)` with a tensor of means; in place its derivative is that of any filling: zero."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(mean: Tensor, std: float, stream: Any) -> Tensor:
-        return record1(NormalMean, spread(stream, mean.array, mean.array, std), mean)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, g)
-
-
-class NormalStd(Node, name="Normal", number=2):
-    """`normal(mean, std)` with a tensor of standard deviations."""
+class NormalOf(Node, number=None):
+    """`normal(mean, std)` with a tensor for one or both; the result has the dtype of the first tensor."""
 
     __slots__ = ()
 
-    @staticmethod
-    def forward(mean: float, std: Tensor, stream: Any) -> Tensor:
-        return record1(NormalStd, spread(stream, std.array, mean, std.array), std)
+    @classmethod
+    def forward(cls, mean: Any, std: Any, stream: Any) -> Tensor:
+        """Standard normal numbers times `std`, plus `mean`."""
+        tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+        x, y = [v.array if isinstance(v, Tensor) else v for v in (mean, std)]
+        check_std(y)
+        shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
+        dtype = tensors[0].array.dtype
+        array = ((draws.normal(stream, shape, dtype) * y).astype(dtype) + x).astype(dtype)
+        return record_n(cls, array, tensors, input_metadata=tuple([(v.array.shape, v.array.dtype) for v in tensors]))
 
-    backward = NormalMean.backward
+    backward = RandomFill.backward
 
 
-class NormalBoth(Node, name="Normal", number=3):
-    """`normal(mean, std)` with a tensor of each; the result has the dtype of the means."""
-
+class NormalMean(NormalOf, name="Normal", number=1):
     __slots__ = ()
 
-    @staticmethod
-    def forward(mean: Tensor, std: Tensor, stream: Any) -> Tensor:
-        x, y = mean.array, std.array
-        out = spread(stream, np.broadcast_to(x, broadcast_shape(x.shape, y.shape)), x, y)
-        return record2(NormalBoth, out, mean, std, input_metadata=((x.shape, x.dtype), (y.shape, y.dtype)))
 
-    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
+class NormalStd(NormalOf, name="Normal", number=2):
+    __slots__ = ()
 
 
-def spread(stream: Any, like: Any, mean: Any, std: Any) -> Any:
-    """Standard normal numbers of the shape and dtype of `like`, times `std`, plus `mean`."""
-    least = std if isinstance(std, float) else 0.0
-    if least < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {least:g}")
+class NormalBoth(NormalOf, name="Normal", number=3):
+    __slots__ = ()
+
+
+def check_std(std: Any) -> None:
+    """PyTorch's error for a negative standard deviation, a number or an array; a GPU's values are not looked at."""
+    if isinstance(std, float) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if not isinstance(std, float) and backend_of(std) is None and not (std >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    drawn = draws.normal(stream, like.shape, like.dtype)
-    return ((drawn * std).astype(like.dtype) + mean).astype(like.dtype)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None,
@@ -204,14 +191,11 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         RuntimeError: for a negative standard deviation.
         NotImplementedError: for integers as means.
     """
-    given = [each for each in (mean, std) if isinstance(each, Tensor)]
-    stream = stream_of(generator, beside(given[0].array) if given else home(device))
-    if isinstance(mean, Tensor) and isinstance(std, Tensor):
-        return NormalBoth.forward(mean, std, stream)
-    if isinstance(mean, Tensor):
-        return NormalMean.forward(mean, float(std), stream)
-    if isinstance(std, Tensor):
-        return NormalStd.forward(float(mean), std, stream)
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    stream = stream_of(generator, beside(tensors[0].array) if tensors else home(device))
+    if tensors:
+        op = NormalBoth if len(tensors) == 2 else NormalMean if isinstance(mean, Tensor) else NormalStd
+        return op.forward(*[v if isinstance(v, Tensor) else float(v) for v in (mean, std)], stream)
     if size is None:
         raise TypeError(f"normal() received an invalid combination of arguments - got ({kinds((mean, std), {})})")
     array = draws.normal(stream, sizes("normal", (size,), {}), numpy_dtype(dtype, what="normal"), float(mean),

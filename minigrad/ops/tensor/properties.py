@@ -1,7 +1,6 @@
-"""What a tensor says of itself beyond shape and dtype, and what it is to Python: mirrors parts of `torch/_tensor.py`.
+"""Answers the questions that programs ask of a tensor: `type()`, `is_nonzero()`, `x in tensor`, `torch.typename`.
 
-A reader finds here the questions that programs ask of tensors they are given: `type()`, `is_nonzero()`, `x in tensor`,
-`torch.typename`.
+It mirrors parts of PyTorch's `torch/_tensor.py`.
 """
 
 from __future__ import annotations
