@@ -1,9 +1,7 @@
-"""Shapes made to fit: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
+"""Brings tensors to a common shape: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from minigrad._base.dtype import Size
@@ -42,18 +40,17 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 def unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """What `f(a, b)` or `f([a, b])` was given."""
+    """The tensors of `f(a, b)` or `f([a, b])`."""
     return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
-def each_of(one: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Any:
-    """`one` of a single tensor, or a tuple of it of several."""
-    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-        return one(tensors[0])
-    return tuple([one(v) for v in unpacked(tensors)])
+def at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
+    """Tensors with at least `ndim` dimensions, as a tuple; of one tensor that is no list the tensor alone."""
+    results = tuple([unsqueezed(v, ndim) for v in unpacked(tensors)])
+    return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
 
 
-def filled_up(ndim: int, v: Tensor) -> Tensor:
+def unsqueezed(v: Tensor, ndim: int) -> Tensor:
     """A tensor of at least `ndim` dimensions: those that it lacks have size 1."""
     if v.array.ndim >= ndim:
         return v
@@ -65,14 +62,14 @@ def filled_up(ndim: int, v: Tensor) -> Tensor:
 
 def atleast_1d(*tensors: Any) -> Any:
     """A number as a vector; all else as it is."""
-    return each_of(functools.partial(filled_up, 1), tensors)
+    return at_least(1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
     """A number as (1, 1), a vector as a row; all else as it is."""
-    return each_of(functools.partial(filled_up, 2), tensors)
+    return at_least(2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """A number as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); all else as it is."""
-    return each_of(functools.partial(filled_up, 3), tensors)
+    return at_least(3, tensors)

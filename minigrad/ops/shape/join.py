@@ -1,4 +1,4 @@
-"""Joining: `cat`, `stack`, and what is made of them."""
+"""Joins tensors: `cat`, `stack`, and the functions made of them."""
 
 from __future__ import annotations
 
@@ -146,14 +146,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     return Cat.forward(tensors, along)
 
 
-def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """`cat`, by another name."""
-    return cat(tensors, dim, axis=axis)
-
-
-def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, dim: int | None = None) -> Tensor:
-    """`cat`, by NumPy's name."""
-    return cat(tensors, axis if dim is None else dim)
+concat = concatenate = cat
 
 
 def not_empty(name: str, tensors: Any) -> list[Tensor]:
@@ -175,9 +168,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(atleast_2d(not_empty("vstack", tensors)), 0)
 
 
-def row_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """`vstack`, by another name."""
-    return vstack(tensors)
+row_stack = vstack
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-"""All pairs of the elements of vectors: `meshgrid`, `cartesian_prod`, `combinations`."""
+"""Combines the elements of vectors: `meshgrid`, `cartesian_prod`, `combinations`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.index.mask import MaskedSelect
+from minigrad.ops.shape.broadcast import unpacked
 from minigrad.ops.shape.join import Stack
 from minigrad.ops.shape.views import Expand, UnsafeView, view
 from minigrad.ops.tensor.copy import Clone
@@ -25,7 +26,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     Raises:
         RuntimeError: for tensors of two dimensions, of several dtypes, or another word for `indexing`.
     """
-    given = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    given = unpacked(tensors)
     if indexing is None:
         warn_once(INDEXING)
     if not given:

@@ -1,4 +1,4 @@
-"""Parts of a tensor as views: `select`, `narrow`, `unfold`; what `x[0]` and `x[1:]` are made of."""
+"""Takes parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ class Slice(Node):
         index = (*(slice(None),) * dim, part)
         return record_view(Slice, x[index], a, (index, x.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
-        return xp.scatter(g, index, shape)
+    backward = Select.backward
 
 
 class Alias(Node):

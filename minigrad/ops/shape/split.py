@@ -1,6 +1,7 @@
-"""Splitting, into views. `unbind` and `split` have several outputs: where the integer of `next_functions` is not 0.
+"""Splits tensors into views: `unbind`, `split`, `chunk`, `tensor_split` and others.
 
-Lesson 3 shows it. `tensor_split` and what is made of it are slices, one node each, as in PyTorch.
+The nodes of `unbind` and `split` have several outputs, which the integers of `next_functions` number; lesson 3 shows
+them. `tensor_split` and the functions made of it give slices, one node each, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -42,23 +43,16 @@ class Split(ManyOutputs):
     __slots__ = ()
     constants = ("dim",)
 
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(Split, parts_of(a, sizes, dim), a, (dim,), views=True)
+    @classmethod
+    def forward(cls, a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_many(cls, parts_of(a, sizes, dim), a, (dim,), views=True)
 
     def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
         return xp.concatenate(gs, dim)
 
 
-class SplitWithSizes(ManyOutputs):
+class SplitWithSizes(Split):
     __slots__ = ()
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_many(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,), views=True)
-
-    backward = Split.backward
 
 
 class UnsafeSplit(ManyOutputs):
