@@ -1,4 +1,4 @@
-"""Indexing: `x[0]` (Select), `x[1:]` (Slice), `x[[0, 2]]` (Index), as PyTorch takes an index apart.
+"""Implements `x[index]` and `x[index] = value` by the ops that PyTorch uses: Select, Slice, Index and IndexPut.
 
 Numbers, slices, `None` and `...` make views, one op each. What is left, tensors and lists of numbers and masks, is one
 op that copies. Where slices lie between those, their dimensions come first in the result, as in NumPy.
@@ -24,7 +24,7 @@ from minigrad.core.saved import tensors
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.same_device import together
 from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops.index.flat_indexing import in_range, raw
+from minigrad.ops.index.flat_indexing import first_out_of_range, raw
 from minigrad.ops.pointwise.inplace import FillTensor
 from minigrad.ops.shape.slices import Alias, Select, Slice
 from minigrad.ops.shape.views import Unsqueeze, View, expand
@@ -131,7 +131,7 @@ def as_array(part: Any) -> Any:
     return operator.index(part)
 
 
-def taken(parts: Sequence[Any]) -> int:
+def dims_indexed(parts: Sequence[Any]) -> int:
     """How many dimensions an index names."""
     return sum(p.ndim if is_array(p) and p.dtype.kind == "b" else
                not (p is None or p is ... or isinstance(p, bool)) for p in parts)
@@ -153,7 +153,7 @@ def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
     """An index as a tuple of entries in NumPy's terms, and as they were; PyTorch's error where there are too many."""
     given = entries(index)
     parts = tuple([as_array(p) for p in given])
-    if taken(parts) > ndim:
+    if dims_indexed(parts) > ndim:
         if ndim == 0 and isinstance(index, slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         if ndim == 0 and type(parts[0]) is int and not isinstance(index, (tuple, list, Tensor)):
@@ -202,7 +202,7 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
             rest.append(ALL)
             dim += 1
         elif part is ...:
-            skipped = input.array.ndim - taken(parts)
+            skipped = input.array.ndim - dims_indexed(parts)
             rest += [ALL] * skipped
             dim += skipped
         elif isinstance(part, bool) or is_array(part):
@@ -300,7 +300,7 @@ def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
         return ("shape mismatch: indexing tensors could not be broadcast together with shapes "
                 f"{', '.join([str(list(array.shape)) for array, _ in named])}")
     for i, (array, size) in enumerate(named):
-        wrong = in_range(array, size, -size)
+        wrong = first_out_of_range(array, size, -size)
         if wrong is not None:
             return (f"index {wrong} is out of bounds for dimension {i} with size {size}" if size else
                     "index is out of bounds for dimension with size 0")
@@ -393,8 +393,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
         RuntimeError: if `values` does not fit, or has another dtype.
     """
     parts = tuple([as_array(i) for i in indices])
-    if taken(parts) > input.array.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
+    if dims_indexed(parts) > input.array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {dims_indexed(parts)})")
     parts = tuple([beside_it(raw(p), input) for p in parts])
     check_masks(parts, input.array.shape)
     return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

@@ -1,4 +1,4 @@
-"""Elements by a mask: `masked_fill`, `masked_select`, `masked_scatter`; where they are: `nonzero`, `argwhere`."""
+"""Reads and writes elements by a mask: `masked_fill`, `masked_select`, `masked_scatter`, `nonzero`, `argwhere`."""
 
 from __future__ import annotations
 

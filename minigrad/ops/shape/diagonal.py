@@ -14,7 +14,7 @@ from minigrad.core.record import record1, record_view
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops.index.flat_indexing import numbered, spread, taken
+from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into
 from minigrad.ops.pointwise.inplace import fill_
 from minigrad.ops.shape.views import dim_of, reshape
 
@@ -35,7 +35,7 @@ class Diagonal(Node):
         return record_view(Diagonal, diagonal_of(x, offset, dim1, dim2), a, (x.shape, offset, dim1, dim2))
 
     def backward(self, xp: Any, g: Any, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
-        return spread(xp, g, diagonal_of(numbered(shape, g), offset, dim1, dim2), shape)
+        return scatter_into(xp, g, diagonal_of(flat_indices(shape, g), offset, dim1, dim2), shape)
 
 
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
@@ -82,7 +82,7 @@ class DiagEmbed(Node):
         return record1(DiagEmbed, out, a, (), (offset, dim1, dim2, out.shape))
 
     def backward(self, xp: Any, g: Any, offset: int, dim1: int, dim2: int, shape: Shape) -> Any:
-        return taken(xp, g, diagonal_of(numbered(shape, g), offset, dim1, dim2))
+        return elements_at(xp, g, diagonal_of(flat_indices(shape, g), offset, dim1, dim2))
 
 
 def lower_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:

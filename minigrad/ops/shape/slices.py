@@ -9,7 +9,7 @@ from minigrad.backends.registry import as_strided
 from minigrad.core.graph import Node
 from minigrad.core.record import record_view
 from minigrad.core.tensor import Tensor, owned
-from minigrad.ops.index.flat_indexing import numbered, spread
+from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["narrow", "select"]
@@ -70,7 +70,7 @@ class Unfold(Node):
         return record_view(Unfold, windows(x, dim, size, step), a, (x.shape, dim, size, step))
 
     def backward(self, xp: Any, g: Any, shape: Shape, dim: int, size: int, step: int) -> Any:
-        return spread(xp, g, windows(numbered(shape, g), dim, size, step), shape)
+        return scatter_into(xp, g, windows(flat_indices(shape, g), dim, size, step), shape)
 
 
 def windows(x: Any, dim: int, size: int, step: int) -> Any:
