@@ -21,7 +21,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.factory.values import made, numpy_dtype
+from minigrad.ops.factory.values import new_leaf, numpy_dtype
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
 from minigrad.ops.random.inplace import RandomFill, integers, random_like
@@ -36,7 +36,7 @@ def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = N
     """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
     stream = stream_of(generator, home(device))
     array = draws.uniform(stream, sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
-    return made(array, requires_grad, "rand", device)
+    return new_leaf(array, requires_grad, "rand", device)
 
 
 def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
@@ -44,7 +44,7 @@ def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = 
     """Numbers of the standard normal distribution."""
     stream = stream_of(generator, home(device))
     array = draws.normal(stream, sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
-    return made(array, requires_grad, "randn", device)
+    return new_leaf(array, requires_grad, "randn", device)
 
 
 def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
@@ -60,7 +60,7 @@ def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | Non
     low, high = (integer("randint", name, given.get(name, 0)) for name in ("low", "high"))
     array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (given["size"],), {}),
                           numpy_dtype(dtype, np.int64, "randint"))
-    return made(array, requires_grad, "randint", device)
+    return new_leaf(array, requires_grad, "randint", device)
 
 
 def kinds(given: tuple[Any, ...], named: dict[str, Any]) -> str:
@@ -104,7 +104,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
     drawn = draws.randperm(stream_of(generator, place), count)
     with in_use(drawn):
-        return made(drawn.astype(kind), requires_grad, "randperm", device)
+        return new_leaf(drawn.astype(kind), requires_grad, "randperm", device)
 
 
 def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
@@ -120,7 +120,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
     """`rand` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "rand_like", device)
     stream = stream_of(generator, place)
-    return made(random_like(x, stream, draws.uniform), requires_grad, "rand_like")
+    return new_leaf(random_like(x, stream, draws.uniform), requires_grad, "rand_like")
 
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
@@ -128,7 +128,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
     """`randn` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "randn_like", device)
     stream = stream_of(generator, place)
-    return made(random_like(x, stream, draws.normal), requires_grad, "randn_like")
+    return new_leaf(random_like(x, stream, draws.normal), requires_grad, "randn_like")
 
 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
@@ -141,7 +141,7 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
         raise TypeError("randint_like() received an invalid combination of arguments - got "
                         f"({kinds((input, *bounds), named)})")
     low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
-    return made(random_like(x, stream, integers, low, high), requires_grad, "randint_like")
+    return new_leaf(random_like(x, stream, integers, low, high), requires_grad, "randint_like")
 
 
 class NormalOf(Node, number=None):
@@ -200,7 +200,7 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         raise TypeError(f"normal() received an invalid combination of arguments - got ({kinds((mean, std), {})})")
     array = draws.normal(stream, sizes("normal", (size,), {}), numpy_dtype(dtype, what="normal"), float(mean),
                          float(std))
-    return made(array, requires_grad, "normal", device)
+    return new_leaf(array, requires_grad, "normal", device)
 
 
 def sizes(op: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:

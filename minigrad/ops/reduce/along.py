@@ -1,6 +1,6 @@
-"""What ops have in common that find elements along a dimension, such as `max`, `sort` and `cummax`.
+"""The base classes of ops that find elements along a dimension, such as `max`, `sort` and `cummax`.
 
-They give the elements and their indices, and send the gradient back to where the elements were.
+They return the elements and their indices, and send the gradient back to where the elements were.
 """
 
 from __future__ import annotations

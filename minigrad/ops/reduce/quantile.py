@@ -1,4 +1,4 @@
-"""Quantiles, put together from sorting, gathering and interpolating, as in PyTorch's Sorting.cpp.
+"""Computes quantiles by sorting, gathering and interpolating, as PyTorch's Sorting.cpp does.
 
 The graph shows these steps. The last ones change the shape of a result that nobody else has, in place: their nodes
 bear the names that PyTorch gives to `squeeze_`, `unsqueeze_` and `transpose_`.

@@ -1,4 +1,4 @@
-"""Sums and means, over all dimensions or some; those that leave out NaN; the logarithm of a sum of exponentials."""
+"""Computes sums and means, over all dimensions or some: `sum`, `mean`, `nansum`, `nanmean` and `logsumexp`."""
 
 from __future__ import annotations
 

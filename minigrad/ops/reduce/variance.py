@@ -1,4 +1,4 @@
-"""Variances, standard deviations and covariances."""
+"""Computes variances, standard deviations and covariances."""
 
 from __future__ import annotations
 
