@@ -26,37 +26,30 @@ Shape = tuple[int, ...]
 
 
 class MaskedFill(Node):
-    """With a number."""
+    """With a number, or with a tensor of one element, which gets the sum of the gradients of what it filled."""
 
     __slots__ = ()
     saves = ("mask",)
 
-    @staticmethod
-    def forward(a: Tensor, mask: Tensor, value: Any) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, mask: Tensor, value: Any) -> Tensor:
         x = a.array
-        out = np.where(mask.array, number_in(value, x.dtype), x)
-        return record1(MaskedFill, out, a, (mask,), (), None if out.shape == x.shape else ((x.shape, x.dtype),))
-
-    def backward(self, xp: Any, g: Any, mask: Any) -> Any:
-        return xp.masked(~mask, g)
-
-
-class MaskedFillTensor(Node, name="MaskedFill", number=1):
-    """With a tensor of one element, which gets the sum of the gradients."""
-
-    __slots__ = ()
-    saves = ("mask",)
-
-    @staticmethod
-    def forward(a: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-        x, y = a.array, value.array
+        y = value.array if isinstance(value, Tensor) else value
         out = np.where(mask.array, number_in(y, x.dtype), x)
-        own = None if out.shape == x.shape else (x.shape, x.dtype)
-        return record2(MaskedFillTensor, out, a, value, (mask,), (), (own, ((), y.dtype)))
+        of_a = None if out.shape == x.shape else (x.shape, x.dtype)
+        if isinstance(value, Tensor):
+            return record2(cls, out, a, value, (mask,), (), (of_a, ((), y.dtype)))
+        return record1(cls, out, a, (mask,), (), of_a and (of_a,))
 
-    def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, Any]:
-        return (None if self.next[0] is None else xp.masked(~mask, g),
-                None if self.next[1] is None else xp.sum(xp.masked(mask, g), None, False))
+    def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, ...]:
+        of_a = None if self.next[0] is None else xp.masked(~mask, g)
+        if self.next[1:] in ((), (None,)):
+            return of_a, *self.next[1:]
+        return of_a, xp.sum(xp.masked(mask, g), None, False)
+
+
+class MaskedFillTensor(MaskedFill, name="MaskedFill", number=1):
+    __slots__ = ()
 
 
 class MaskedSelect(Node):

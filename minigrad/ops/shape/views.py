@@ -131,7 +131,8 @@ class Unsqueeze(Node):
 
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
-        return record_view(cls, np.expand_dims(owned(a), dim), a, (a.array.shape,))
+        x = owned(a)
+        return record_view(cls, np.expand_dims(x, dim_of(dim, x.ndim + 1)), a, (x.shape,))
 
     backward = View.backward
 
@@ -149,21 +150,6 @@ class Squeeze(Node):
     backward = View.backward
 
 
-class SqueezeDim(Node, name="Squeeze", number=1):
-    """Of one dimension."""
-
-    __slots__ = ()
-    constants = ("self_sym_sizes",)
-
-    @classmethod
-    def forward(cls, a: Tensor, dim: int) -> Tensor:
-        x = owned(a)
-        y = x.squeeze(dim) if x.ndim and x.shape[dim] == 1 else x[...]
-        return record_view(cls, y, a, (x.shape,))
-
-    backward = View.backward
-
-
 class SqueezeDims(Node, name="Squeeze", number=2):
     """Of several dimensions."""
 
@@ -171,11 +157,18 @@ class SqueezeDims(Node, name="Squeeze", number=2):
     constants = ("self_sym_sizes",)
 
     @classmethod
-    def forward(cls, a: Tensor, dims: Shape) -> Tensor:
+    def forward(cls, a: Tensor, dim: int | Sequence[int]) -> Tensor:
         x = owned(a)
-        return record_view(cls, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
+        axes = axes_of(dim, x.ndim) or ()
+        return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape,))
 
     backward = View.backward
+
+
+class SqueezeDim(SqueezeDims, name="Squeeze", number=1):
+    """Of one dimension."""
+
+    __slots__ = ()
 
 
 class Expand(Node):
@@ -334,14 +327,14 @@ moveaxis = movedim
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The tensor with a new dimension of size 1 at `dim`."""
-    return Unsqueeze.forward(input, dim_of(dim, input.array.ndim + 1))
+    return Unsqueeze.forward(input, dim)
 
 
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
-    if isinstance(dim, Sequence):
-        return SqueezeDims.forward(input, axes_of(dim, input.array.ndim) or ())
-    return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim_of(dim, input.array.ndim))
+    if dim is None:
+        return Squeeze.forward(input)
+    return (SqueezeDims if isinstance(dim, Sequence) else SqueezeDim).forward(input, dim)
 
 
 def expand(input: Tensor, *sizes: Any) -> Tensor:

@@ -7,12 +7,10 @@ its shape so has a new node above its old one; its base keeps the node that it h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.core.tensor import Tensor
-from minigrad.ops.reduce.sums import axes_of
-from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
+from minigrad.ops.shape.views import Squeeze, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
 __all__: list[str] = []  # methods alone
 IN_PLACE = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")
@@ -38,33 +36,17 @@ class TransposeInPlace(Transpose, name="Transpose", number=1):
 class UnsqueezeInPlace(Unsqueeze, name="Unsqueeze", number=1):
     __slots__ = ()
 
-    @classmethod
-    def forward(cls, a: Tensor, dim: int) -> Tensor:
-        return super().forward(a, dim_of(dim, a.array.ndim + 1))
-
 
 class SqueezeInPlace(Squeeze, name="Squeeze", number=3):
     __slots__ = ()
 
 
-class SqueezeDimInPlace(SqueezeDim, name="Squeeze", number=4):
-    """Of one dimension."""
-
+class SqueezeDimInPlace(SqueezeDims, name="Squeeze", number=4):
     __slots__ = ()
-
-    @classmethod
-    def forward(cls, a: Tensor, dim: int) -> Tensor:
-        return super().forward(a, dim_of(dim, a.array.ndim))
 
 
 class SqueezeDimsInPlace(SqueezeDims, name="Squeeze", number=5):
-    """Of several dimensions."""
-
     __slots__ = ()
-
-    @classmethod
-    def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
-        return super().forward(a, axes_of(dims, a.array.ndim) or ())
 
 
 def t_(self: Tensor) -> Tensor:
@@ -89,5 +71,5 @@ def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """`squeeze`, in place."""
     if dim is None:
         return turn_in_place(SqueezeInPlace.forward, self)
-    op: Any = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
+    op = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
     return turn_in_place(op.forward, self, dim)
