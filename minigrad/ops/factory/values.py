@@ -81,11 +81,11 @@ def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
 
 def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
-    wanted = numpy_dtype(dtype, None, what)
+    requested = numpy_dtype(dtype, None, what)
     if isinstance(data, Tensor):
-        return np.array(data.array, wanted, order="C", like=beside(data.array))
+        return np.array(data.array, requested, order="C", like=beside(data.array))
     if isinstance(data, (np.ndarray, np.generic)):
-        return np.array(checked(data), wanted, order="C")
+        return np.array(checked(data), requested, order="C")
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)
@@ -96,7 +96,7 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     if array.dtype.kind not in "biuf":
         raise no_dtype(data)
     with np.errstate(all="ignore"):
-        return fitting(array, dtype_of(data) if wanted is None else wanted)
+        return fitting(array, dtype_of(data) if requested is None else requested)
 
 
 def no_dtype(data: Any) -> Exception:
@@ -169,8 +169,8 @@ def ragged(data: Any) -> Exception:
                 return ValueError(f"expected sequence of length {size} at dim {dim} (got {len(row)})")
         rows = [each for row in rows for each in row]
     name = next((type(v).__name__ for v in rows if isinstance(v, (list, tuple))), "list")
-    whole = dtype_of(data).kind in "biu"
-    return TypeError(f"'{name}' object cannot be interpreted as an integer" if whole else
+    integral = dtype_of(data).kind in "biu"
+    return TypeError(f"'{name}' object cannot be interpreted as an integer" if integral else
                      f"must be real number, not {name}")
 
 
@@ -250,8 +250,8 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     """
     shared = as_tensor(obj, dtype, device)
     if isinstance(obj, (Tensor, np.ndarray)):
-        given = owned(obj) if isinstance(obj, Tensor) else obj
-        same = type(shared.array) is type(given) and np.may_share_memory(owned(shared), given)
+        source = owned(obj) if isinstance(obj, Tensor) else obj
+        same = type(shared.array) is type(source) and np.may_share_memory(owned(shared), source)
         if copy is False and not same:
             raise ValueError("can't alias tensor with dtype "
                              f"'{obj.dtype if isinstance(obj, Tensor) else np.dtype(obj.dtype).name}' into dtype "

@@ -225,17 +225,17 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     Raises:
         RuntimeError: if an index is out of range, the dimensions do not fit, or the dtypes differ.
     """
-    given = value if src is None else src
-    if reduce is not None and isinstance(given, Tensor):
+    source = value if src is None else src
+    if reduce is not None and isinstance(source, Tensor):
         warn_once(OF_A_TENSOR)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    axis = check_written("scatter", input, index, given, dim)
+    axis = check_written("scatter", input, index, source, dim)
     if reduce is not None:
-        return ScatterOther.forward(input, index, given, axis, reduce)
-    if isinstance(given, Tensor):
-        return Scatter.forward(input, index, given, axis)
-    return ScatterValue.forward(input, index, given, axis)
+        return ScatterOther.forward(input, index, source, axis, reduce)
+    if isinstance(source, Tensor):
+        return Scatter.forward(input, index, source, axis)
+    return ScatterValue.forward(input, index, source, axis)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:

@@ -201,11 +201,11 @@ def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> Non
     if x.dtype != y.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
                            f"{input.dtype.type_name} and (source) {source.dtype.type_name}")
-    target, given = [(*s[:axis], *s[axis + 1:]) for s in (x.shape, y.shape)]
-    if target != given:
+    target_slice, source_slice = [(*s[:axis], *s[axis + 1:]) for s in (x.shape, y.shape)]
+    if target_slice != source_slice:
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
-                           f"shape: {' '.join(map(str, target))} at dimension {axis} and source slice shape: "
-                           f"{' '.join(map(str, given))} at dimension 0.")
+                           f"shape: {' '.join(map(str, target_slice))} at dimension {axis} and source slice shape: "
+                           f"{' '.join(map(str, source_slice))} at dimension 0.")
     if y.ndim and i.size != y.shape[axis]:
         raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) "
                          f"({y.shape[axis]})")

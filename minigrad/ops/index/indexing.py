@@ -86,10 +86,10 @@ class Scatter(Node):
     __slots__ = ()
 
     @staticmethod
-    def forward(g: Tensor, index: Any, shape: Shape, words: Any) -> Tensor:
+    def forward(g: Tensor, index: Any, shape: Shape, functions: Any) -> Tensor:
         index = tuple([p.copy() if is_array(p) else p  # an index may be changed before it is used again
                        for p in (index if isinstance(index, tuple) else (index,))])
-        return record1(Scatter, words.scatter(g.array, index, shape), g, (), (index,))
+        return record1(Scatter, functions.scatter(g.array, index, shape), g, (), (index,))
 
     def backward(self, xp: Any, g: Any, index: Any) -> Any:
         return xp.getitem(g, index)
@@ -151,8 +151,8 @@ def entries(index: Any) -> Sequence[Any]:
 
 def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
     """An index as a tuple of entries in NumPy's terms, and as they were; PyTorch's error where there are too many."""
-    given = entries(index)
-    parts = tuple([as_array(p) for p in given])
+    originals = entries(index)
+    parts = tuple([as_array(p) for p in originals])
     if dims_indexed(parts) > ndim:
         if ndim == 0 and isinstance(index, slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -162,7 +162,7 @@ def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    return parts, given
+    return parts, originals
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
@@ -176,29 +176,29 @@ def getitem(input: Tensor, index: Any) -> Tensor:
             return Select.forward(input, 0, in_bounds(index, input.array.shape[0], 0))
         if type(index) is slice:
             return Slice.forward(input, 0, checked_slice(index))
-    parts, given = parts_of(index, input.array.ndim)
+    parts, originals = parts_of(index, input.array.ndim)
     if len(parts) == 1 and parts[0] is ...:
         return Alias.forward(input)
-    made, rest, saved = basic(input, parts, given)
+    result, rest, saved = basic(input, parts, originals)
     if not saved:
-        return made if made is not input else Alias.forward(input)
+        return result if result is not input else Alias.forward(input)
     try:
-        return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
+        return Index.forward(result, rest if len(rest) > 1 else rest[0], saved)
     except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
-        raise IndexError(advanced_message(rest, made.array.shape)) from None
+        raise IndexError(advanced_message(rest, result.array.shape)) from None
 
 
-def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
+def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
     """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves."""
-    made, rest, saved, dim = input, list[Any](), list[Tensor](), 0
+    result, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
         if isinstance(part, slice):
-            if not whole(part, made.array.shape[dim]):
-                made = Slice.forward(made, dim, checked_slice(part))
+            if not is_full_slice(part, result.array.shape[dim]):
+                result = Slice.forward(result, dim, checked_slice(part))
             rest.append(ALL)
             dim += 1
         elif part is None:
-            made = Unsqueeze.forward(made, dim)
+            result = Unsqueeze.forward(result, dim)
             rest.append(ALL)
             dim += 1
         elif part is ...:
@@ -207,25 +207,25 @@ def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Te
             dim += skipped
         elif isinstance(part, bool) or is_array(part):
             if isinstance(part, bool):
-                made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
+                result, part = Unsqueeze.forward(result, dim), np.zeros(int(part), np.int64)
             if OF_TYPE:
                 part = beside_it(part, input)
             rest.append(part)
-            source = given[position]
+            source = originals[position]
             as_it_is = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
             saved.append(source if as_it_is else plain(part))
             dim += part.ndim if part.dtype.kind == "b" else 1
         else:
-            made = Select.forward(made, dim, in_bounds(part, made.array.shape[dim], position))
+            result = Select.forward(result, dim, in_bounds(part, result.array.shape[dim], position))
     if saved:
-        given_dims, shape = len(rest), made.array.shape
+        given_dims, shape = len(rest), result.array.shape
         while isinstance(rest[-1], slice):
             rest.pop()
-        if len(rest) > made.array.ndim:  # after a second `...`
-            raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
+        if len(rest) > result.array.ndim:  # after a second `...`
+            raise IndexError(f"too many indices for tensor of dimension {result.array.ndim} (got {given_dims})")
         check_masks(tuple(rest), shape)
-        rest = list(rest if made.array.size else brought_in(rest, shape))
-    return made, tuple(rest), tuple(saved)
+        rest = list(rest if result.array.size else brought_in(rest, shape))
+    return result, tuple(rest), tuple(saved)
 
 
 def beside_it(part: Any, input: Tensor) -> Any:
@@ -256,7 +256,7 @@ def in_bounds(index: int, size: int, position: int) -> int:
     return index
 
 
-def whole(part: slice, size: int) -> bool:
+def is_full_slice(part: slice, size: int) -> bool:
     """Whether a slice says, without counting from the end, that it leaves nothing out."""
     start, stop, step = part.start, part.stop, part.step
     return start in (None, 0) and step in (None, 1) and (stop is None or operator.index(stop) >= size)
@@ -318,8 +318,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
     if index is False:
         return
-    parts, given = parts_of(None if index is True else index, input.array.ndim)
-    view, rest, saved = basic(input, parts, given)
+    parts, originals = parts_of(None if index is True else index, input.array.ndim)
+    view, rest, saved = basic(input, parts, originals)
     if saved:
         tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
         in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)

@@ -24,15 +24,15 @@ Shape = tuple[int, ...]
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-def reduced(x: Any, y: Any, positions: Any, how: str, include_self: bool) -> Any:
+def reduced(x: Any, y: Any, positions: Any, reduce: str, include_self: bool) -> Any:
     """`x` with the elements of `y` worked in at `positions`."""
     like = beside(x)
     out = np.array(x, order="C", like=like).reshape(-1)
-    if how in ("sum", "mean"):
+    if reduce in ("sum", "mean"):
         if not include_self:
             out[positions] = 0
         add_at(out, positions, y)
-        if how == "mean":
+        if reduce == "mean":
             count = np.ones(out.shape, np.int64, like=like)
             if not include_self:
                 count[positions] = 0
@@ -41,8 +41,8 @@ def reduced(x: Any, y: Any, positions: Any, how: str, include_self: bool) -> Any
             out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
     else:
         if not include_self:  # any one of those that come in is a start; for a product 1 is
-            out[positions] = 1 if how == "prod" else y
-        out = reduce_at(KERNELS[how], out, positions, y)
+            out[positions] = 1 if reduce == "prod" else y
+        out = reduce_at(KERNELS[reduce], out, positions, y)
     return out.reshape(x.shape)
 
 
@@ -52,22 +52,22 @@ class ScatterReduce(Node):
     constants = ("dim", "reduce", "include_self")
 
     @staticmethod
-    def values(x: Any, y: Any, index: Any, dim: int, how: str, include_self: bool) -> Any:
+    def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
         """On arrays."""
-        return reduced(x, leading(y, index.shape), gather_indices(index, dim, x.shape), how, include_self)
+        return reduced(x, leading(y, index.shape), gather_indices(index, dim, x.shape), reduce, include_self)
 
     @staticmethod
-    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, how: str, include_self: bool) -> Tensor:
-        out = ScatterReduce.values(a.array, src.array, index.array, dim, how, include_self)
-        return record2(ScatterReduce, out, a, src, (a, src, index, out), (dim, how, include_self))
+    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:
+        out = ScatterReduce.values(a.array, src.array, index.array, dim, reduce, include_self)
+        return record2(ScatterReduce, out, a, src, (a, src, index, out), (dim, reduce, include_self))
 
-    def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, how: str,
+    def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, reduce: str,
                  include_self: bool) -> tuple[Any, Any]:
         positions = gather_indices(raw(index), dim, tuple(a.shape))
         part = xp.getitem(src, tuple([slice(n) for n in positions.shape])) if src.shape != positions.shape else src
-        if how == "prod":
+        if reduce == "prod":
             of_self, of_part = self.of_product(xp, g, a, part, index, y, positions, dim, include_self)
-        elif how in ("amax", "amin"):
+        elif reduce in ("amax", "amin"):
             hit, hits = a == y, part == elements_at(xp, y, positions)
             ones, kind = xp.cast(hits, xp.dtype(g)), xp.dtype(g)
             own = xp.cast(hit, kind)
@@ -76,7 +76,7 @@ class ScatterReduce(Node):
             of_self, of_part = xp.masked(hit, share), xp.masked(hits, elements_at(xp, share, positions))
         else:
             share = g
-            if how == "mean":
+            if reduce == "mean":
                 share = g / self.counts(xp, g, positions, include_self)
             of_self, of_part = share, elements_at(xp, share, positions)
         if not include_self:

@@ -51,23 +51,23 @@ def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | Non
             requires_grad: bool = False, **named: Any) -> Tensor:
     """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     place = home(device)
-    given = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
+    arguments = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
                      else ("high", "size"), bounds, strict=False)) | named
-    if not given.keys() <= {"low", "high", "size"} or not {"high", "size"} <= given.keys() or len(bounds) + len(
-            named) != len(given) or not isinstance(given["size"], (tuple, list)):
+    if not arguments.keys() <= {"low", "high", "size"} or not {"high", "size"} <= arguments.keys() or len(bounds) + len(
+            named) != len(arguments) or not isinstance(arguments["size"], (tuple, list)):
         raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds(bounds, named)})\n\n"
                         "Give an upper end and a size: randint(10, (2, 3)) or randint(0, 10, (2, 3)).")
-    low, high = (integer("randint", name, given.get(name, 0)) for name in ("low", "high"))
-    array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (given["size"],), {}),
+    low, high = (integer("randint", name, arguments.get(name, 0)) for name in ("low", "high"))
+    array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (arguments["size"],), {}),
                           numpy_dtype(dtype, np.int64, "randint"))
     return new_leaf(array, requires_grad, "randint", device)
 
 
-def kinds(given: tuple[Any, ...], named: dict[str, Any]) -> str:
+def kinds(arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
     """The types of arguments as PyTorch lists them in its errors."""
     names = {Tensor: "Tensor"}
-    return ", ".join([names.get(type(each), type_name(each)) for each in given]
-                     + [f"{name}={type_name(each)}" for name, each in named.items()])
+    return ", ".join([names.get(type(value), type_name(value)) for value in arguments]
+                     + [f"{name}={type_name(value)}" for name, value in named.items()])
 
 
 def integer(op: str, argument: str, value: Any) -> int:
@@ -136,11 +136,11 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
     x, place = like(input, dtype, "randint_like", device)
     stream = stream_of(generator, place)
-    given = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
-    if not given.keys() <= {"low", "high"} or "high" not in given or len(bounds) + len(named) != len(given):
+    arguments = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
+    if not arguments.keys() <= {"low", "high"} or "high" not in arguments or len(bounds) + len(named) != len(arguments):
         raise TypeError("randint_like() received an invalid combination of arguments - got "
                         f"({kinds((input, *bounds), named)})")
-    low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
+    low, high = (integer("randint_like", name, arguments.get(name, 0)) for name in ("low", "high"))
     return new_leaf(random_like(x, stream, integers, low, high), requires_grad, "randint_like")
 
 
@@ -203,22 +203,22 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
     return new_leaf(array, requires_grad, "normal", device)
 
 
-def sizes(op: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
+def sizes(op: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
     """A size given as separate numbers, as one sequence, or by its name.
 
     Raises:
         TypeError: for none, for two, and for an entry that is no integer.
         RuntimeError: for a negative entry.
     """
-    if named.keys() - {"size"} or bool(given) == bool(named):
-        raise TypeError(f"{op}() received an invalid combination of arguments - got ({kinds(given, named)})")
-    given = given or (named["size"],)
-    if len(given) == 1 and isinstance(given[0], (tuple, list)):
-        given = tuple(given[0])
-    for n in given:
+    if named.keys() - {"size"} or bool(arguments) == bool(named):
+        raise TypeError(f"{op}() received an invalid combination of arguments - got ({kinds(arguments, named)})")
+    arguments = arguments or (named["size"],)
+    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
+        arguments = tuple(arguments[0])
+    for n in arguments:
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             raise TypeError(f"{op}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
-    shape = tuple([n.__index__() for n in given])
+    shape = tuple([n.__index__() for n in arguments])
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")

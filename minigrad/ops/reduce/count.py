@@ -86,8 +86,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         return plain(np.bincount(x, minlength=minlength).astype(np.int64))
     if weights.array.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    found = np.bincount(x, weights.array, minlength)
-    return underived("bincount", found.astype(np.float32) if weights.array.dtype == np.float32 else found, weights)
+    result = np.bincount(x, weights.array, minlength)
+    return underived("bincount", result.astype(np.float32) if weights.array.dtype == np.float32 else result, weights)
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
@@ -111,14 +111,14 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     x = x[(x >= low) & (x <= high)]
-    places = ((x - low) * bins / (high - low)).astype(np.int64)
-    return plain(np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(x.dtype))
+    bin_numbers = ((x - low) * bins / (high - low)).astype(np.int64)
+    return plain(np.bincount(np.minimum(bin_numbers, bins - 1), minlength=bins).astype(x.dtype))
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:
     """Per row the number of bounds below each value (`right`: or equal to it), by sorting both together."""
     if bounds.ndim == 1:
-        found = bounds.searchsorted(values, "right" if right else "left")
+        result = bounds.searchsorted(values, "right" if right else "left")
     else:
         m, n = values.shape[-1], bounds.shape[-1]
         both = np.concatenate((bounds, values) if right else (values, bounds), -1)
@@ -129,8 +129,8 @@ def search(bounds: Any, values: Any, right: bool) -> Any:
             np.put_along_axis(counts, order, below, -1)
         else:  # not every CuPy can put them there; the order of an order leads back
             counts = np.take_along_axis(below, np.argsort(order, -1), -1)
-        found = counts[..., n:] if right else counts[..., :m]
-    return np.where(values == values, found, bounds.shape[-1])  # NaN is above all
+        result = counts[..., n:] if right else counts[..., :m]
+    return np.where(values == values, result, bounds.shape[-1])  # NaN is above all
 
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
@@ -150,8 +150,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
         refuse("searchsorted_out_cpu", bounds.dtype)
     if sorter is not None:
         bounds = np.take_along_axis(bounds, sorter.array, -1)
-    found = search(bounds, values, right or side == "right")
-    return plain(found.astype(np.int32 if out_int32 else np.int64))
+    result = search(bounds, values, right or side == "right")
+    return plain(result.astype(np.int32 if out_int32 else np.int64))
 
 
 def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter: Tensor | None) -> None:

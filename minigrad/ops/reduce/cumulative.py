@@ -178,7 +178,7 @@ class Cummax(Selection):
     ufunc: ClassVar[Any] = np.maximum
 
     @classmethod
-    def found(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    def running(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """The largest so far, and where it was: the last of several; NaN counts as the largest."""
         x = a.array
         if not x.ndim:
@@ -227,10 +227,10 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     Raises:
         IndexError: if `dim` is out of range.
     """
-    wanted = wanted_dtype(input, dtype)
+    target_dtype = wanted_dtype(input, dtype)
     if dim is None:
-        return Prod.forward(input, wanted)
-    return ProdDim.forward(input, dim_of(dim, input.array.ndim), keepdim, wanted)
+        return Prod.forward(input, target_dtype)
+    return ProdDim.forward(input, dim_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
 def cumulation(op: type[Cumulation], input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
@@ -271,7 +271,7 @@ def extremum_so_far(op: type[Cummax], input: Tensor, dim: int) -> tuple[Tensor, 
     ndim = input.array.ndim
     if not ndim and dim not in (0, -1):
         raise IndexError(f"{op.op.lower()}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-    return op.found(input, dim_of(dim, ndim) if input.array.size else 0)
+    return op.running(input, dim_of(dim, ndim) if input.array.size else 0)
 
 
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
@@ -297,24 +297,24 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    along = dim_of(dim, input.array.ndim)
-    parts = [check_fits(input, each, along) for each in (prepend, input, append) if each is not None]
-    out = Cat.forward(parts, along) if len(parts) > 1 else input
+    axis = dim_of(dim, input.array.ndim)
+    parts = [check_fits(input, tensor, axis) for tensor in (prepend, input, append) if tensor is not None]
+    out = Cat.forward(parts, axis) if len(parts) > 1 else input
     if not n:
         return Copy.forward(plain(np.zeros_like(input.array)), input)
-    for _ in range(min(n, out.array.shape[along])):
-        size = out.array.shape[along]
-        ends = Slice.forward(out, along, slice(1, size)), Slice.forward(out, along, slice(0, size - 1))
+    for _ in range(min(n, out.array.shape[axis])):
+        size = out.array.shape[axis]
+        ends = Slice.forward(out, axis, slice(1, size)), Slice.forward(out, axis, slice(0, size - 1))
         out = ne(*ends) if out.array.dtype.kind == "b" else Sub.forward(*ends)
     return out
 
 
 def check_fits(input: Tensor, other: Tensor, dim: int) -> Tensor:
     """A part that is put before or after the input of `diff`; PyTorch's error where it does not fit."""
-    shape, given = input.array.shape, other.array.shape
-    if len(shape) != len(given):
+    shape, other_shape = input.array.shape, other.array.shape
+    if len(shape) != len(other_shape):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-    for i, (m, n) in enumerate(zip(shape, given, strict=True)):
+    for i, (m, n) in enumerate(zip(shape, other_shape, strict=True)):
         if m != n and i != dim:
             raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except "
                                f"along the differencing dimension; input.size({i}) = {m}, but got tensor.size({i}) = "

@@ -94,11 +94,11 @@ def between(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def found(input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str,
           skip_nan: bool) -> Tensor:
     """`quantile` and `nanquantile`."""
-    wanted = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
-    check(input, wanted, interpolation, None if isinstance(q, Tensor) else q)
+    q_tensor = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
+    check(input, q_tensor, interpolation, None if isinstance(q, Tensor) else q)
     values = in_order(input, dim, keepdim)
-    out = between(values, ranks_of(values, wanted, skip_nan), interpolation)
-    if wanted.array.ndim:
+    out = between(values, ranks_of(values, q_tensor, skip_nan), interpolation)
+    if q_tensor.array.ndim:
         out = transpose_(unsqueeze_(out, 0), 0, -1)
     return squeeze_(out, -1)
 

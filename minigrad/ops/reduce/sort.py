@@ -60,15 +60,15 @@ def median_of(x: Any) -> Any:
     x = x.reshape(-1)
     nan = x.dtype.type(math.nan if x.dtype.kind == "f" else 0)  # integers are never asked for it
     if backend_of(x) is not None:
-        return np.where((x == x).all(), middle(x), nan)
-    return middle(x) if (x == x).all() else nan
+        return np.where((x == x).all(), lower_median(x), nan)
+    return lower_median(x) if (x == x).all() else nan
 
 
 def nanmedian_of(x: Any) -> Any:
     """The lower median of the elements that are not NaN."""
     x = x.reshape(-1)
     if backend_of(x) is None or not x.size:
-        return middle(x[x == x] if (x == x).any() else x)
+        return lower_median(x[x == x] if (x == x).any() else x)
     return np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]  # NaN comes last
 
 
@@ -82,7 +82,7 @@ class Nanmedian(OfAll):
     find = staticmethod(nanmedian_of)
 
 
-def middle(x: Any) -> Any:
+def lower_median(x: Any) -> Any:
     """The lower median of a vector; of no elements what PyTorch gives: NaN, the least integer, True."""
     if x.size:
         return np.partition(x, (x.size - 1) // 2)[(x.size - 1) // 2]
@@ -145,8 +145,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         return return_types.topk(Topk.forward(input, axis, ordered(x, 0)))
     front = (slice(None),) * axis
     if 0 < k < size // 8:  # to find them costs less than to sort them all
-        place = size - k if largest else k - 1
-        few = np.argpartition(x, place, axis)[(*front, slice(place, None) if largest else slice(0, k))]
+        kth = size - k if largest else k - 1
+        few = np.argpartition(x, kth, axis)[(*front, slice(kth, None) if largest else slice(0, k))]
         order = ordered(np.take_along_axis(x, few, axis), axis, largest)
         return return_types.topk(Topk.forward(input, axis, np.take_along_axis(few, order, axis)))
     return return_types.topk(Topk.forward(input, axis, ordered(x, axis, largest)[(*front, slice(0, k))]))

@@ -14,18 +14,18 @@ __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadc
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors as views of the shape that they have together."""
-    given = unpacked(tensors)
+    inputs = unpacked(tensors)
     shape: tuple[int, ...] = ()
-    for v in given:
+    for v in inputs:
         shape = broadcast_shape(shape, v.array.shape)
-    return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in given])
+    return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in inputs])
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes have together."""
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    out = [1] * max([len(s) for s in given], default=0)
-    for i, shape in enumerate(given):
+    inputs = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out = [1] * max([len(s) for s in inputs], default=0)
+    for i, shape in enumerate(inputs):
         for dim in range(-1, -len(shape) - 1, -1):
             if shape[dim] < 0:
                 raise ValueError("Attempting to broadcast a dimension with negative length!")

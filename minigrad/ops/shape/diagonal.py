@@ -40,10 +40,10 @@ class Diagonal(Node):
 
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array that looks at the diagonals of `x`, which are its last dimension."""
-    seen = np.diagonal(x, offset, dim1, dim2)
-    if isinstance(seen, np.ndarray):
-        seen.flags.writeable = x.flags.writeable
-    return seen
+    view = np.diagonal(x, offset, dim1, dim2)
+    if isinstance(view, np.ndarray):
+        view.flags.writeable = x.flags.writeable
+    return view
 
 
 class DiagonalCopy(Node, number=None):
@@ -144,10 +144,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     value = number_in(fill_value, self.array.dtype)
     square = shape[1] + 1
     for start in range(0, shape[0], square) if wrap and len(shape) == 2 else (0,):
-        seen = self[start:] if start else self
-        while seen.array.ndim > 1:
-            seen = diagonal(seen, 0, 0, -1)
-        fill_(seen, value)
+        view = self[start:] if start else self
+        while view.array.ndim > 1:
+            view = diagonal(view, 0, 0, -1)
+        fill_(view, value)
     return self
 
 

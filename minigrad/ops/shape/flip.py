@@ -115,15 +115,15 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
         RuntimeError: if there are not as many shifts as dimensions.
     """
     steps = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
-    along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    axes = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if not steps:
         raise RuntimeError("`shifts` required")
-    if len(steps) != len(along) and (along or len(steps) > 1):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(along)}")
+    if len(steps) != len(axes) and (axes or len(steps) > 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
     ndim = input.array.ndim
     if not input.array.size:  # PyTorch does not look at the dimensions then
-        steps, along = (1,), (0,)
-    return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in along]))
+        steps, axes = (1,), (0,)
+    return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in axes]))
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:

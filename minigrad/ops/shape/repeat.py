@@ -91,8 +91,8 @@ def repeated(counts: Any, size: int | None) -> Any:
     """Each position as often as `counts` says there. With the `size` of it all nobody has to wait for a GPU."""
     if backend_of(counts) is None:
         return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
-    places = np.arange(int(counts.sum()) if size is None else size, like=counts)
-    return np.cumsum(counts).searchsorted(places, "right").astype(counts.dtype)
+    positions = np.arange(int(counts.sum()) if size is None else size, like=counts)
+    return np.cumsum(counts).searchsorted(positions, "right").astype(counts.dtype)
 
 
 def counted(repeats: Tensor, output_size: int | None) -> Any:

@@ -130,11 +130,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         RuntimeError: if `size` is more than there is.
     """
     axis = dim_of(dimension, input.array.ndim)
-    room = input.array.shape[axis] if input.array.ndim else 1
+    length = input.array.shape[axis] if input.array.ndim else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > room:
-        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {room} but size is {size}")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return Unfold.forward(input, axis, size, step)

@@ -157,10 +157,10 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
     device, dtype, copy = parse_to(*args, **kwargs)
-    wanted = input.array.dtype if dtype is None else dtype.numpy
+    target_dtype = input.array.dtype if dtype is None else dtype.numpy
     if device is not None and (where := located(device)) != input.device:
-        return ToCopy.forward(input, wanted, home(where))
-    return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
+        return ToCopy.forward(input, target_dtype, home(where))
+    return ToCopy.forward(input, target_dtype) if copy else cast(input, target_dtype)
 
 
 def conversion(dtype: dtype_type) -> Callable[[Tensor], Tensor]:

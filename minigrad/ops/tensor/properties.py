@@ -30,8 +30,8 @@ TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": fro
 def tensor_in(name: str, value: Any, argument: str = "input") -> Tensor:
     """An argument that must be a tensor; PyTorch's error where it is not."""
     check_tensor(value, name, argument)
-    found: Tensor = value
-    return found
+    tensor: Tensor = value
+    return tensor
 
 
 def is_tensor(obj: Any) -> bool:
@@ -131,13 +131,13 @@ def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
     if not isinstance(require_grad, bool):
         raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
                         f"{type_name(require_grad)}")
-    seen = data.detach()
-    if require_grad and not seen.is_floating_point():
+    detached = data.detach()
+    if require_grad and not detached.is_floating_point():
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    made = alias(seen, cls)
-    made._version_counter = seen._version_counter
-    made.requires_grad = require_grad
-    return made
+    result = alias(detached, cls)
+    result._version_counter = detached._version_counter
+    result.requires_grad = require_grad
+    return result
 
 
 def listed(self: Tensor) -> list[str]:
