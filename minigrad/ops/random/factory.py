@@ -195,7 +195,8 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
     stream = stream_of(generator, beside(tensors[0].array) if tensors else home(device))
     if tensors:
         op = NormalBoth if len(tensors) == 2 else NormalMean if isinstance(mean, Tensor) else NormalStd
-        return op.forward(*[v if isinstance(v, Tensor) else float(v) for v in (mean, std)], stream)
+        mean, std = [v if isinstance(v, Tensor) else float(v) for v in (mean, std)]
+        return op.forward(mean, std, stream)
     if size is None:
         raise TypeError(f"normal() received an invalid combination of arguments - got ({kinds((mean, std), {})})")
     array = draws.normal(stream, sizes("normal", (size,), {}), numpy_dtype(dtype, what="normal"), float(mean),

@@ -180,7 +180,8 @@ def manual_seed_of_devices(seed: int) -> None:
 
 def device_states(devices: Iterable[Device] | None) -> dict[Device, Tensor]:
     """The states of the default generators of devices; None: of all that have been used."""
-    return {where: default_of(where).get_state() for where in (list(OnDevices.generators) if devices is None else devices)}
+    chosen = list(OnDevices.generators) if devices is None else devices
+    return {where: default_of(where).get_state() for where in chosen}
 
 
 def set_device_states(states: dict[Device, Tensor], no_others: bool = False) -> None:

@@ -7,7 +7,6 @@ dimension sends all of it to the one that it names. NaN counts as the largest an
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +33,7 @@ class OfAll(Node, number=None):
 
     __slots__ = ()
     saves = ("self", "result")
-    find: ClassVar[Callable[[Any], Any]]  # the element, from the array
+    find: ClassVar[Any]  # finds the element in an array
 
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
@@ -106,6 +105,11 @@ class Aminmax(ManyOutputs):
         return 1 if index == 2 else 0
 
 
+# The ops of all elements, along a dimension and of two tensors, and what the second of these returns.
+EXTREMA: dict[str, Any] = {"max": (Max, MaxDim, maximum, return_types.max),
+                           "min": (Min, MinDim, minimum, return_types.min)}
+
+
 def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
     """The dimensions to reduce, none of them empty; all of them where none is named."""
     for d in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
@@ -126,8 +130,7 @@ def first_index(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
 
 def extremum(name: str, input: Tensor, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
     """`max` or `min`."""
-    of_all, of_dim, of_two, pair = {"max": (Max, MaxDim, maximum, return_types.max),
-                                    "min": (Min, MinDim, minimum, return_types.min)}[name]
+    of_all, of_dim, of_two, pair = EXTREMA[name]
     if other is not None or isinstance(dim, Tensor):
         if keepdim is not False:
             raise TypeError(name)

@@ -87,7 +87,8 @@ class DiagEmbed(Node):
 
 def lower_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:
     """A mask of the elements on and below a diagonal of matrices."""
-    return np.tri(*shape[-2:], diagonal, bool, like=beside(getattr(like, "array", like)))
+    rows, columns = shape[-2:]
+    return np.tri(rows, columns, diagonal, bool, like=beside(getattr(like, "array", like)))
 
 
 def upper_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:

@@ -150,6 +150,21 @@ class Squeeze(Node):
     backward = View.backward
 
 
+class SqueezeDim(Node, name="Squeeze", number=1):
+    """Of one dimension."""
+
+    __slots__ = ()
+    constants = ("self_sym_sizes",)
+
+    @classmethod
+    def forward(cls, a: Tensor, dim: int) -> Tensor:
+        x = owned(a)
+        axis = dim_of(dim, x.ndim)
+        return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape,))
+
+    backward = View.backward
+
+
 class SqueezeDims(Node, name="Squeeze", number=2):
     """Of several dimensions."""
 
@@ -157,18 +172,12 @@ class SqueezeDims(Node, name="Squeeze", number=2):
     constants = ("self_sym_sizes",)
 
     @classmethod
-    def forward(cls, a: Tensor, dim: int | Sequence[int]) -> Tensor:
+    def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
         x = owned(a)
-        axes = axes_of(dim, x.ndim) or ()
+        axes = axes_of(dims, x.ndim) or ()
         return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape,))
 
     backward = View.backward
-
-
-class SqueezeDim(SqueezeDims, name="Squeeze", number=1):
-    """Of one dimension."""
-
-    __slots__ = ()
 
 
 class Expand(Node):
@@ -332,9 +341,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
-    if dim is None:
-        return Squeeze.forward(input)
-    return (SqueezeDims if isinstance(dim, Sequence) else SqueezeDim).forward(input, dim)
+    if isinstance(dim, Sequence):
+        return SqueezeDims.forward(input, dim)
+    return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim)
 
 
 def expand(input: Tensor, *sizes: Any) -> Tensor:

@@ -7,10 +7,11 @@ its shape so has a new node above its old one; its base keeps the node that it h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.core.tensor import Tensor
-from minigrad.ops.shape.views import Squeeze, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
+from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
 __all__: list[str] = []  # methods alone
 IN_PLACE = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")
@@ -41,7 +42,7 @@ class SqueezeInPlace(Squeeze, name="Squeeze", number=3):
     __slots__ = ()
 
 
-class SqueezeDimInPlace(SqueezeDims, name="Squeeze", number=4):
+class SqueezeDimInPlace(SqueezeDim, name="Squeeze", number=4):
     __slots__ = ()
 
 
@@ -71,5 +72,5 @@ def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """`squeeze`, in place."""
     if dim is None:
         return turn_in_place(SqueezeInPlace.forward, self)
-    op = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
+    op: Any = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
     return turn_in_place(op.forward, self, dim)
