@@ -88,7 +88,7 @@ class ScatterAdd(Scatter):
 
 
 class ScatterValue(Node, name="Scatter", number=1):
-    """Writes one value, a number or a tensor of one element, over elements of `a`."""
+    """Writes one value over elements of `a`."""
 
     __slots__ = ()
     saves = ("index",)
@@ -103,12 +103,8 @@ class ScatterValue(Node, name="Scatter", number=1):
             return record2(cls, out, a, value, (index,), (dim,), (None, ((), value.array.dtype)))
         return record1(cls, out, a, (index,), (dim,))
 
-    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, ...]:
-        positions = self.positions(raw(index), dim, tuple(g.shape))
-        of_a = None if self.next[0] is None else replace_at(xp, g, positions, 0)
-        if self.next[1:] in ((), (None,)):
-            return of_a, *self.next[1:]
-        return of_a, xp.sum(elements_at(xp, g, np.unique(positions)), None, False)
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
+        return replace_at(xp, g, self.positions(raw(index), dim, tuple(g.shape)), 0)
 
 
 class ScatterOther(Underived, number=None):

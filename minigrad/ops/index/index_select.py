@@ -83,6 +83,11 @@ class IndexFillTensor(IndexFill, name="IndexFill", number=1):
 
     __slots__ = ()
 
+    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, Any]:
+        positions = np.unique(self.positions(raw(index), dim, tuple(g.shape)))
+        return (replace_at(xp, g, positions, 0) if self.next[0] is not None else None,
+                xp.sum(elements_at(xp, g, positions), None, False) if self.next[1] is not None else None)
+
 
 class Take(Node):
     """Elements by their number, counted row by row; negative ones count from the end."""

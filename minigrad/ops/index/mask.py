@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 class MaskedFill(Node):
-    """With a number, or with a tensor of one element, which gets the sum of the gradients of what it filled."""
+    """With a number."""
 
     __slots__ = ()
     saves = ("mask",)
@@ -41,15 +41,18 @@ class MaskedFill(Node):
             return record2(cls, out, a, value, (mask,), (), (of_a, ((), y.dtype)))
         return record1(cls, out, a, (mask,), (), of_a and (of_a,))
 
-    def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, ...]:
-        of_a = None if self.next[0] is None else xp.masked(~mask, g)
-        if self.next[1:] in ((), (None,)):
-            return of_a, *self.next[1:]
-        return of_a, xp.sum(xp.masked(mask, g), None, False)
+    def backward(self, xp: Any, g: Any, mask: Any) -> Any:
+        return xp.masked(~mask, g)
 
 
 class MaskedFillTensor(MaskedFill, name="MaskedFill", number=1):
+    """With a tensor of one element, which gets the sum of the gradients of what it filled."""
+
     __slots__ = ()
+
+    def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, Any]:
+        return (None if self.next[0] is None else xp.masked(~mask, g),
+                None if self.next[1] is None else xp.sum(xp.masked(mask, g), None, False))
 
 
 class MaskedSelect(Node):

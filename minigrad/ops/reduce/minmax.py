@@ -105,11 +105,6 @@ class Aminmax(ManyOutputs):
         return 1 if index == 2 else 0
 
 
-# The ops of all elements, along a dimension and of two tensors, and what the second of these returns.
-EXTREMA: dict[str, Any] = {"max": (Max, MaxDim, maximum, return_types.max),
-                           "min": (Min, MinDim, minimum, return_types.min)}
-
-
 def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
     """The dimensions to reduce, none of them empty; all of them where none is named."""
     for d in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
@@ -128,18 +123,18 @@ def first_index(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
     return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
 
 
-def extremum(name: str, input: Tensor, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
-    """`max` or `min`."""
-    of_all, of_dim, of_two, pair = EXTREMA[name]
-    if other is not None or isinstance(dim, Tensor):
-        if keepdim is not False:
-            raise TypeError(name)
-        return of_two(input, dim if other is None else other)
-    if dim is not None:
-        return pair(of_dim.forward(input, *first_index(input, dim, name), keepdim))
+def extremum_of_all(op: type[OfAll], input: Tensor) -> Tensor:
+    """`max` or `min` of all elements."""
     if not input.array.size:
-        raise RuntimeError(NO_ELEMENTS.format(name))
-    return of_all.forward(input)
+        raise RuntimeError(NO_ELEMENTS.format(op.op.lower()))
+    return op.forward(input)
+
+
+def second_tensor(name: str, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
+    """The second of two tensors, where `max` or `min` compares two: `keepdim` makes no sense then."""
+    if keepdim is not False:
+        raise TypeError(name)
+    return dim if other is None else other
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
@@ -151,12 +146,20 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         RuntimeError: for no elements, if no `dim` is given.
         IndexError: if `dim` is out of range or empty.
     """
-    return extremum("max", input, dim, keepdim, other)
+    if other is not None or isinstance(dim, Tensor):
+        return maximum(input, second_tensor("max", dim, keepdim, other))
+    if dim is None:
+        return extremum_of_all(Max, input)
+    return return_types.max(MaxDim.forward(input, *first_index(input, dim, "max"), keepdim))
 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; otherwise as `max`."""
-    return extremum("min", input, dim, keepdim, other)
+    if other is not None or isinstance(dim, Tensor):
+        return minimum(input, second_tensor("min", dim, keepdim, other))
+    if dim is None:
+        return extremum_of_all(Min, input)
+    return return_types.min(MinDim.forward(input, *first_index(input, dim, "min"), keepdim))
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:

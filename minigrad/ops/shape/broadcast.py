@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from minigrad._base.dtype import Size
@@ -46,11 +47,11 @@ def unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
 
 def at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
     """Tensors with at least `ndim` dimensions, as a tuple; of one tensor that is no list the tensor alone."""
-    results = tuple([unsqueezed(v, ndim) for v in unpacked(tensors)])
+    results = tuple(map(functools.partial(unsqueezed, ndim), unpacked(tensors)))
     return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
 
 
-def unsqueezed(v: Tensor, ndim: int) -> Tensor:
+def unsqueezed(ndim: int, v: Tensor) -> Tensor:
     """A tensor of at least `ndim` dimensions: those that it lacks have size 1."""
     if v.array.ndim >= ndim:
         return v

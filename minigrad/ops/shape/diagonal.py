@@ -188,26 +188,26 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return triangle(Triu, input, diagonal)
 
 
-def triangle_indices(op: type[Triangle], row: int, col: int, offset: int, dtype: dtype_type | None,
+def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, offset: int, dtype: dtype_type | None,
                      device: Any) -> Tensor:
-    """The positions that a triangle of a (row, col) matrix has, in two rows."""
+    """The positions in a (row, col) matrix where a mask is True, in two rows."""
     located(device)
-    for name, n in (("row", row), ("col", col)):
+    for side, n in (("row", row), ("col", col)):
         if n < 0:
-            raise RuntimeError(f"{name} must be non-negative, got{n}")
+            raise RuntimeError(f"{side} must be non-negative, got{n}")
     kind = np.dtype(np.int64) if dtype is None else dtype.numpy
     if kind.kind not in "iu":
-        refuse(f"{op.op.lower()}_indices", kind)
-    return plain(placed(np.stack(np.nonzero(op.mask((row, col), offset))).astype(kind), device))
+        refuse(name, kind)
+    return plain(placed(np.stack(np.nonzero(mask((row, col), offset))).astype(kind), device))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
                  device: Any = None) -> Tensor:
     """The positions on and below a diagonal of a (row, col) matrix, row by row."""
-    return triangle_indices(Tril, row, col, offset, dtype, device)
+    return triangle_indices("tril_indices", lower_triangle, row, col, offset, dtype, device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
                  device: Any = None) -> Tensor:
     """The positions on and above a diagonal of a (row, col) matrix, row by row."""
-    return triangle_indices(Triu, row, col, offset, dtype, device)
+    return triangle_indices("triu_indices", upper_triangle, row, col, offset, dtype, device)

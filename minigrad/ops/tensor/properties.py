@@ -42,17 +42,22 @@ def is_tensor(obj: Any) -> bool:
 def typename(obj: Any, /) -> str:
     """A tensor's `type()`; of anything else the name of its class, or its own."""
     if isinstance(obj, Tensor):
-        return type_of(obj)
+        return tensor_type(obj)
     named = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(named, "__module__", None) or ""
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
 
 
+def tensor_type(self: Tensor) -> str:
+    """The old name of a tensor's type, for instance `torch.FloatTensor`."""
+    device = "" if self.device.type == "cpu" else f"{self.device.type}."
+    return f"torch.{device}{self.dtype.type_name}Tensor"
+
+
 def type_of(self: Tensor, dtype: Any = None) -> Any:
     """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` gives it."""
     if dtype is None:
-        place = "" if self.device.type == "cpu" else f"{self.device.type}."
-        return f"torch.{place}{self.dtype.type_name}Tensor"
+        return tensor_type(self)
     if isinstance(dtype, dtype_type):
         return cast(self, dtype.numpy)
     if not (isinstance(dtype, (str, type)) or type(dtype).__name__ == "tensortype"):
