@@ -88,7 +88,7 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
 
 
 def place_of(self: Tensor, device: Any) -> Any:
-    """Where `x.new_zeros` and its like make an array: on the device of `x`, if none is named."""
+    """The place in which `x.new_zeros` and its like make an array: that of `x`, if no device is named."""
     return beside(self.array) if device is None else home(device)
 
 

@@ -33,7 +33,7 @@ from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import Expand, dim_of, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
-METHODS = ("gather", "scatter", "scatter_add", "take_along_dim")
+METHODS = tuple(__all__)
 IN_PLACE = ("scatter", "scatter_add")
 
 Shape = tuple[int, ...]

@@ -25,7 +25,7 @@ from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
-METHODS = ("index_add", "index_copy", "index_fill", "index_select", "put", "take")
+METHODS = tuple(__all__)
 IN_PLACE = ("index_add", "index_copy", "index_fill", "put")
 
 Shape = tuple[int, ...]

@@ -81,7 +81,7 @@ class Index(Node):
 
 
 class Scatter(Node):
-    """Zeros to which a tensor is added at an index: the word `scatter` on Tensors."""
+    """Zeros to which a tensor is added at an index: `xp.scatter` on Tensors."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ def as_array(part: Any) -> Any:
 
 
 def dims_indexed(parts: Sequence[Any]) -> int:
-    """How many dimensions an index names."""
+    """The number of dimensions that an index consumes."""
     return sum(p.ndim if is_array(p) and p.dtype.kind == "b" else
                not (p is None or p is ... or isinstance(p, bool)) for p in parts)
 
@@ -257,7 +257,7 @@ def in_bounds(index: int, size: int, position: int) -> int:
 
 
 def is_full_slice(part: slice, size: int) -> bool:
-    """Whether a slice says, without counting from the end, that it leaves nothing out."""
+    """Whether a slice keeps all elements and does not count from the end."""
     start, stop, step = part.start, part.stop, part.step
     return start in (None, 0) and step in (None, 1) and (stop is None or operator.index(stop) >= size)
 

@@ -84,7 +84,7 @@ class ScatterReduce(Node):
         return of_self, zero_padded(xp, of_part, tuple(src.shape))
 
     def counts(self, xp: Any, g: Any, positions: Any, include_self: bool) -> Any:
-        """How many elements each result is the mean of, at least 1."""
+        """The number of elements in each mean, at least 1."""
         own = xp.zeros(tuple(g.shape), g) + 1
         own = own if include_self else replace_at(xp, own, positions, 0)
         counted = own + scatter_into(xp, xp.zeros(positions.shape, g) + 1, positions, tuple(g.shape))

@@ -141,7 +141,7 @@ def default_of(where: Device) -> Generator:
 
 
 def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
-    """What to draw from, for a tensor in a place; the default generator there if none is given.
+    """The stream from which numbers for a tensor in a place are drawn; by default that of the default generator there.
 
     Raises:
         RuntimeError: for a generator of another type of device.
@@ -161,7 +161,7 @@ def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
 
 
 def stream_beside(array: Any) -> Any:
-    """What to draw from by default, for numbers that lie where an array lies."""
+    """The default stream for numbers that lie on the device of an array."""
     return stream_of(None, beside(array))
 
 

@@ -19,10 +19,7 @@ Shape = tuple[int, ...]
 
 
 class Selection(Node, number=None):
-    """What was found at `indices` along a dimension, which stays with as many elements as were found there.
-
-    A subclass is one op.
-    """
+    """The elements at `indices` along a dimension, whose new size is the number of these indices."""
 
     __slots__ = ()
     saves = ("indices",)

@@ -190,7 +190,7 @@ def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = Fa
 
 
 def unique_parts(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
-    """What `unique` and `unique_consecutive` return: one tensor, or a tuple."""
+    """The result of `unique` and `unique_consecutive`: one tensor, or a tuple."""
     more = (*((plain(inverse),) if return_inverse else ()), *((plain(counts),) if return_counts else ()))
     return (values, *more) if more else values
 

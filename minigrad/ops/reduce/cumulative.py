@@ -30,7 +30,7 @@ from minigrad.ops.shape.views import dim_of
 from minigrad.ops.tensor.copy import Copy
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 IN_PLACE = ("cumprod", "cumsum")
 
 Shape = tuple[int, ...]

@@ -21,7 +21,7 @@ from minigrad.ops.reduce.along import SelectionOfOne, filled_dim
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
 NO_ELEMENTS = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "

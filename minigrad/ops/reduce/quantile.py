@@ -22,7 +22,7 @@ from minigrad.ops.shape.views import Expand, Transpose, Unsqueeze, View, dim_of,
 from minigrad.ops.shape.views_inplace import squeeze_, transpose_, unsqueeze_
 
 __all__ = ["nanquantile", "quantile"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

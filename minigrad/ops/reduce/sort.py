@@ -21,7 +21,7 @@ from minigrad.ops.reduce.minmax import OfAll
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 
 class Sort(Selection):

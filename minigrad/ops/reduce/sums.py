@@ -20,7 +20,7 @@ from minigrad.ops._dispatch.shape_dtype_key import form_of
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")

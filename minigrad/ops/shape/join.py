@@ -97,7 +97,7 @@ def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
 
 
 def tensors_in(name: str, parts: Any) -> list[Tensor]:
-    """What is joined; PyTorch's errors for anything but a sequence of tensors."""
+    """The tensors to join, as a list; PyTorch's errors for anything but a sequence of tensors."""
     if not isinstance(parts, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(parts)}")
     for i, part in enumerate(parts):
@@ -150,7 +150,7 @@ concat = concatenate = cat
 
 
 def not_empty(name: str, tensors: Any) -> list[Tensor]:
-    """What is stacked; PyTorch's errors for anything but a sequence of tensors, and for nothing."""
+    """The tensors to stack, as a list; PyTorch's errors for anything but a sequence of tensors, and for none."""
     parts = tensors_in(name, tensors)
     if not parts:
         raise RuntimeError(f"{name} expects a non-empty TensorList")

@@ -96,7 +96,7 @@ def repeated(counts: Any, size: int | None) -> Any:
 
 
 def counted(repeats: Tensor, output_size: int | None) -> Any:
-    """How often each is repeated; PyTorch's errors for what cannot be."""
+    """The number of repeats of each slice; PyTorch's errors for numbers that cannot be."""
     counts = repeats.array
     if counts.dtype.kind not in "i" or counts.dtype.itemsize < 4:
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "

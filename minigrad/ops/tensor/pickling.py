@@ -52,7 +52,7 @@ def rebuild_args(self: Tensor) -> tuple[Any, ...]:
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
-    """What `copy.copy` and `pickle` ask for. Attributes come along, the gradient and hooks do not."""
+    """Implements `__reduce_ex__` for `copy.copy` and `pickle`: attributes are kept, the gradient and hooks are not."""
     for hook in (self._backward_hooks or {}).values():
         warnings.warn(NOT_SERIALIZED.format(hook), UserWarning, stacklevel=2)
     return rebuild, rebuild_args(self), self.__dict__ or None
@@ -79,7 +79,7 @@ STORAGES = "the storages that one deepcopy has met"
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """What `copy.deepcopy` makes of a leaf: its data, flags, gradient and attributes; hooks stay behind.
+    """Implements `copy.deepcopy` of a leaf: copies its data, flags, gradient and attributes, but no hooks.
 
     Raises:
         RuntimeError: for a tensor with a graph, which cannot be copied.

@@ -146,12 +146,12 @@ def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
 
 
 def listed(self: Tensor) -> list[str]:
-    """What `dir(tensor)` gives."""
+    """The names that `dir(tensor)` lists."""
     return sorted({*object.__dir__(self)} - {"volatile"})
 
 
 def volatile(self: Tensor) -> bool:
-    """What early PyTorch had in place of `no_grad`: always False."""
+    """Always False: early PyTorch's predecessor of `no_grad`."""
     warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
     return False
 

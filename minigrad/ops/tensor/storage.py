@@ -159,7 +159,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """What `np.asarray(tensor)` gives."""
+    """The result of `np.asarray(tensor)`."""
     array: np.ndarray[Any, Any] = np.array(numpy(self), dtype=dtype, copy=copy)
     return array
 
