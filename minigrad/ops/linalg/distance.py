@@ -16,7 +16,7 @@ from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, check_m
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["dist"]
-METHODS = tuple(__all__)
+METHODS = (*__all__,)
 
 Shape = tuple[int, ...]
 

@@ -39,7 +39,7 @@ from minigrad.ops.shape.views import (
 from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
-METHODS = tuple(__all__)
+METHODS = (*__all__,)
 IN_PLACE = ("addmm",)
 
 

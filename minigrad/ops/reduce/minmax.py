@@ -7,7 +7,7 @@ dimension sends all of it to the one that it names. NaN counts as the largest an
 from __future__ import annotations
 
 import operator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -111,9 +111,9 @@ def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
         if d is not None and shape[one_of(d, len(shape))] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     axes = axes_of(dim, len(shape))
-    if axes is None and 0 in shape:
-        raise RuntimeError(NO_ELEMENTS.format(name))
-    return tuple(range(len(shape))) if axes is None else axes
+    if axes is None:
+        return tuple(range(len(shape))) if 0 not in shape else refuse_empty(name)
+    return axes
 
 
 def first_index(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
@@ -123,11 +123,9 @@ def first_index(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
     return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
 
 
-def extremum_of_all(op: type[OfAll], input: Tensor) -> Tensor:
-    """`max` or `min` of all elements."""
-    if not input.array.size:
-        raise RuntimeError(NO_ELEMENTS.format(op.op.lower()))
-    return op.forward(input)
+def refuse_empty(name: str) -> NoReturn:
+    """PyTorch's error for the largest of no elements."""
+    raise RuntimeError(NO_ELEMENTS.format(name))
 
 
 def second_tensor(name: str, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
@@ -149,7 +147,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     if other is not None or isinstance(dim, Tensor):
         return maximum(input, second_tensor("max", dim, keepdim, other))
     if dim is None:
-        return extremum_of_all(Max, input)
+        return Max.forward(input) if input.array.size else refuse_empty("max")
     return return_types.max(MaxDim.forward(input, *first_index(input, dim, "max"), keepdim))
 
 
@@ -158,7 +156,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     if other is not None or isinstance(dim, Tensor):
         return minimum(input, second_tensor("min", dim, keepdim, other))
     if dim is None:
-        return extremum_of_all(Min, input)
+        return Min.forward(input) if input.array.size else refuse_empty("min")
     return return_types.min(MinDim.forward(input, *first_index(input, dim, "min"), keepdim))
 
 
