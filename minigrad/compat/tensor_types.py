@@ -15,7 +15,7 @@ from minigrad._base.dtype import DTYPES, Size
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import IN_C
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops.factory.values import THERE, check_device, sequence, size_of
+from minigrad.ops.factory.values import PLACED, check_device, sequence, size_of
 from minigrad.ops.shape.slices import Alias
 
 __all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
@@ -58,7 +58,7 @@ class tensortype:
         """How the elements of its tensors lie in memory."""
         return strided
 
-    def __call__(self, *data: Any, device: Any = THERE) -> Tensor:
+    def __call__(self, *data: Any, device: Any = PLACED) -> Tensor:
         """A tensor of that size, holding zeros; or of these values.
 
         Raises:
@@ -66,7 +66,7 @@ class tensortype:
             TypeError: for anything but sizes, one sequence, one tensor of this dtype.
         """
         given = len(data) == 1 and isinstance(data[0], Tensor)
-        if device is not THERE and (given or device is not None):
+        if device is not PLACED and (given or device is not None):
             check_device(given, device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
             return plain(np.zeros(size_of(data or (0,), "new"), self.dtype.numpy))

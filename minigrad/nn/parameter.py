@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops.tensor.pickling import apart, rebuild
+from minigrad.ops.tensor.pickling import rebuild, rebuild_args
 from minigrad.ops.tensor.properties import make_subclass
 
 __all__ = ["Buffer", "Parameter"]
@@ -33,7 +33,7 @@ class Parameter(Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """What `copy.copy` and `pickle` ask for; hooks stay behind without a word, as in PyTorch."""
-        return rebuild, apart(self), self.__dict__ or None
+        return rebuild, rebuild_args(self), self.__dict__ or None
 
 
 class Buffer(Tensor):

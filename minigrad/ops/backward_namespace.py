@@ -59,7 +59,7 @@ class TensorWords:
         here = beside(x.array)
         if here is place or (isinstance(here, Home) and here == place):
             return x
-        return copy.Move.forward(x, x.array.dtype, place)
+        return copy.ToCopy.forward(x, x.array.dtype, place)
 
     @staticmethod
     def turned_product(x: Tensor, y: Tensor) -> Tensor:

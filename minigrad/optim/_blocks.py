@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.saved import counter_of
+from minigrad.core.tensor import counter_of
 from minigrad.core.tensor import Tensor
 
 __all__ = ["BLOCK", "Block", "BlockwiseUpdate", "Scratch"]

@@ -18,10 +18,10 @@ from minigrad.ops.random.generator import OnDevices
 
 @pytest.fixture(autouse=True)
 def fresh(cuda):
-    OnDevices.made.clear()
+    OnDevices.generators.clear()
     OnDevices.seed = None
     yield
-    OnDevices.made.clear()
+    OnDevices.generators.clear()
     OnDevices.seed = None
 
 

@@ -1,4 +1,4 @@
-"""Creation: numbers in a row, `arange`, `linspace`, `logspace`, and the unit matrix `eye`. All of them are leaves."""
+"""Makes evenly spaced numbers (`arange`, `linspace`, `logspace`) and unit matrices (`eye`). All of them are leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from minigrad._base.dtype import default_float, from_numpy_dtype
 from minigrad.backends.registry import HERE, home
 from minigrad.core.tensor import Tensor
-from minigrad.ops.factory.values import Dtype, made, numpy_dtype
+from minigrad.ops.factory.values import Dtype, new_leaf, numpy_dtype
 
 __all__ = ["arange", "eye", "linspace", "logspace"]
 
@@ -39,8 +39,9 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     """
     if start is None and end is None:
         raise TypeError("arange")
-    given = (0, start, step) if end is None else (0 if start is None else start, end, step)
-    low, high, by = [number_of(v) for v in given]
+    if end is None:
+        start, end = 0, start
+    low, high, by = [number_of(v) for v in (0 if start is None else start, end, step)]
     whole = not any(isinstance(v, float) for v in (low, high, by))
     kind = numpy_dtype(dtype, INT64 if whole else default_float(), "arange")
     no_bools(kind, "arange")
@@ -55,26 +56,25 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     count = -(-(high - low) // by) if whole or kind.name == "int64" else math.ceil((high - low) / by)
     if kind.kind != "f":
         low, by = int(low), int(by)
-    place = home(device)
-    found = (row if place is HERE else there(row))(place, count, low, by, kind)
-    return made(found, requires_grad, "arange")
+    return new_leaf(computed(row, count, low, by, kind, device=device), requires_grad, "arange")
 
 
-def row(place: Any, count: int, low: Any, by: Any, kind: Any) -> Any:
+def row(count: int, low: Any, by: Any, kind: Any, place: Any) -> Any:
     """`count` numbers from `low` on, `by` apart."""
-    counted: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=place)
-    return (low + by * counted).astype(kind)
+    numbers: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=place)
+    return (low + by * numbers).astype(kind)
 
 
-def there(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula whose steps are computed in the place that is its first argument, which is in use meanwhile."""
-    def call(place: Any, *args: Any) -> Any:
-        with place.backend.on(place.index):
-            return formula(place, *args)
-    return call
+def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
+    """An array that a formula computes on a device, which is the current one meanwhile."""
+    place = home(device)
+    if place is HERE:
+        return formula(*args, place)
+    with place.backend.on(place.index):
+        return formula(*args, place)
 
 
-def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[Any, Any, int]:
+def endpoints(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[Any, Any, int]:
     """The first and the last of `steps` numbers, as floats of the dtype that counts.
 
     Raises:
@@ -82,8 +82,8 @@ def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[An
     """
     bounds = [(name, v.array.ndim) for name, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
     if any(ndim for _, ndim in bounds):
-        given = " and ".join([f"{name} with {ndim} dimension(s)" for name, ndim in bounds])
-        raise RuntimeError(f"{what} only supports 0-dimensional start and end tensors, but got {given}.")
+        dims = " and ".join([f"{name} with {ndim} dimension(s)" for name, ndim in bounds])
+        raise RuntimeError(f"{what} only supports 0-dimensional start and end tensors, but got {dims}.")
     steps = operator.index(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -93,16 +93,16 @@ def steps_of(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[An
     return low, high, steps
 
 
-def line(place: Any, low: Any, high: Any, steps: int, kind: Any, base: float | None = None) -> Any:
+def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None, place: Any) -> Any:
     """`steps` numbers from `low` to `high`, counted from both ends to the middle; or `base` to their powers."""
     counting = low.dtype
     if steps == 1:
-        found = np.full(1, low, counting, like=place)
+        numbers = np.full(1, low, counting, like=place)
     else:
         by = (high - low) / counting.type(max(steps - 1, 1))
-        counted = np.arange(steps, like=place).astype(counting)
-        found = np.where(counted < steps // 2, low + by * counted, high - by * (steps - 1 - counted).astype(counting))
-    return (found if base is None else np.power(base, found.astype(np.float64))).astype(kind)
+        count = np.arange(steps, like=place).astype(counting)
+        numbers = np.where(count < steps // 2, low + by * count, high - by * (steps - 1 - count).astype(counting))
+    return (numbers if base is None else np.power(base, numbers.astype(np.float64))).astype(kind)
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
@@ -113,18 +113,16 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
         RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
     """
     kind = numpy_dtype(dtype, what="linspace")
-    place, found = home(device), steps_of(start, end, steps, kind, "linspace")
-    made_there = (line if place is HERE else there(line))(place, *found, kind)
-    return made(made_there, requires_grad, "linspace")
+    array = computed(evenly_spaced, *endpoints(start, end, steps, kind, "linspace"), kind, None, device=device)
+    return new_leaf(array, requires_grad, "linspace")
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`base` to the powers that `linspace(start, end, steps)` gives."""
     kind = numpy_dtype(dtype, what="logspace")
-    place, found = home(device), steps_of(start, end, steps, kind, "logspace")
-    made_there = (line if place is HERE else there(line))(place, *found, kind, float(base))
-    return made(made_there, requires_grad, "logspace")
+    array = computed(evenly_spaced, *endpoints(start, end, steps, kind, "logspace"), kind, float(base), device=device)
+    return new_leaf(array, requires_grad, "logspace")
 
 
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
@@ -133,4 +131,4 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    return made(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")
+    return new_leaf(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")

@@ -1,10 +1,12 @@
-"""Creation: tensors of a size, of zeros, ones, one value or nothing in particular. All of them are leaves.
+"""Makes tensors of a given size, filled with zeros, ones or one value, or not filled at all. All of them are leaves.
 
-Three forms of each: of a size, of that of another tensor (`zeros_like`), in the dtype of another (`x.new_zeros`).
+Each has three forms: of a size (`zeros`), of the size of another tensor (`zeros_like`), and in the dtype of another
+(`x.new_zeros`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,28 +16,24 @@ from minigrad.backends.registry import beside, home, located, moved
 from minigrad.core.graph import repeats
 from minigrad.core.tensor import Tensor, owned
 from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops.factory.values import Dtype, dtype_of, made, numpy_dtype, size_of
+from minigrad.ops.factory.values import Dtype, dtype_of, new_leaf, numpy_dtype, size_of
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros", "zeros_like"]
 METHODS = ("new_empty", "new_full", "new_ones", "new_zeros")
 
 
-def zeros(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of this size."""
-    kind = numpy_dtype(dtype, what="zeros")
-    return made(np.zeros(size_of(size, "zeros"), kind, like=home(device)), requires_grad, "zeros")
+def of_size(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
+    """The function that makes a tensor of a size by one of NumPy's functions."""
+    def create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = numpy_dtype(dtype, what=name)
+        return new_leaf(maker(size_of(size, name), kind, like=home(device)), requires_grad, name)
+    create.__doc__ = text
+    return create
 
 
-def ones(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of this size."""
-    kind = numpy_dtype(dtype, what="ones")
-    return made(np.ones(size_of(size, "ones"), kind, like=home(device)), requires_grad, "ones")
-
-
-def empty(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of this size, of unspecified values."""
-    kind = numpy_dtype(dtype, what="empty")
-    return made(np.empty(size_of(size, "empty"), kind, like=home(device)), requires_grad, "empty")
+zeros = of_size("zeros", np.zeros, "Zeros of this size.")
+ones = of_size("ones", np.ones, "Ones of this size.")
+empty = of_size("empty", np.empty, "A tensor of this size, of unspecified values.")
 
 
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
@@ -49,15 +47,15 @@ def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
         fill_value = fill_value.item()
     kind = numpy_dtype(dtype, dtype_of(fill_value), "full")
     array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=home(device))
-    return made(array, requires_grad, "full")
+    return new_leaf(array, requires_grad, "full")
 
 
 def scalar_tensor(s: float, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor."""
-    return made(number_in(s, numpy_dtype(dtype, what="scalar_tensor")), requires_grad, "scalar_tensor", device)
+    return new_leaf(number_in(s, numpy_dtype(dtype, what="scalar_tensor")), requires_grad, "scalar_tensor", device)
 
 
-def like(maker: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
+def array_like(maker: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
     """An array of the shape of a tensor, its memory in the same order; of an expanded one row by row."""
     check_tensor(input, what)
     order = "C" if repeats(owned(input)) else "K"
@@ -67,55 +65,51 @@ def like(maker: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any
     return maker(owned(input), kind, order)
 
 
-def zeros_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of the shape and dtype of another tensor."""
-    return made(like(np.zeros_like, input, dtype, "zeros_like", device), requires_grad, "zeros_like")
+def of_size_of(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
+    """The function that makes a tensor of the size of another one by one of NumPy's functions."""
+    def create(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        return new_leaf(array_like(maker, input, dtype, name, device), requires_grad, name)
+    create.__doc__ = text
+    return create
 
 
-def ones_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of the shape and dtype of another tensor."""
-    return made(like(np.ones_like, input, dtype, "ones_like", device), requires_grad, "ones_like")
-
-
-def empty_like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the shape and dtype of another one, of unspecified values."""
-    return made(like(np.empty_like, input, dtype, "empty_like", device), requires_grad, "empty_like")
+zeros_like = of_size_of("zeros_like", np.zeros_like, "Zeros of the shape and dtype of another tensor.")
+ones_like = of_size_of("ones_like", np.ones_like, "Ones of the shape and dtype of another tensor.")
+empty_like = of_size_of("empty_like", np.empty_like, "A tensor of the shape and dtype of another one, of unspecified "
+                                                     "values.")
 
 
 def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: Any = None,
               requires_grad: bool = False) -> Tensor:
     """One value in the shape and dtype of another tensor."""
-    array = like(np.empty_like, input, dtype, "full_like", device)
+    array = array_like(np.empty_like, input, dtype, "full_like", device)
     array[...] = number_in(fill_value, array.dtype)
-    return made(array, requires_grad, "full_like")
+    return new_leaf(array, requires_grad, "full_like")
 
 
-def by(self: Tensor, device: Any) -> Any:
-    """Where `x.new_zeros` and its like make an array: where `x` lies, if no device is named."""
+def place_of(self: Tensor, device: Any) -> Any:
+    """The place in which `x.new_zeros` and its like make an array: that of `x`, if no device is named."""
     return beside(self.array) if device is None else home(device)
 
 
-def new_zeros(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of this size, in this tensor's dtype."""
-    kind = numpy_dtype(dtype, self.array.dtype, "new_zeros")
-    return made(np.zeros(size_of(size, "new_zeros"), kind, like=by(self, device)), requires_grad, "new_zeros")
+def in_dtype_of(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
+    """The method that makes a tensor of a size, in the dtype of its own tensor, by one of NumPy's functions."""
+    def create(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None,
+               requires_grad: bool = False) -> Tensor:
+        kind = numpy_dtype(dtype, self.array.dtype, name)
+        return new_leaf(maker(size_of(size, name), kind, like=place_of(self, device)), requires_grad, name)
+    create.__doc__ = text
+    return create
 
 
-def new_ones(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of this size, in this tensor's dtype."""
-    kind = numpy_dtype(dtype, self.array.dtype, "new_ones")
-    return made(np.ones(size_of(size, "new_ones"), kind, like=by(self, device)), requires_grad, "new_ones")
-
-
-def new_empty(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of this size, of unspecified values, in this tensor's dtype."""
-    kind = numpy_dtype(dtype, self.array.dtype, "new_empty")
-    return made(np.empty(size_of(size, "new_empty"), kind, like=by(self, device)), requires_grad, "new_empty")
+new_zeros = in_dtype_of("new_zeros", np.zeros, "Zeros of this size, in this tensor's dtype.")
+new_ones = in_dtype_of("new_ones", np.ones, "Ones of this size, in this tensor's dtype.")
+new_empty = in_dtype_of("new_empty", np.empty, "A tensor of this size, of unspecified values, in this tensor's dtype.")
 
 
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """One value in this size, in this tensor's dtype."""
     kind = numpy_dtype(dtype, self.array.dtype, "new_full")
-    array = np.full(size_of((size,), "new_full"), number_in(fill_value, kind), kind, like=by(self, device))
-    return made(array, requires_grad, "new_full")
+    array = np.full(size_of((size,), "new_full"), number_in(fill_value, kind), kind, like=place_of(self, device))
+    return new_leaf(array, requires_grad, "new_full")

@@ -1,4 +1,4 @@
-"""Creation: tensors from values, numbers, nested lists or arrays. What is made of a size is in create.py."""
+"""Makes tensors from values: numbers, nested lists, arrays and other tensors. Those of a size are in sizes.py."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ METHODS = ("new_tensor",)
 
 BOOL, INT64 = np.dtype(bool), np.dtype("int64")
 Dtype = dtype_type | None
+PLACED = object()  # in place of a device: the array lies where it is to be
 PYTHON_TYPES: dict[Any, Any] = {bool: BOOL, int: INT64, float: np.dtype("float64")}
 
 
-THERE = object()  # in the place of a device: the array was made where it is to be
-
-
-def made(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = THERE) -> Tensor:
+def new_leaf(array: Any, requires_grad: bool = False, what: str = "tensor", device: Any = PLACED) -> Tensor:
     """A leaf around a new array, put where it is to be; PyTorch's errors for a `requires_grad` that it cannot have."""
     strict = what in ("tensor", "new_tensor")  # the others read None as False
     if not isinstance(requires_grad, bool) and (strict or requires_grad is not None):
         raise TypeError(f"{what}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and array.dtype.kind != "f":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    if device is not THERE:
+    if device is not PLACED:
         array = placed(array, device)
     # a 0-d array of NumPy's becomes a scalar (see `owned`)
     return plain(array[()] if type(array) is np.ndarray else array, bool(requires_grad))
@@ -83,11 +81,11 @@ def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
 
 def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
-    wanted = numpy_dtype(dtype, None, what)
+    requested = numpy_dtype(dtype, None, what)
     if isinstance(data, Tensor):
-        return np.array(data.array, wanted, order="C", like=beside(data.array))
+        return np.array(data.array, requested, order="C", like=beside(data.array))
     if isinstance(data, (np.ndarray, np.generic)):
-        return np.array(checked(data), wanted, order="C")
+        return np.array(checked(data), requested, order="C")
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)
@@ -98,7 +96,7 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     if array.dtype.kind not in "biuf":
         raise no_dtype(data)
     with np.errstate(all="ignore"):
-        return fitting(array, dtype_of(data) if wanted is None else wanted)
+        return fitting(array, dtype_of(data) if requested is None else requested)
 
 
 def no_dtype(data: Any) -> Exception:
@@ -171,12 +169,12 @@ def ragged(data: Any) -> Exception:
                 return ValueError(f"expected sequence of length {size} at dim {dim} (got {len(row)})")
         rows = [each for row in rows for each in row]
     name = next((type(v).__name__ for v in rows if isinstance(v, (list, tuple))), "list")
-    whole = dtype_of(data).kind in "biu"
-    return TypeError(f"'{name}' object cannot be interpreted as an integer" if whole else
+    integral = dtype_of(data).kind in "biu"
+    return TypeError(f"'{name}' object cannot be interpreted as an integer" if integral else
                      f"must be real number, not {name}")
 
 
-def construct(cls: type[Tensor], *data: Any, device: Any = THERE) -> Tensor:
+def construct(cls: type[Tensor], *data: Any, device: Any = PLACED) -> Tensor:
     """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype. It
     makes tensors on the CPU, whatever the default device is; that of a tensor lies where the tensor does.
 
@@ -184,24 +182,24 @@ def construct(cls: type[Tensor], *data: Any, device: Any = THERE) -> Tensor:
         RuntimeError: for another device, and for any beside a tensor.
         TypeError: for anything but sizes, one sequence, one tensor.
     """
-    given = len(data) == 1 and isinstance(data[0], Tensor)
-    if device is not THERE and device is not None or device is None and given:
-        check_device(given, device)
-    if given:
-        made = Alias.forward(data[0])
+    of_tensor = len(data) == 1 and isinstance(data[0], Tensor)
+    if device is not PLACED and (of_tensor or device is not None):
+        check_device(of_tensor, device)
+    if of_tensor:
+        tensor = Alias.forward(data[0])
     elif len(data) == 1 and not isinstance(data[0], (int, Size)):
-        made = plain(sequence(data[0], get_default_dtype()))
+        tensor = plain(sequence(data[0], get_default_dtype()))
     else:
-        made = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
-    return made if cls is Tensor else make_subclass(cls, made)
+        tensor = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
+    return tensor if cls is Tensor else make_subclass(cls, tensor)
 
 
-def check_device(given: bool, where: Any) -> None:
-    """PyTorch's errors for a device named to `Tensor(...)`, which was `given` a tensor or was not."""
-    if given:
+def check_device(of_tensor: bool, device: Any) -> None:
+    """PyTorch's errors for the device argument of `Tensor(...)`, whose other argument is a tensor or is not."""
+    if of_tensor:
         raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported."
                            "  Use torch.tensor(...) or torch.as_tensor(...) instead.")
-    kind = Device(where).type
+    kind = Device(device).type
     if kind != "cpu":
         raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {kind} was passed\n\nUse "
                            "minigrad.tensor(...) or minigrad.empty(...).")
@@ -229,7 +227,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
     """
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("torch.tensor"))
-    return made(array_of(data, dtype), requires_grad, device=device)
+    return new_leaf(array_of(data, dtype), requires_grad, device=device)
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
@@ -252,8 +250,8 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     """
     shared = as_tensor(obj, dtype, device)
     if isinstance(obj, (Tensor, np.ndarray)):
-        given = owned(obj) if isinstance(obj, Tensor) else obj
-        same = type(shared.array) is type(given) and np.may_share_memory(owned(shared), given)
+        source = owned(obj) if isinstance(obj, Tensor) else obj
+        same = type(shared.array) is type(source) and np.may_share_memory(owned(shared), source)
         if copy is False and not same:
             raise ValueError("can't alias tensor with dtype "
                              f"'{obj.dtype if isinstance(obj, Tensor) else np.dtype(obj.dtype).name}' into dtype "
@@ -275,4 +273,4 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = No
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT.format("tensor.new_tensor"))
     where = self.device if device is None else device
-    return made(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor", where)
+    return new_leaf(array_of(data, dtype or self.dtype, "new_tensor"), requires_grad, "new_tensor", where)

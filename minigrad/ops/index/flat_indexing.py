@@ -1,8 +1,8 @@
-"""Where the elements lie that an index names: as numbers of elements, counted row by row.
+"""Turns indices into positions in the flattened tensor, and reads and writes there.
 
-`gather`, `scatter`, `index_select`, `take` and their like say the same thing in different words: these elements of
-that tensor. Their indices become places in the flattened tensor here, and their derivatives are three words on places:
-`taken`, `spread`, `replaced`, each of which is the derivative of another.
+`gather`, `scatter`, `index_select`, `take` and their like all name elements of a tensor, each in its own way. With flat
+positions they need only three differentiable functions: `elements_at`, `scatter_into` and `replace_at`. The derivative
+of each is made of the others.
 """
 
 from __future__ import annotations
@@ -15,46 +15,45 @@ import numpy as np
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import HERE, backend_of, beside
 
-__all__ = ["along", "in_range", "is_index", "numbered", "raw", "replaced", "slices", "spread", "taken", "worked_in",
-           "written"]
+__all__ = ["elements_at", "first_out_of_range", "flat_indices", "gather_indices", "is_index", "raw", "reduce_at",
+           "replace_at", "scatter_into", "slice_indices", "write_at"]
 
 Shape = tuple[int, ...]
 
 
-def numbered(shape: Shape, like: Any = HERE) -> Any:
-    """The number of each element of a tensor of `shape`; a view of it says where a view of the tensor looks.
+def flat_indices(shape: Shape, like: Any = HERE) -> Any:
+    """The flat position of each element of a tensor of `shape`; a view of this array shows what a view of it contains.
 
-    `like`: an array or a Tensor beside which they shall lie, where they are to be an index.
+    `like`: an array or a Tensor on whose device the result is made.
     """
     return np.arange(math.prod(shape), like=beside(getattr(like, "array", like))).reshape(shape)
 
 
-def along(index: Any, dim: int, shape: Shape) -> Any:
-    """Per element of `index`: the place of the element of a tensor of `shape` that has the same position, but for
-    `dim`, where the index says it."""
+def gather_indices(index: Any, dim: int, shape: Shape) -> Any:
+    """The flat positions of the elements that `gather` reads from a tensor of `shape`, in the shape of `index`."""
     if not shape or not index.size:
         return np.zeros(index.shape, np.int64, like=beside(index))
-    places, like = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:]), beside(index)
+    positions, like = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:]), beside(index)
     for d, n in enumerate(index.shape):
         if d != dim:
             steps = np.arange(0, n * (step := math.prod(shape[d + 1:])), step, like=like)
-            places = places + steps.reshape((-1,) + (1,) * (index.ndim - d - 1))
-    return places
+            positions = positions + steps.reshape((-1,) + (1,) * (index.ndim - d - 1))
+    return positions
 
 
-def slices(index: Any, dim: int, shape: Shape) -> Any:
-    """The places of the slices along `dim` whose numbers are in `index`, a vector (or one number)."""
+def slice_indices(index: Any, dim: int, shape: Shape) -> Any:
+    """The flat positions of the slices along `dim` that `index_select` takes; `index` is a vector or a number."""
     index, like = index.reshape(-1).astype(np.int64, copy=False), beside(index)
     if not shape:
         return np.zeros(index.shape, np.int64, like=like)
     inner = math.prod(shape[dim + 1:])
     rows = np.arange(math.prod(shape[:dim]), like=like)[:, None]
-    places = rows * (shape[dim] * inner) + index % shape[dim] * inner
-    return (places[..., None] + np.arange(inner, like=like)).reshape((*shape[:dim], index.size, *shape[dim + 1:]))
+    positions = rows * (shape[dim] * inner) + index % shape[dim] * inner
+    return (positions[..., None] + np.arange(inner, like=like)).reshape((*shape[:dim], index.size, *shape[dim + 1:]))
 
 
 def raw(index: Any) -> Any:
-    """An index that a formula gets, an array or a Tensor, as an array: there is nothing to differentiate in it."""
+    """The array of an index, which in a formula may be an array or a Tensor: nothing in it is differentiated."""
     if isinstance(index, np.ndarray):
         return index
     array = getattr(index, "array", index)
@@ -66,7 +65,7 @@ def is_index(dtype: Any) -> bool:
     return bool(dtype.kind == "i" and dtype.itemsize > 2)
 
 
-def in_range(index: Any, size: int, least: int = 0) -> Any | None:
+def first_out_of_range(index: Any, size: int, least: int = 0) -> Any | None:
     """The first index that is not in [least, size), or None; also on a GPU, which would have to be waited for."""
     if not index.size or backend_of(index) is not None:
         return None
@@ -77,27 +76,28 @@ def in_range(index: Any, size: int, least: int = 0) -> Any | None:
     return index[(index < least) | (index >= size)].flat[0]
 
 
-def written(x: Any, places: Any, part: Any, add: bool = False) -> Any:
-    """A copy of an array, row by row in memory, with `part` written at `places`, or added as often as one is named."""
+def write_at(x: Any, positions: Any, part: Any, add: bool = False) -> Any:
+    """A contiguous copy of an array with `part` written at `positions`, or added there as often as they are named."""
     out = np.array(x, order="C", like=beside(x))
     if add:
-        add_at(out.reshape(-1), places, part)
+        add_at(out.reshape(-1), positions, part)
     else:
-        out.reshape(-1)[places] = part
+        out.reshape(-1)[positions] = part
     return out
 
 
-def worked_in(op: Any, out: Any, places: Any, part: Any) -> Any:
-    """`op.at(out, places, part)` for a vector and an operation that knows no order.
+def reduce_at(op: Any, out: Any, positions: Any, part: Any) -> Any:
+    """`op.at(out, positions, part)` for a vector and a commutative operation.
 
-    CuPy has `at` of additions, and of maxima and minima for int32, uint32, uint64, float32 and float64, and of no
-    product. One way serves all: what goes to one place is brought together there by a stable sort, and worked up by
-    doubling (Hillis and Steele, 1986); the last of each run goes to its place, all others beside the vector.
+    CuPy has `at` for additions, and for maxima and minima of some dtypes, but for no product. One method serves them
+    all: a stable sort brings together what goes to one position, and doubling (Hillis and Steele, 1986) reduces each
+    run. The last element of a run holds its result and is written; the others go to an extra element at the end.
     """
     if backend_of(out) is None:
-        op.at(out, places, part)
+        op.at(out, positions, part)
         return out
-    flat, values = places.reshape(-1), np.broadcast_to(np.asarray(part, like=beside(out)), places.shape).reshape(-1)
+    values = np.broadcast_to(np.asarray(part, like=beside(out)), positions.shape).reshape(-1)
+    flat = positions.reshape(-1)
     order = flat.argsort()
     flat, values, step = flat[order], values[order], 1
     while step < flat.size:
@@ -110,16 +110,16 @@ def worked_in(op: Any, out: Any, places: Any, part: Any) -> Any:
     return longer[:-1].copy()
 
 
-def taken(xp: Any, x: Any, places: Any) -> Any:
-    """The elements of `x` at `places`, in the shape of `places`."""
-    return xp.getitem(xp.reshape(x, (-1,)), places)
+def elements_at(xp: Any, x: Any, positions: Any) -> Any:
+    """The elements of `x` at `positions`, in the shape of `positions`."""
+    return xp.getitem(xp.reshape(x, (-1,)), positions)
 
 
-def spread(xp: Any, part: Any, places: Any, shape: Shape) -> Any:
-    """Zeros of `shape` to which the elements of `part` are added at `places`."""
-    return xp.reshape(xp.scatter(part, places, (math.prod(shape),)), shape)
+def scatter_into(xp: Any, part: Any, positions: Any, shape: Shape) -> Any:
+    """Zeros of `shape` to which the elements of `part` are added at `positions`."""
+    return xp.reshape(xp.scatter(part, positions, (math.prod(shape),)), shape)
 
 
-def replaced(xp: Any, x: Any, places: Any, part: Any) -> Any:
-    """`x` with its elements at `places` replaced by those of `part`, or by a number."""
-    return xp.reshape(xp.put(xp.reshape(x, (-1,)), places, part), x.shape)
+def replace_at(xp: Any, x: Any, positions: Any, part: Any) -> Any:
+    """`x` with its elements at `positions` replaced by those of `part`, or by a number."""
+    return xp.reshape(xp.put(xp.reshape(x, (-1,)), positions, part), x.shape)

@@ -1,29 +1,39 @@
-"""Elements by index along one dimension: `gather`, `scatter`, `scatter_add`, `scatter_reduce`, `take_along_dim`.
+"""Reads and writes elements by an index along one dimension: `gather`, `scatter`, `scatter_add`, `take_along_dim`.
 
-`gather` reads `input[..., index[...], ...]`; each of the others writes where `gather` would read. What an index names
-is taken apart in _places.py, once for all of them.
+`gather` reads `input[..., index[...], ...]`; `scatter` and `scatter_add` write where `gather` would read.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
+from minigrad.core.record import record1, record2, record_n
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import Underived
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.index.flat_indexing import along, in_range, is_index, raw, replaced, spread, taken, worked_in, written
+from minigrad.ops.index.flat_indexing import (
+    elements_at,
+    first_out_of_range,
+    gather_indices,
+    is_index,
+    raw,
+    reduce_at,
+    replace_at,
+    scatter_into,
+    write_at,
+)
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import Expand, dim_of, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
-METHODS = ("gather", "scatter", "scatter_add", "take_along_dim")
+METHODS = tuple(__all__)
 IN_PLACE = ("scatter", "scatter_add")
 
 Shape = tuple[int, ...]
@@ -41,108 +51,95 @@ class Gather(Node):
     @staticmethod
     def forward(a: Tensor, index: Tensor, dim: int, sparse_grad: bool = False) -> Tensor:
         x = a.array
-        out = x.reshape(-1)[along(index.array, dim, x.shape)]
+        out = x.reshape(-1)[gather_indices(index.array, dim, x.shape)]
         return record1(Gather, out, a, (index,), (dim, sparse_grad, x.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, sparse_grad: bool, shape: Shape) -> Any:
-        return spread(xp, g, along(raw(index), dim, shape), shape)
+        return scatter_into(xp, g, gather_indices(raw(index), dim, shape), shape)
 
 
 class Scatter(Node):
-    """The elements of `src` that `index` has room for, written over those of `a`."""
+    """Writes elements of `src` over those of `a` at `positions`; a subclass adds them, or names slices."""
 
     __slots__ = ()
     saves = ("index",)
     constants = ("dim",)
+    positions: ClassVar[Any] = staticmethod(gather_indices)
+    adds: ClassVar[bool] = False
 
-    @staticmethod
-    def forward(a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
         x, y = a.array, src.array
-        out = written(x, along(index.array, dim, x.shape), corner(y, index.array.shape))
-        return record2(Scatter, out, a, src, (index,), (dim, y.shape))
+        positions = cls.positions(index.array, dim, x.shape)
+        return record2(cls, write_at(x, positions, leading(y, positions.shape), cls.adds), a, src, (index,),
+                       (dim, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
-        places = along(raw(index), dim, tuple(g.shape))
-        return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
-                cornered(xp, taken(xp, g, places), shape) if self.next[1] is not None else None)
+        if self.adds and self.next[1] is None:
+            return g, None
+        positions = self.positions(raw(index), dim, tuple(g.shape))
+        of_a = g if self.adds else None if self.next[0] is None else replace_at(xp, g, positions, 0)
+        return of_a, None if self.next[1] is None else zero_padded(xp, elements_at(xp, g, positions), shape)
+
+
+class ScatterAdd(Scatter):
+    __slots__ = ()
+    adds = True
 
 
 class ScatterValue(Node, name="Scatter", number=1):
-    """One number in the place of some elements of `a`."""
+    """Writes one value over elements of `a`."""
 
     __slots__ = ()
     saves = ("index",)
     constants = ("dim",)
+    positions: ClassVar[Any] = staticmethod(gather_indices)
 
-    @staticmethod
-    def forward(a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
         x = a.array
-        out = written(x, along(index.array, dim, x.shape), number_in(value, x.dtype))
-        return record1(ScatterValue, out, a, (index,), (dim,))
+        out = write_at(x, cls.positions(index.array, dim, x.shape), number_in(value, x.dtype))
+        if isinstance(value, Tensor):
+            return record2(cls, out, a, value, (index,), (dim,), (None, ((), value.array.dtype)))
+        return record1(cls, out, a, (index,), (dim,))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
-        return replaced(xp, g, along(raw(index), dim, tuple(g.shape)), 0)
+        return replace_at(xp, g, self.positions(raw(index), dim, tuple(g.shape)), 0)
 
 
-class ScatterAdd(Node):
-    __slots__ = ()
-    saves = ("index",)
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
-        x, y = a.array, src.array
-        out = written(x, along(index.array, dim, x.shape), corner(y, index.array.shape), add=True)
-        return record2(ScatterAdd, out, a, src, (index,), (dim, y.shape))
-
-    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
-        if self.next[1] is None:
-            return g, None
-        return g, cornered(xp, taken(xp, g, along(raw(index), dim, tuple(g.shape))), shape)
-
-
-class ScatterOther(Node, number=None):
-    """`scatter` with a reduction: PyTorch's node too has no derivative."""
+class ScatterOther(Underived, number=None):
+    """`scatter` with a reduction, which has no derivative in PyTorch either."""
 
     __slots__ = ()
     op = "Scatter"
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, src: Any, dim: int, reduce: str) -> Tensor:
-        places, out = along(index.array, dim, a.array.shape), np.array(a.array, order="C", like=beside(a.array))
-        values = corner(src.array, places.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
-        out = worked_in(np.add if reduce == "add" else np.multiply, out.reshape(-1), places, values).reshape(out.shape)
-        return record2(ScatterOther, out, a, src) if isinstance(src, Tensor) else record1(ScatterOther, out, a)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        raise RuntimeError("derivative for aten::scatter is not implemented")
-
-    def name(self) -> str:
-        """PyTorch's qualified name of this node."""
-        return "torch::autograd::NotImplemented"
+        out = np.array(a.array, order="C", like=beside(a.array))
+        positions = gather_indices(index.array, dim, out.shape)
+        values = leading(src.array, positions.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
+        ufunc = np.add if reduce == "add" else np.multiply
+        out = reduce_at(ufunc, out.reshape(-1), positions, values).reshape(out.shape)
+        return record_n(ScatterOther, out, (a, src) if isinstance(src, Tensor) else (a,), (), ("scatter",))
 
 
-ScatterOther.__name__ = ScatterOther.__qualname__ = "NotImplemented"
+ScatterOther.__name__ = ScatterOther.__qualname__ = Underived.op
 
 
-def one(shape: Shape) -> Shape:
-    """The shape of a number as that of a vector."""
-    return shape or (1,)
-
-
-def corner(x: Any, shape: Shape) -> Any:
+def leading(x: Any, shape: Shape) -> Any:
     """The first elements of `x` along each dimension, as many as `shape` has."""
     if x.shape == shape or 0 in shape:
         return x if x.shape == shape else np.zeros(shape, x.dtype, like=beside(x))
-    return x.reshape(one(x.shape))[tuple([slice(n) for n in one(shape)])].reshape(shape)
+    return x.reshape(x.shape or (1,))[tuple([slice(n) for n in shape or (1,)])].reshape(shape)
 
 
-def cornered(xp: Any, part: Any, shape: Shape) -> Any:
-    """Zeros of `shape` with `part` at their start: the derivative of `corner`."""
+def zero_padded(xp: Any, part: Any, shape: Shape) -> Any:
+    """Zeros of `shape` that begin with `part` along each dimension: the derivative of `leading`."""
     if part.shape == shape or 0 in part.shape:
         return part if part.shape == shape else xp.zeros(shape, part)
-    start = tuple([slice(n) for n in one(tuple(part.shape))])
-    return xp.reshape(xp.scatter(xp.reshape(part, one(tuple(part.shape))), start, one(shape)), shape)
+    size = tuple(part.shape) or (1,)
+    start = tuple([slice(n) for n in size])
+    return xp.reshape(xp.scatter(xp.reshape(part, size), start, shape or (1,)), shape)
 
 
 def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
@@ -157,7 +154,7 @@ def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
 def check_values(index: Any, shape: Shape, dim: int) -> None:
     """PyTorch's error for an index that is out of range; there are no negative ones here."""
     size = shape[dim] if shape else 1
-    wrong = in_range(index, size)
+    wrong = first_out_of_range(index, size)
     if wrong is not None:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
 
@@ -165,7 +162,7 @@ def check_values(index: Any, shape: Shape, dim: int) -> None:
 def larger(index: Shape, other: Shape, dim: int | None) -> int | None:
     """The first dimension but `dim` in which an index is larger than another tensor, of which a number has size 1
     everywhere; an IndexError if the other has not as many."""
-    return next((d for d, n in enumerate(one(index))
+    return next((d for d, n in enumerate(index or (1,))
                  if d != dim and n > (other[one_of(d, len(other))] if other else 1)), None)
 
 
@@ -224,17 +221,17 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     Raises:
         RuntimeError: if an index is out of range, the dimensions do not fit, or the dtypes differ.
     """
-    given = value if src is None else src
-    if reduce is not None and isinstance(given, Tensor):
+    source = value if src is None else src
+    if reduce is not None and isinstance(source, Tensor):
         warn_once(OF_A_TENSOR)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    axis = check_written("scatter", input, index, given, dim)
+    axis = check_written("scatter", input, index, source, dim)
     if reduce is not None:
-        return ScatterOther.forward(input, index, given, axis, reduce)
-    if isinstance(given, Tensor):
-        return Scatter.forward(input, index, given, axis)
-    return ScatterValue.forward(input, index, given, axis)
+        return ScatterOther.forward(input, index, source, axis, reduce)
+    if isinstance(source, Tensor):
+        return Scatter.forward(input, index, source, axis)
+    return ScatterValue.forward(input, index, source, axis)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:

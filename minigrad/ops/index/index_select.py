@@ -1,4 +1,4 @@
-"""Slices and elements by number: `index_select`, `index_add`, `index_copy`, `index_fill`, `take`, `put`."""
+"""Reads and writes slices by number (`index_select`, `index_add`, `index_copy`, `index_fill`) and elements (`take`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops.index.flat_indexing import in_range, is_index, raw, replaced, slices, spread, taken, written
+from minigrad.ops.index.flat_indexing import (
+    elements_at,
+    first_out_of_range,
+    is_index,
+    raw,
+    replace_at,
+    scatter_into,
+    slice_indices,
+    write_at,
+)
+from minigrad.ops.index.gather import Scatter, ScatterValue
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
-METHODS = ("index_add", "index_copy", "index_fill", "index_select", "put", "take")
+METHODS = tuple(__all__)
 IN_PLACE = ("index_add", "index_copy", "index_fill", "put")
 
 Shape = tuple[int, ...]
@@ -34,7 +43,7 @@ class IndexSelect(Node):
         return record1(IndexSelect, out, a, (index,), (dim, x.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> Any:
-        return spread(xp, xp.reshape(g, (-1,)), slices(raw(index), dim, shape).reshape(-1), shape)
+        return scatter_into(xp, xp.reshape(g, (-1,)), slice_indices(raw(index), dim, shape).reshape(-1), shape)
 
 
 class IndexAdd(Node):
@@ -47,70 +56,37 @@ class IndexAdd(Node):
         x, y = a.array, source.array
         out = x.copy()
         if x.size:
-            places = slices(index.array, dim, x.shape)
+            positions = slice_indices(index.array, dim, x.shape)
             part = y if alpha == 1 else (y * alpha).astype(y.dtype)
-            out = written(x, places, part.reshape(places.shape), add=True)
+            out = write_at(x, positions, part.reshape(positions.shape), add=True)
         return record2(IndexAdd, out, a, source, (index,), (dim, alpha, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
         if self.next[1] is None or 0 in g.shape:
             return g, None
-        part = xp.reshape(taken(xp, g, slices(raw(index), dim, tuple(g.shape))), shape)
+        part = xp.reshape(elements_at(xp, g, slice_indices(raw(index), dim, tuple(g.shape))), shape)
         return g, part if alpha == 1 else part * alpha
 
 
-class IndexCopy(Node):
+class IndexCopy(Scatter):
     __slots__ = ()
-    saves = ("index",)
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
-        x, y = a.array, source.array
-        places = slices(index.array, dim, x.shape)
-        out = written(x, places, y.reshape(places.shape))
-        return record2(IndexCopy, out, a, source, (index,), (dim, y.shape))
-
-    def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
-        places = slices(raw(index), dim, tuple(g.shape))
-        return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
-                xp.reshape(taken(xp, g, places), shape) if self.next[1] is not None else None)
+    positions = staticmethod(slice_indices)
 
 
-class IndexFill(Node):
-    """With a number."""
-
+class IndexFill(ScatterValue):
     __slots__ = ()
-    saves = ("index",)
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
-        x = a.array
-        out = written(x, slices(index.array, dim, x.shape), number_in(value, x.dtype))
-        return record1(IndexFill, out, a, (index,), (dim,))
-
-    def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
-        return replaced(xp, g, slices(raw(index), dim, tuple(g.shape)), 0)
+    positions = staticmethod(slice_indices)
 
 
-class IndexFillTensor(Node, name="IndexFill", number=1):
+class IndexFillTensor(IndexFill, name="IndexFill", number=1):
     """With a tensor of one element, which gets the sum of the gradients of what it filled."""
 
     __slots__ = ()
-    saves = ("index",)
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, index: Tensor, value: Tensor, dim: int) -> Tensor:
-        x = a.array
-        out = written(x, slices(index.array, dim, x.shape), number_in(value, x.dtype))
-        return record2(IndexFillTensor, out, a, value, (index,), (dim,), (None, ((), value.array.dtype)))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, Any]:
-        places = np.unique(slices(raw(index), dim, tuple(g.shape)))
-        return (replaced(xp, g, places, 0) if self.next[0] is not None else None,
-                xp.sum(taken(xp, g, places), None, False) if self.next[1] is not None else None)
+        positions = np.unique(self.positions(raw(index), dim, tuple(g.shape)))
+        return (replace_at(xp, g, positions, 0) if self.next[0] is not None else None,
+                xp.sum(elements_at(xp, g, positions), None, False) if self.next[1] is not None else None)
 
 
 class Take(Node):
@@ -125,7 +101,7 @@ class Take(Node):
         return record1(Take, x.reshape(-1)[index.array], a, (index,), (x.shape,))
 
     def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
-        return spread(xp, g, raw(index), shape)
+        return scatter_into(xp, g, raw(index), shape)
 
 
 class Put(Node):
@@ -137,14 +113,14 @@ class Put(Node):
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-        places, y = index.array, source.array
-        out = written(a.array, places, y.reshape(places.shape), add=accumulate)
+        positions, y = index.array, source.array
+        out = write_at(a.array, positions, y.reshape(positions.shape), add=accumulate)
         return record2(Put, out, a, source, (index,), (accumulate, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, accumulate: bool, shape: Shape) -> tuple[Any, Any]:
-        places = raw(index)
-        own = g if accumulate else None if self.next[0] is None else replaced(xp, g, places, 0)
-        return own, None if self.next[1] is None else xp.reshape(taken(xp, g, places), shape)
+        positions = raw(index)
+        own = g if accumulate else None if self.next[0] is None else replace_at(xp, g, positions, 0)
+        return own, None if self.next[1] is None else xp.reshape(elements_at(xp, g, positions), shape)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -171,7 +147,7 @@ def check_rows(x: Any, index: Any, axis: int = 0) -> None:
     """PyTorch's errors for numbers of slices along `axis` that there are not."""
     if index.size and x.ndim > 1 and not x.shape[axis]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    wrong = in_range(index, x.shape[axis] if x.ndim else 1)
+    wrong = first_out_of_range(index, x.shape[axis] if x.ndim else 1)
     if wrong is not None and x.ndim > 1 and (axis == 1 or not x.size):  # PyTorch has code of its own for these
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}")
     if wrong is not None:
@@ -206,7 +182,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                            f"self.shape = {list(x.shape)} source.shape = {list(y.shape)}")
     size = x.shape[axis] if x.ndim else 1
-    wrong = in_range(i, size) if x.size or x.ndim < 2 else None
+    wrong = first_out_of_range(i, size) if x.size or x.ndim < 2 else None
     if wrong is not None and x.ndim < 2:
         raise IndexError("index out of range in self")
     if wrong is not None:
@@ -230,16 +206,16 @@ def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> Non
     if x.dtype != y.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
                            f"{input.dtype.type_name} and (source) {source.dtype.type_name}")
-    target, given = [(*s[:axis], *s[axis + 1:]) for s in (x.shape, y.shape)]
-    if target != given:
+    target_slice, source_slice = [(*s[:axis], *s[axis + 1:]) for s in (x.shape, y.shape)]
+    if target_slice != source_slice:
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
-                           f"shape: {' '.join(map(str, target))} at dimension {axis} and source slice shape: "
-                           f"{' '.join(map(str, given))} at dimension 0.")
+                           f"shape: {' '.join(map(str, target_slice))} at dimension {axis} and source slice shape: "
+                           f"{' '.join(map(str, source_slice))} at dimension 0.")
     if y.ndim and i.size != y.shape[axis]:
         raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) "
                          f"({y.shape[axis]})")
     size = x.shape[axis] if x.ndim else 1
-    wrong = in_range(i, size)
+    wrong = first_out_of_range(i, size)
     if wrong is not None:
         raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {axis} with size {size}")
 
@@ -273,7 +249,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if i.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     size = x.shape[axis] if x.ndim else 1
-    wrong = in_range(i, size, -size)
+    wrong = first_out_of_range(i, size, -size)
     if wrong is not None:
         raise IndexError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
     op = IndexFillTensor if isinstance(value, Tensor) else IndexFill
@@ -290,7 +266,7 @@ def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
         raise IndexError("take(): tried to take from an empty tensor")
     if name == "put_" and not size and index.array.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
-    wrong = in_range(index.array, size, -size)
+    wrong = first_out_of_range(index.array, size, -size)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
 

@@ -1,4 +1,4 @@
-"""Indexing: `x[0]` (Select), `x[1:]` (Slice), `x[[0, 2]]` (Index), as PyTorch takes an index apart.
+"""Implements `x[index]` and `x[index] = value` by the ops that PyTorch uses: Select, Slice, Index and IndexPut.
 
 Numbers, slices, `None` and `...` make views, one op each. What is left, tensors and lists of numbers and masks, is one
 op that copies. Where slices lie between those, their dimensions come first in the result, as in NumPy.
@@ -24,7 +24,7 @@ from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_t
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.same_device import together
 from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops.index.flat_indexing import in_range, raw
+from minigrad.ops.index.flat_indexing import first_out_of_range, raw
 from minigrad.ops.pointwise.inplace import FillTensor
 from minigrad.ops.shape.slices import Alias, Select, Slice
 from minigrad.ops.shape.views import Unsqueeze, View, expand
@@ -81,15 +81,15 @@ class Index(Node):
 
 
 class Scatter(Node):
-    """Zeros to which a tensor is added at an index: the word `scatter` on Tensors."""
+    """Zeros to which a tensor is added at an index: `xp.scatter` on Tensors."""
 
     __slots__ = ()
 
     @staticmethod
-    def forward(g: Tensor, index: Any, shape: Shape, words: Any) -> Tensor:
+    def forward(g: Tensor, index: Any, shape: Shape, functions: Any) -> Tensor:
         index = tuple([p.copy() if is_array(p) else p  # an index may be changed before it is used again
                        for p in (index if isinstance(index, tuple) else (index,))])
-        return record1(Scatter, words.scatter(g.array, index, shape), g, (), (index,))
+        return record1(Scatter, functions.scatter(g.array, index, shape), g, (), (index,))
 
     def backward(self, xp: Any, g: Any, index: Any) -> Any:
         return xp.getitem(g, index)
@@ -131,8 +131,8 @@ def as_array(part: Any) -> Any:
     return operator.index(part)
 
 
-def taken(parts: Sequence[Any]) -> int:
-    """How many dimensions an index names."""
+def dims_indexed(parts: Sequence[Any]) -> int:
+    """The number of dimensions that an index consumes."""
     return sum(p.ndim if is_array(p) and p.dtype.kind == "b" else
                not (p is None or p is ... or isinstance(p, bool)) for p in parts)
 
@@ -151,9 +151,9 @@ def entries(index: Any) -> Sequence[Any]:
 
 def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
     """An index as a tuple of entries in NumPy's terms, and as they were; PyTorch's error where there are too many."""
-    given = entries(index)
-    parts = tuple([as_array(p) for p in given])
-    if taken(parts) > ndim:
+    originals = entries(index)
+    parts = tuple([as_array(p) for p in originals])
+    if dims_indexed(parts) > ndim:
         if ndim == 0 and isinstance(index, slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         if ndim == 0 and type(parts[0]) is int and not isinstance(index, (tuple, list, Tensor)):
@@ -162,7 +162,7 @@ def parts_of(index: Any, ndim: int) -> tuple[tuple[Any, ...], Sequence[Any]]:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    return parts, given
+    return parts, originals
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:
@@ -176,56 +176,56 @@ def getitem(input: Tensor, index: Any) -> Tensor:
             return Select.forward(input, 0, in_bounds(index, input.array.shape[0], 0))
         if type(index) is slice:
             return Slice.forward(input, 0, checked_slice(index))
-    parts, given = parts_of(index, input.array.ndim)
+    parts, originals = parts_of(index, input.array.ndim)
     if len(parts) == 1 and parts[0] is ...:
         return Alias.forward(input)
-    made, rest, saved = basic(input, parts, given)
+    result, rest, saved = basic(input, parts, originals)
     if not saved:
-        return made if made is not input else Alias.forward(input)
+        return result if result is not input else Alias.forward(input)
     try:
-        return Index.forward(made, rest if len(rest) > 1 else rest[0], saved)
+        return Index.forward(result, rest if len(rest) > 1 else rest[0], saved)
     except (IndexError, ValueError):  # CuPy's is a ValueError where indices do not fit together
-        raise IndexError(advanced_message(rest, made.array.shape)) from None
+        raise IndexError(advanced_message(rest, result.array.shape)) from None
 
 
-def basic(input: Tensor, parts: Sequence[Any], given: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
+def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
     """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves."""
-    made, rest, saved, dim = input, list[Any](), list[Tensor](), 0
+    result, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
         if isinstance(part, slice):
-            if not whole(part, made.array.shape[dim]):
-                made = Slice.forward(made, dim, checked_slice(part))
+            if not is_full_slice(part, result.array.shape[dim]):
+                result = Slice.forward(result, dim, checked_slice(part))
             rest.append(ALL)
             dim += 1
         elif part is None:
-            made = Unsqueeze.forward(made, dim)
+            result = Unsqueeze.forward(result, dim)
             rest.append(ALL)
             dim += 1
         elif part is ...:
-            skipped = input.array.ndim - taken(parts)
+            skipped = input.array.ndim - dims_indexed(parts)
             rest += [ALL] * skipped
             dim += skipped
         elif isinstance(part, bool) or is_array(part):
             if isinstance(part, bool):
-                made, part = Unsqueeze.forward(made, dim), np.zeros(int(part), np.int64)
+                result, part = Unsqueeze.forward(result, dim), np.zeros(int(part), np.int64)
             if OF_TYPE:
                 part = beside_it(part, input)
             rest.append(part)
-            source = given[position]
+            source = originals[position]
             as_it_is = isinstance(source, Tensor) and source.array.dtype == part.dtype and source.array.ndim
             saved.append(source if as_it_is else plain(part))
             dim += part.ndim if part.dtype.kind == "b" else 1
         else:
-            made = Select.forward(made, dim, in_bounds(part, made.array.shape[dim], position))
+            result = Select.forward(result, dim, in_bounds(part, result.array.shape[dim], position))
     if saved:
-        given_dims, shape = len(rest), made.array.shape
+        given_dims, shape = len(rest), result.array.shape
         while isinstance(rest[-1], slice):
             rest.pop()
-        if len(rest) > made.array.ndim:  # after a second `...`
-            raise IndexError(f"too many indices for tensor of dimension {made.array.ndim} (got {given_dims})")
+        if len(rest) > result.array.ndim:  # after a second `...`
+            raise IndexError(f"too many indices for tensor of dimension {result.array.ndim} (got {given_dims})")
         check_masks(tuple(rest), shape)
-        rest = list(rest if made.array.size else brought_in(rest, shape))
-    return made, tuple(rest), tuple(saved)
+        rest = list(rest if result.array.size else brought_in(rest, shape))
+    return result, tuple(rest), tuple(saved)
 
 
 def beside_it(part: Any, input: Tensor) -> Any:
@@ -256,8 +256,8 @@ def in_bounds(index: int, size: int, position: int) -> int:
     return index
 
 
-def whole(part: slice, size: int) -> bool:
-    """Whether a slice says, without counting from the end, that it leaves nothing out."""
+def is_full_slice(part: slice, size: int) -> bool:
+    """Whether a slice keeps all elements and does not count from the end."""
     start, stop, step = part.start, part.stop, part.step
     return start in (None, 0) and step in (None, 1) and (stop is None or operator.index(stop) >= size)
 
@@ -300,7 +300,7 @@ def advanced_message(parts: tuple[Any, ...], shape: Shape) -> str:
         return ("shape mismatch: indexing tensors could not be broadcast together with shapes "
                 f"{', '.join([str(list(array.shape)) for array, _ in named])}")
     for i, (array, size) in enumerate(named):
-        wrong = in_range(array, size, -size)
+        wrong = first_out_of_range(array, size, -size)
         if wrong is not None:
             return (f"index {wrong} is out of bounds for dimension {i} with size {size}" if size else
                     "index is out of bounds for dimension with size 0")
@@ -318,8 +318,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
     if index is False:
         return
-    parts, given = parts_of(None if index is True else index, input.array.ndim)
-    view, rest, saved = basic(input, parts, given)
+    parts, originals = parts_of(None if index is True else index, input.array.ndim)
+    view, rest, saved = basic(input, parts, originals)
     if saved:
         tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
         in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
@@ -393,8 +393,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
         RuntimeError: if `values` does not fit, or has another dtype.
     """
     parts = tuple([as_array(i) for i in indices])
-    if taken(parts) > input.array.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {taken(parts)})")
+    if dims_indexed(parts) > input.array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.array.ndim} (got {dims_indexed(parts)})")
     parts = tuple([beside_it(raw(p), input) for p in parts])
     check_masks(parts, input.array.shape)
     return IndexPut.forward(input, values, parts if len(parts) > 1 else parts[0], tuple(indices), accumulate)

@@ -1,4 +1,4 @@
-"""Elements by a mask: `masked_fill`, `masked_select`, `masked_scatter`; where they are: `nonzero`, `argwhere`."""
+"""Reads and writes elements by a mask: `masked_fill`, `masked_select`, `masked_scatter`, `nonzero`, `argwhere`."""
 
 from __future__ import annotations
 
@@ -31,28 +31,24 @@ class MaskedFill(Node):
     __slots__ = ()
     saves = ("mask",)
 
-    @staticmethod
-    def forward(a: Tensor, mask: Tensor, value: Any) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, mask: Tensor, value: Any) -> Tensor:
         x = a.array
-        out = np.where(mask.array, number_in(value, x.dtype), x)
-        return record1(MaskedFill, out, a, (mask,), (), None if out.shape == x.shape else ((x.shape, x.dtype),))
+        y = value.array if isinstance(value, Tensor) else value
+        out = np.where(mask.array, number_in(y, x.dtype), x)
+        of_a = None if out.shape == x.shape else (x.shape, x.dtype)
+        if isinstance(value, Tensor):
+            return record2(cls, out, a, value, (mask,), (), (of_a, ((), y.dtype)))
+        return record1(cls, out, a, (mask,), (), of_a and (of_a,))
 
     def backward(self, xp: Any, g: Any, mask: Any) -> Any:
         return xp.masked(~mask, g)
 
 
-class MaskedFillTensor(Node, name="MaskedFill", number=1):
-    """With a tensor of one element, which gets the sum of the gradients."""
+class MaskedFillTensor(MaskedFill, name="MaskedFill", number=1):
+    """With a tensor of one element, which gets the sum of the gradients of what it filled."""
 
     __slots__ = ()
-    saves = ("mask",)
-
-    @staticmethod
-    def forward(a: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-        x, y = a.array, value.array
-        out = np.where(mask.array, number_in(y, x.dtype), x)
-        own = None if out.shape == x.shape else (x.shape, x.dtype)
-        return record2(MaskedFillTensor, out, a, value, (mask,), (), (own, ((), y.dtype)))
 
     def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, Any]:
         return (None if self.next[0] is None else xp.masked(~mask, g),

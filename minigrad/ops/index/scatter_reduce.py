@@ -1,6 +1,6 @@
-"""`scatter_reduce`: elements that an index names together, added, multiplied, averaged, or the largest of them.
+"""Implements `scatter_reduce`, which adds, multiplies, averages or compares the elements that share an index.
 
-Its derivative says for each reduction how a gradient is shared out among those that made a result.
+For each reduction the derivative says how a gradient is divided among the elements that went into a result.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record2
 from minigrad.core.tensor import Tensor
-from minigrad.ops.index.flat_indexing import along, raw, replaced, spread, taken, worked_in
-from minigrad.ops.index.gather import check_written, corner, cornered
+from minigrad.ops.index.flat_indexing import elements_at, gather_indices, raw, reduce_at, replace_at, scatter_into
+from minigrad.ops.index.gather import check_written, leading, zero_padded
 
 __all__ = ["scatter_reduce"]
 METHODS = IN_PLACE = ("scatter_reduce",)
@@ -24,25 +24,25 @@ Shape = tuple[int, ...]
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-def reduced(x: Any, y: Any, places: Any, how: str, include_self: bool) -> Any:
-    """`x` with the elements of `y` worked in at `places`."""
+def reduced(x: Any, y: Any, positions: Any, reduce: str, include_self: bool) -> Any:
+    """`x` with the elements of `y` worked in at `positions`."""
     like = beside(x)
     out = np.array(x, order="C", like=like).reshape(-1)
-    if how in ("sum", "mean"):
+    if reduce in ("sum", "mean"):
         if not include_self:
-            out[places] = 0
-        add_at(out, places, y)
-        if how == "mean":
+            out[positions] = 0
+        add_at(out, positions, y)
+        if reduce == "mean":
             count = np.ones(out.shape, np.int64, like=like)
             if not include_self:
-                count[places] = 0
-            add_at(count, places, np.ones(places.shape, np.int64, like=like))
+                count[positions] = 0
+            add_at(count, positions, np.ones(positions.shape, np.int64, like=like))
             count = np.maximum(count, 1)
             out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
     else:
         if not include_self:  # any one of those that come in is a start; for a product 1 is
-            out[places] = 1 if how == "prod" else y
-        out = worked_in(KERNELS[how], out, places, y)
+            out[positions] = 1 if reduce == "prod" else y
+        out = reduce_at(KERNELS[reduce], out, positions, y)
     return out.reshape(x.shape)
 
 
@@ -52,45 +52,45 @@ class ScatterReduce(Node):
     constants = ("dim", "reduce", "include_self")
 
     @staticmethod
-    def values(x: Any, y: Any, index: Any, dim: int, how: str, include_self: bool) -> Any:
+    def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
         """On arrays."""
-        return reduced(x, corner(y, index.shape), along(index, dim, x.shape), how, include_self)
+        return reduced(x, leading(y, index.shape), gather_indices(index, dim, x.shape), reduce, include_self)
 
     @staticmethod
-    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, how: str, include_self: bool) -> Tensor:
-        out = ScatterReduce.values(a.array, src.array, index.array, dim, how, include_self)
-        return record2(ScatterReduce, out, a, src, (a, src, index, out), (dim, how, include_self))
+    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:
+        out = ScatterReduce.values(a.array, src.array, index.array, dim, reduce, include_self)
+        return record2(ScatterReduce, out, a, src, (a, src, index, out), (dim, reduce, include_self))
 
-    def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, how: str,
+    def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, reduce: str,
                  include_self: bool) -> tuple[Any, Any]:
-        places = along(raw(index), dim, tuple(a.shape))
-        part = xp.getitem(src, tuple([slice(n) for n in places.shape])) if src.shape != places.shape else src
-        if how == "prod":
-            of_self, of_part = self.of_product(xp, g, a, part, index, y, places, dim, include_self)
-        elif how in ("amax", "amin"):
-            hit, hits = a == y, part == taken(xp, y, places)
+        positions = gather_indices(raw(index), dim, tuple(a.shape))
+        part = xp.getitem(src, tuple([slice(n) for n in positions.shape])) if src.shape != positions.shape else src
+        if reduce == "prod":
+            of_self, of_part = self.of_product(xp, g, a, part, index, y, positions, dim, include_self)
+        elif reduce in ("amax", "amin"):
+            hit, hits = a == y, part == elements_at(xp, y, positions)
             ones, kind = xp.cast(hits, xp.dtype(g)), xp.dtype(g)
             own = xp.cast(hit, kind)
-            own = own if include_self else replaced(xp, own, places, 0)
-            share = g / (own + spread(xp, ones, places, tuple(a.shape)))
-            of_self, of_part = xp.masked(hit, share), xp.masked(hits, taken(xp, share, places))
+            own = own if include_self else replace_at(xp, own, positions, 0)
+            share = g / (own + scatter_into(xp, ones, positions, tuple(a.shape)))
+            of_self, of_part = xp.masked(hit, share), xp.masked(hits, elements_at(xp, share, positions))
         else:
             share = g
-            if how == "mean":
-                share = g / self.counts(xp, g, places, include_self)
-            of_self, of_part = share, taken(xp, share, places)
+            if reduce == "mean":
+                share = g / self.counts(xp, g, positions, include_self)
+            of_self, of_part = share, elements_at(xp, share, positions)
         if not include_self:
-            of_self = replaced(xp, of_self, places, 0)
-        return of_self, cornered(xp, of_part, tuple(src.shape))
+            of_self = replace_at(xp, of_self, positions, 0)
+        return of_self, zero_padded(xp, of_part, tuple(src.shape))
 
-    def counts(self, xp: Any, g: Any, places: Any, include_self: bool) -> Any:
-        """How many elements each result is the mean of, at least 1."""
+    def counts(self, xp: Any, g: Any, positions: Any, include_self: bool) -> Any:
+        """The number of elements in each mean, at least 1."""
         own = xp.zeros(tuple(g.shape), g) + 1
-        own = own if include_self else replaced(xp, own, places, 0)
-        counted = own + spread(xp, xp.zeros(places.shape, g) + 1, places, tuple(g.shape))
+        own = own if include_self else replace_at(xp, own, positions, 0)
+        counted = own + scatter_into(xp, xp.zeros(positions.shape, g) + 1, positions, tuple(g.shape))
         return counted + xp.cast(counted == 0, xp.dtype(g))
 
-    def of_product(self, xp: Any, g: Any, a: Any, part: Any, index: Any, y: Any, places: Any, dim: int,
+    def of_product(self, xp: Any, g: Any, a: Any, part: Any, index: Any, y: Any, positions: Any, dim: int,
                    include_self: bool) -> tuple[Any, Any]:
         """The gradient by each factor is the product of the others; where one is 0 it cannot be divided out."""
         def product(x: Any, factors: Any) -> Any:
@@ -99,11 +99,11 @@ class ScatterReduce(Node):
         own = xp.where(a == 0, xp.masked(a != 0, a) + 1, a)
         of_self = g * product(own, part) / own
         zero = part == 0
-        zeros = taken(xp, spread(xp, xp.cast(zero, xp.dtype(g)), places, tuple(a.shape)), places)
+        zeros = elements_at(xp, scatter_into(xp, xp.cast(zero, xp.dtype(g)), positions, tuple(a.shape)), positions)
         alone = zero & (zeros == 1)
         others = product(a, xp.where(alone, xp.masked(~alone, part) + 1, part))
-        divided = taken(xp, g * y, places) / xp.where(zero, xp.masked(~zero, part) + 1, part)
-        return of_self, xp.where(alone, taken(xp, g * others, places), divided)
+        divided = elements_at(xp, g * y, positions) / xp.where(zero, xp.masked(~zero, part) + 1, part)
+        return of_self, xp.where(alone, elements_at(xp, g * others, positions), divided)
 
 
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,

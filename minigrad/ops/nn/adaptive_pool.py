@@ -15,7 +15,7 @@ from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import framed
 from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops.index.flat_indexing import spread
+from minigrad.ops.index.flat_indexing import scatter_into
 from minigrad.ops.nn.pool import as_row, from_row
 
 __all__ = ["adaptive_max_pool1d"]
@@ -45,7 +45,7 @@ class AdaptiveMaxPool(Node, number=None):
         return made, plain(found.reshape(shape))
 
     def backward(self, xp: Any, g: Any, a: Any, places: Any, shape: Shape) -> Any:
-        return spread(xp, g, places, shape)
+        return scatter_into(xp, g, places, shape)
 
 
 class AdaptiveMaxPool2D(AdaptiveMaxPool):

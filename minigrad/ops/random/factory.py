@@ -1,10 +1,11 @@
-"""Random tensors: `rand`, `randn`, `randint`, `randperm`, `normal`, and their like.
+"""Makes random tensors: `rand`, `randn`, `randint`, `randperm`, `normal` and their `_like` forms.
 
 The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them are PyTorch's, digit by digit.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,13 +18,13 @@ from minigrad._base.type_name import type_name
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, home, in_use
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
+from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.factory.values import made, numpy_dtype
+from minigrad.ops.factory.values import new_leaf, numpy_dtype
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
-from minigrad.ops.random.inplace import in_memory_order
+from minigrad.ops.random.inplace import RandomFill, integers, random_like
 
 __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
 
@@ -35,7 +36,7 @@ def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = N
     """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
     stream = stream_of(generator, home(device))
     array = draws.uniform(stream, sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
-    return made(array, requires_grad, "rand", device)
+    return new_leaf(array, requires_grad, "rand", device)
 
 
 def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
@@ -43,30 +44,30 @@ def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = 
     """Numbers of the standard normal distribution."""
     stream = stream_of(generator, home(device))
     array = draws.normal(stream, sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
-    return made(array, requires_grad, "randn", device)
+    return new_leaf(array, requires_grad, "randn", device)
 
 
 def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
             requires_grad: bool = False, **named: Any) -> Tensor:
     """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     place = home(device)
-    given = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
+    arguments = dict(zip(("low", "high", "size") if len(bounds) == 3 or "low" not in named and "high" in named
                      else ("high", "size"), bounds, strict=False)) | named
-    if not given.keys() <= {"low", "high", "size"} or not {"high", "size"} <= given.keys() or len(bounds) + len(
-            named) != len(given) or not isinstance(given["size"], (tuple, list)):
+    if not arguments.keys() <= {"low", "high", "size"} or not {"high", "size"} <= arguments.keys() or len(bounds) + len(
+            named) != len(arguments) or not isinstance(arguments["size"], (tuple, list)):
         raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds(bounds, named)})\n\n"
                         "Give an upper end and a size: randint(10, (2, 3)) or randint(0, 10, (2, 3)).")
-    low, high = (integer("randint", name, given.get(name, 0)) for name in ("low", "high"))
-    array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (given["size"],), {}),
+    low, high = (integer("randint", name, arguments.get(name, 0)) for name in ("low", "high"))
+    array = draws.randint(stream_of(generator, place), low, high, sizes("randint", (arguments["size"],), {}),
                           numpy_dtype(dtype, np.int64, "randint"))
-    return made(array, requires_grad, "randint", device)
+    return new_leaf(array, requires_grad, "randint", device)
 
 
-def kinds(given: tuple[Any, ...], named: dict[str, Any]) -> str:
+def kinds(arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
     """The types of arguments as PyTorch lists them in its errors."""
     names = {Tensor: "Tensor"}
-    return ", ".join([names.get(type(each), type_name(each)) for each in given]
-                     + [f"{name}={type_name(each)}" for name, each in named.items()])
+    return ", ".join([names.get(type(value), type_name(value)) for value in arguments]
+                     + [f"{name}={type_name(value)}" for name, value in named.items()])
 
 
 def integer(op: str, argument: str, value: Any) -> int:
@@ -103,7 +104,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
     drawn = draws.randperm(stream_of(generator, place), count)
     with in_use(drawn):
-        return made(drawn.astype(kind), requires_grad, "randperm", device)
+        return new_leaf(drawn.astype(kind), requires_grad, "randperm", device)
 
 
 def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
@@ -119,7 +120,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
     """`rand` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "rand_like", device)
     stream = stream_of(generator, place)
-    return made(in_memory_order(x, lambda shape: draws.uniform(stream, shape, x.dtype)), requires_grad, "rand_like")
+    return new_leaf(random_like(x, stream, draws.uniform), requires_grad, "rand_like")
 
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
@@ -127,8 +128,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
     """`randn` of the shape and dtype of `input`."""
     x, place = like(input, dtype, "randn_like", device)
     stream = stream_of(generator, place)
-    return made(in_memory_order(x, lambda shape: draws.normal(
-        stream, shape, x.dtype, blocks=x.flags.c_contiguous)), requires_grad, "randn_like")
+    return new_leaf(random_like(x, stream, draws.normal), requires_grad, "randn_like")
 
 
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
@@ -136,64 +136,51 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
     x, place = like(input, dtype, "randint_like", device)
     stream = stream_of(generator, place)
-    given = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
-    if not given.keys() <= {"low", "high"} or "high" not in given or len(bounds) + len(named) != len(given):
+    arguments = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
+    if not arguments.keys() <= {"low", "high"} or "high" not in arguments or len(bounds) + len(named) != len(arguments):
         raise TypeError("randint_like() received an invalid combination of arguments - got "
                         f"({kinds((input, *bounds), named)})")
-    low, high = (integer("randint_like", name, given.get(name, 0)) for name in ("low", "high"))
-    return made(in_memory_order(x, lambda shape: draws.randint(stream, low, high, shape, x.dtype)), requires_grad,
-                "randint_like")
+    low, high = (integer("randint_like", name, arguments.get(name, 0)) for name in ("low", "high"))
+    return new_leaf(random_like(x, stream, integers, low, high), requires_grad, "randint_like")
 
 
-class NormalMean(Node, name="Normal", number=1):
-    """`normal(mean, std)` with a tensor of means; in place its derivative is that of any filling: zero."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(mean: Tensor, std: float, stream: Any) -> Tensor:
-        return record1(NormalMean, spread(stream, mean.array, mean.array, std), mean)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        return xp.zeros(g.shape, g)
-
-
-class NormalStd(Node, name="Normal", number=2):
-    """`normal(mean, std)` with a tensor of standard deviations."""
+class NormalOf(Node, number=None):
+    """`normal(mean, std)` with a tensor for one or both; the result has the dtype of the first tensor."""
 
     __slots__ = ()
 
-    @staticmethod
-    def forward(mean: float, std: Tensor, stream: Any) -> Tensor:
-        return record1(NormalStd, spread(stream, std.array, mean, std.array), std)
+    @classmethod
+    def forward(cls, mean: Any, std: Any, stream: Any) -> Tensor:
+        """Standard normal numbers times `std`, plus `mean`."""
+        tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+        x, y = [v.array if isinstance(v, Tensor) else v for v in (mean, std)]
+        check_std(y)
+        shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
+        dtype = tensors[0].array.dtype
+        array = ((draws.normal(stream, shape, dtype) * y).astype(dtype) + x).astype(dtype)
+        return record_n(cls, array, tensors, input_metadata=tuple([(v.array.shape, v.array.dtype) for v in tensors]))
 
-    backward = NormalMean.backward
+    backward = RandomFill.backward
 
 
-class NormalBoth(Node, name="Normal", number=3):
-    """`normal(mean, std)` with a tensor of each; the result has the dtype of the means."""
-
+class NormalMean(NormalOf, name="Normal", number=1):
     __slots__ = ()
 
-    @staticmethod
-    def forward(mean: Tensor, std: Tensor, stream: Any) -> Tensor:
-        x, y = mean.array, std.array
-        out = spread(stream, np.broadcast_to(x, broadcast_shape(x.shape, y.shape)), x, y)
-        return record2(NormalBoth, out, mean, std, input_metadata=((x.shape, x.dtype), (y.shape, y.dtype)))
 
-    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
+class NormalStd(NormalOf, name="Normal", number=2):
+    __slots__ = ()
 
 
-def spread(stream: Any, like: Any, mean: Any, std: Any) -> Any:
-    """Standard normal numbers of the shape and dtype of `like`, times `std`, plus `mean`."""
-    least = std if isinstance(std, float) else 0.0
-    if least < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {least:g}")
+class NormalBoth(NormalOf, name="Normal", number=3):
+    __slots__ = ()
+
+
+def check_std(std: Any) -> None:
+    """PyTorch's error for a negative standard deviation, a number or an array; a GPU's values are not looked at."""
+    if isinstance(std, float) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if not isinstance(std, float) and backend_of(std) is None and not (std >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    drawn = draws.normal(stream, like.shape, like.dtype)
-    return ((drawn * std).astype(like.dtype) + mean).astype(like.dtype)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None,
@@ -204,37 +191,35 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         RuntimeError: for a negative standard deviation.
         NotImplementedError: for integers as means.
     """
-    given = [each for each in (mean, std) if isinstance(each, Tensor)]
-    stream = stream_of(generator, beside(given[0].array) if given else home(device))
-    if isinstance(mean, Tensor) and isinstance(std, Tensor):
-        return NormalBoth.forward(mean, std, stream)
-    if isinstance(mean, Tensor):
-        return NormalMean.forward(mean, float(std), stream)
-    if isinstance(std, Tensor):
-        return NormalStd.forward(float(mean), std, stream)
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    stream = stream_of(generator, beside(tensors[0].array) if tensors else home(device))
+    if tensors:
+        op = NormalBoth if len(tensors) == 2 else NormalMean if isinstance(mean, Tensor) else NormalStd
+        mean, std = [v if isinstance(v, Tensor) else float(v) for v in (mean, std)]
+        return op.forward(mean, std, stream)
     if size is None:
         raise TypeError(f"normal() received an invalid combination of arguments - got ({kinds((mean, std), {})})")
     array = draws.normal(stream, sizes("normal", (size,), {}), numpy_dtype(dtype, what="normal"), float(mean),
                          float(std))
-    return made(array, requires_grad, "normal", device)
+    return new_leaf(array, requires_grad, "normal", device)
 
 
-def sizes(op: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
+def sizes(op: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
     """A size given as separate numbers, as one sequence, or by its name.
 
     Raises:
         TypeError: for none, for two, and for an entry that is no integer.
         RuntimeError: for a negative entry.
     """
-    if named.keys() - {"size"} or bool(given) == bool(named):
-        raise TypeError(f"{op}() received an invalid combination of arguments - got ({kinds(given, named)})")
-    given = given or (named["size"],)
-    if len(given) == 1 and isinstance(given[0], (tuple, list)):
-        given = tuple(given[0])
-    for n in given:
+    if named.keys() - {"size"} or bool(arguments) == bool(named):
+        raise TypeError(f"{op}() received an invalid combination of arguments - got ({kinds(arguments, named)})")
+    arguments = arguments or (named["size"],)
+    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
+        arguments = tuple(arguments[0])
+    for n in arguments:
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             raise TypeError(f"{op}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
-    shape = tuple([n.__index__() for n in given])
+    shape = tuple([n.__index__() for n in arguments])
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")

@@ -1,4 +1,4 @@
-"""Generators and seeds: mirrors `torch.Generator` and the seed functions of `torch/random.py`.
+"""Defines `Generator`, the source of random numbers, and the functions that seed it, as `torch/random.py` does.
 
 The same seed gives the numbers that PyTorch gives on the same kind of device: put `manual_seed(0)` into a PyTorch
 program and compare. docs/random.md says which numbers, and where they cannot be the same. Each device has a default
@@ -77,16 +77,16 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
-        made = Generator(self.device)
-        made.stream.set_state_bytes(self.stream.state_bytes())
-        return made
+        other = Generator(self.device)
+        other.stream.set_state_bytes(self.stream.state_bytes())
+        return other
 
     def graphsafe_get_state(self) -> Generator:
         """Another generator of the same state, which both move; of a GPU alone."""
         self.philox(NotImplementedError("graphsafe_get_state is not supported in this Generator"))
-        made = Generator(self.device)
-        made.stream = self.stream
-        return made
+        other = Generator(self.device)
+        other.stream = self.stream
+        return other
 
     def graphsafe_set_state(self, state: Generator, /) -> None:
         """Share the state of another generator; of a GPU alone."""
@@ -123,7 +123,7 @@ default_generator.stream = DEFAULT
 class OnDevices:
     """The default generators of the devices that were used, and the seed for those that will be (None: by chance)."""
 
-    made: ClassVar[dict[Device, Generator]] = {}
+    generators: ClassVar[dict[Device, Generator]] = {}
     seed: int | None = None
 
 
@@ -131,17 +131,17 @@ def default_of(where: Device) -> Generator:
     """The default generator of a device."""
     if where.type == "cpu":
         return default_generator
-    if where not in OnDevices.made:
-        OnDevices.made[where] = made = Generator(where)
+    if where not in OnDevices.generators:
+        OnDevices.generators[where] = generator = Generator(where)
         if OnDevices.seed is None:
-            made.seed()
+            generator.seed()
         else:
-            made.manual_seed(OnDevices.seed)
-    return OnDevices.made[where]
+            generator.manual_seed(OnDevices.seed)
+    return OnDevices.generators[where]
 
 
 def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
-    """What to draw from, for a tensor in a place; the default generator there if none is given.
+    """The stream from which numbers for a tensor in a place are drawn; by default that of the default generator there.
 
     Raises:
         RuntimeError: for a generator of another type of device.
@@ -155,12 +155,13 @@ def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
         raise RuntimeError(f"Expected a '{kind}' device type for generator but found '{generator.device.type}'")
     if isinstance(generator.stream, Stream):
         return generator.stream
-    told = place.backend.properties(place.index)
-    return Source(generator.stream, place, told["multi_processor_count"] * told["max_threads_per_multi_processor"])
+    properties = place.backend.properties(place.index)
+    threads = properties["multi_processor_count"] * properties["max_threads_per_multi_processor"]
+    return Source(generator.stream, place, threads)
 
 
 def stream_beside(array: Any) -> Any:
-    """What to draw from by default, for numbers that lie where an array lies."""
+    """The default stream for numbers that lie on the device of an array."""
     return stream_of(None, beside(array))
 
 
@@ -173,21 +174,22 @@ def manual_seed(seed: int) -> Generator:
 def manual_seed_of_devices(seed: int) -> None:
     """Start the default generators of all devices but the CPU from `seed`, now or when they are first used."""
     OnDevices.seed = seed
-    for each in OnDevices.made.values():
-        each.manual_seed(seed)
+    for generator in OnDevices.generators.values():
+        generator.manual_seed(seed)
 
 
-def device_states(wanted: Iterable[Device] | None) -> dict[Device, Tensor]:
+def device_states(devices: Iterable[Device] | None) -> dict[Device, Tensor]:
     """The states of the default generators of devices; None: of all that have been used."""
-    return {where: default_of(where).get_state() for where in (list(OnDevices.made) if wanted is None else wanted)}
+    chosen = list(OnDevices.generators) if devices is None else devices
+    return {where: default_of(where).get_state() for where in chosen}
 
 
 def set_device_states(states: dict[Device, Tensor], no_others: bool = False) -> None:
     """Go back to what `device_states` gave; `no_others`: generators that were made since begin again when used."""
     for where, state in states.items():
         default_of(where).set_state(state)
-    for where in [each for each in OnDevices.made if no_others and each not in states]:
-        del OnDevices.made[where]
+    for where in [key for key in OnDevices.generators if no_others and key not in states]:
+        del OnDevices.generators[where]
 
 
 def seed() -> int:

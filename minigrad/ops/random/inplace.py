@@ -1,13 +1,13 @@
-"""Filling with random numbers: `x.normal_()` and its kind, `bernoulli`, `poisson`, `multinomial`.
+"""Fills tensors with random numbers: `x.normal_()` and its kind, and `bernoulli`, `poisson` and `multinomial`.
 
-Each is an op whose derivative is zero: what was in the tensor no longer counts. The numbers are those of
-`minigrad.backends.draws`, laid into memory in the order in which it lies there.
+The derivative of each is zero, since the result does not depend on what the tensor held. The numbers come from
+`minigrad.backends.draws` and fill the memory in the order of its addresses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,13 +30,8 @@ METHODS = ("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "
 Distribution = Callable[..., Any]
 
 
-def no_gradient(self: Node, xp: Any, g: Any) -> Any:
-    """The derivative of what is filled anew: zero."""
-    return xp.zeros(g.shape, g)
-
-
 def stream_for(a: Tensor, generator: Generator | None) -> Any:
-    """What to draw from for a tensor."""
+    """The stream from which numbers for a tensor are drawn."""
     return stream_of(generator, beside(a.array))
 
 
@@ -67,115 +62,87 @@ def memory_order(x: Any) -> list[int]:
     return axes
 
 
-def filled(cls: type[Node], a: Tensor, stream: Any, distribution: Distribution, *parameters: Any) -> Tensor:
-    """The result of an op that fills with numbers of a distribution."""
-    x = raw(a)
-    return record1(cls, in_memory_order(x, lambda shape: distribution(stream, shape, x.dtype, *parameters)), a)
+def random_like(x: Any, stream: Any, draw: Distribution, *parameters: Any) -> Any:
+    """Numbers of a distribution in the shape, dtype and memory order of an array."""
+    options = {"blocks": x.flags.c_contiguous} if draw is draws.normal else {}
+    return in_memory_order(x, lambda shape: draw(stream, shape, x.dtype, *parameters, **options))
 
 
-class Uniform(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, low: float, high: float) -> Tensor:
-        return filled(Uniform, a, stream, draws.uniform, low, high)
-
-    backward = no_gradient
-
-
-class Normal(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
-        x = raw(a)
-        return record1(Normal, in_memory_order(x, lambda shape: draws.normal(
-            stream, shape, x.dtype, mean, std, blocks=x.flags.c_contiguous)), a)
-
-    backward = no_gradient
-
-
-class Exponential(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, lambd: float) -> Tensor:
-        return filled(Exponential, a, stream, draws.exponential, lambd)
-
-    backward = no_gradient
-
-
-class LogNormal(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, mean: float, std: float) -> Tensor:
-        return filled(LogNormal, a, stream, draws.log_normal, mean, std)
-
-    backward = no_gradient
-
-
-class Cauchy(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, median: float, sigma: float) -> Tensor:
-        return filled(Cauchy, a, stream, draws.cauchy, median, sigma)
-
-    backward = no_gradient
-
-
-class Geometric(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, p: float) -> Tensor:
-        return filled(Geometric, a, stream, draws.geometric, p)
-
-    backward = no_gradient
-
-
-class RandomFromTo(Node, name="Random"):
+def integers(stream: Any, shape: tuple[int, ...], dtype: Any, low: int, high: int | None) -> Any:
     """Integers of [low, high)."""
+    return draws.randint(stream, low, high, shape, dtype)
+
+
+def successes(stream: Any, shape: tuple[int, ...], dtype: Any, p: Any) -> Any:
+    """1 with probability `p`, else 0."""
+    return draws.bernoulli(stream, p, shape, dtype)
+
+
+class RandomFill(Node, number=None):
+    """Replaces all elements by numbers that `draw(stream, shape, dtype, *parameters)` gives."""
+
+    __slots__ = ()
+    draw: ClassVar[Distribution]
+
+    def __init_subclass__(cls, draw: Distribution, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.draw = staticmethod(draw)
+
+    @classmethod
+    def forward(cls, a: Tensor, stream: Any, *parameters: Any) -> Tensor:
+        """The random numbers that `a` is to hold."""
+        return record1(cls, random_like(raw(a), stream, cls.draw, *parameters), a)
+
+    def backward(self, xp: Any, g: Any) -> tuple[Any, ...]:
+        return tuple([xp.zeros(g.shape, g) for _ in self.next])
+
+
+class Uniform(RandomFill, draw=draws.uniform):
+    __slots__ = ()
+
+
+class Normal(RandomFill, draw=draws.normal):
+    __slots__ = ()
+
+
+class Exponential(RandomFill, draw=draws.exponential):
+    __slots__ = ()
+
+
+class LogNormal(RandomFill, draw=draws.log_normal):
+    __slots__ = ()
+
+
+class Cauchy(RandomFill, draw=draws.cauchy):
+    __slots__ = ()
+
+
+class Geometric(RandomFill, draw=draws.geometric):
+    __slots__ = ()
+
+
+class RandomFromTo(RandomFill, draw=integers, name="Random"):
+    __slots__ = ()
+
+
+class RandomTo(RandomFill, draw=integers, name="Random", number=1):
+    __slots__ = ()
+
+
+class Random(RandomFill, draw=draws.random_integers, number=2):
+    """All integers that the dtype holds without a gap, from 0 on."""
 
     __slots__ = ()
 
-    @staticmethod
-    def forward(a: Tensor, stream: Any, low: int, high: int | None) -> Tensor:
-        x = raw(a)
-        return record1(RandomFromTo, in_memory_order(x, lambda shape: draws.randint(
-            stream, low, high, shape, x.dtype)), a)
 
-    backward = no_gradient
-
-
-class RandomTo(Node, name="Random", number=1):
-    """Integers of [0, high)."""
+class BernoulliNumber(RandomFill, draw=successes, name="Bernoulli", number=2):
+    """1 with one probability for all elements."""
 
     __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, high: int) -> Tensor:
-        x = raw(a)
-        return record1(RandomTo, in_memory_order(x, lambda shape: draws.randint(stream, 0, high, shape, x.dtype)), a)
-
-    backward = no_gradient
-
-
-class Random(Node, number=2):
-    """Integers, as large as the dtype holds them all."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any) -> Tensor:
-        return filled(Random, a, stream, draws.random_integers)
-
-    backward = no_gradient
 
 
 class Bernoulli(Node):
-    """1 with the chance that the tensor itself holds."""
+    """1 with the probability that the element itself holds."""
 
     __slots__ = ()
 
@@ -183,11 +150,11 @@ class Bernoulli(Node):
     def forward(a: Tensor, stream: Any) -> Tensor:
         return record1(Bernoulli, draws.bernoulli(stream, raw(a), a.array.shape, a.array.dtype), a)
 
-    backward = no_gradient
+    backward = RandomFill.backward
 
 
 class BernoulliOf(Node, name="Bernoulli", number=1):
-    """With the chances of another tensor, which gets zeros."""
+    """1 with the probabilities of another tensor, whose gradient is zero too."""
 
     __slots__ = ()
 
@@ -205,22 +172,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
         input_metadata = None, (p.array.shape, p.array.dtype)
         return record2(BernoulliOf, drawn.transpose(inverse(axes)), a, p, input_metadata=input_metadata)
 
-    def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
-        return xp.zeros(g.shape, g), xp.zeros(g.shape, g)
-
-
-class BernoulliNumber(Node, name="Bernoulli", number=2):
-    """With one chance for all."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, stream: Any, p: float) -> Tensor:
-        x = raw(a)
-        return record1(BernoulliNumber, in_memory_order(x, lambda shape: draws.bernoulli(
-            stream, p, shape, x.dtype)), a)
-
-    backward = no_gradient
+    backward = RandomFill.backward
 
 
 class Poisson(Node):
@@ -230,7 +182,7 @@ class Poisson(Node):
     def forward(a: Tensor, stream: Any) -> Tensor:
         return record1(Poisson, sampling.poisson(stream, raw(a)), a)
 
-    backward = no_gradient
+    backward = RandomFill.backward
 
 
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None,
@@ -266,14 +218,14 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`, `to` not included (None: no end)."""
-    given = [*ends, *[named[name] for name in ("from", "to") if name in named]]
-    whole = [each is None or (not isinstance(each, bool) and hasattr(each, "__index__")) for each in given]
-    if len(given) > 2 or not all(whole) or named.keys() - {"from", "to"} or (given and given[0] is None):
-        got = [type_name(each) for each in ends] + [f"{name}={type_name(each)}" for name, each in named.items()]
-        raise TypeError(f"random_() received an invalid combination of arguments - got ({', '.join(got)})")
-    bounds = [None if each is None else int(each) for each in given]
+    arguments = [*ends, *[named[name] for name in ("from", "to") if name in named]]
+    valid = [v is None or (not isinstance(v, bool) and hasattr(v, "__index__")) for v in arguments]
+    if len(arguments) > 2 or not all(valid) or named.keys() - {"from", "to"} or (arguments and arguments[0] is None):
+        types = [type_name(v) for v in ends] + [f"{name}={type_name(v)}" for name, v in named.items()]
+        raise TypeError(f"random_() received an invalid combination of arguments - got ({', '.join(types)})")
+    bounds = [None if v is None else int(v) for v in arguments]
     op: Any = (Random, RandomTo, RandomFromTo)[len(bounds)]
-    return in_place(op.forward, self, stream_for(self, generator), *bounds)
+    return in_place(op.forward, self, stream_for(self, generator), *([0] if op is RandomTo else []), *bounds)
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:

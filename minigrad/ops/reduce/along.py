@@ -1,6 +1,6 @@
-"""What ops have in common that find elements along a dimension, such as `max`, `sort` and `cummax`.
+"""The base classes of ops that find elements along a dimension, such as `max`, `sort` and `cummax`.
 
-They give the elements and their indices, and send the gradient back to where the elements were.
+They return the elements and their indices, and send the gradient back to where the elements were.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops.index.flat_indexing import along, spread
+from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 
 __all__: list[str] = []
@@ -19,10 +19,7 @@ Shape = tuple[int, ...]
 
 
 class Selection(Node, number=None):
-    """What was found at `indices` along a dimension, which stays with as many elements as were found there.
-
-    A subclass is one op.
-    """
+    """The elements at `indices` along a dimension, whose new size is the number of these indices."""
 
     __slots__ = ()
     saves = ("indices",)
@@ -31,15 +28,15 @@ class Selection(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, dim: int, indices: Any, keepdim: bool = True) -> tuple[Tensor, Tensor]:
         x = a.array
-        places = along(indices, dim, x.shape)
-        values = x.reshape(-1)[places]
+        positions = gather_indices(indices, dim, x.shape)
+        values = x.reshape(-1)[positions]
         if not keepdim and x.ndim:
             values, indices = values.squeeze(dim), indices.squeeze(dim)
         where = plain(indices)
-        return record1(cls, values, a, (where,), (places, x.shape, dim, keepdim)), where
+        return record1(cls, values, a, (where,), (positions, x.shape, dim, keepdim)), where
 
-    def backward(self, xp: Any, g: Any, indices: Any, places: Any, shape: Shape, *names: Any) -> Any:
-        return spread(xp, xp.reshape(g, places.shape), places, shape)
+    def backward(self, xp: Any, g: Any, indices: Any, positions: Any, shape: Shape, *names: Any) -> Any:
+        return scatter_into(xp, xp.reshape(g, positions.shape), positions, shape)
 
 
 class SelectionOfOne(Selection, number=None):

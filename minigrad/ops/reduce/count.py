@@ -1,7 +1,7 @@
-"""Counting: whether any or all elements hold, how many, how often each one occurs, and between which bounds it lies.
+"""Counts elements: `any`, `all`, `count_nonzero`, `bincount`, `histc`, `unique`, `searchsorted` and `one_hot`.
 
-The results are whole numbers or bools, which have no gradient. Those of `unique` are elements of the input: they have
-a node, which says in a backward pass that PyTorch has no derivative for it.
+The results are integers or bools, which have no gradient. Those of `unique` are elements of the input: they have a
+node that refuses a backward pass, since PyTorch has no derivative for it.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ class UniqueConsecutive(Unique2):
     torch_name = "unique_consecutive"
 
 
-def truth(found: Any, input: Tensor) -> Tensor:
-    """A bool result; for uint8 it is uint8, as in PyTorch's early days."""
-    return plain(found.astype(np.uint8) if input.array.dtype == np.uint8 else found)
+def truth_of(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    """`any` or `all`; the result for uint8 is uint8, as in PyTorch's early days."""
+    x = input.array != 0
+    result = x if dim == () else getattr(x, name)(axes_of(dim, x.ndim), keepdims=keepdim)
+    return plain(result.astype(np.uint8) if input.array.dtype == np.uint8 else result)
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not zero, over all dimensions or over `dim`; `()` is no dimension."""
-    x = input.array != 0
-    return truth(x if dim == () else x.any(axes_of(dim, x.ndim), keepdims=keepdim), input)
+    return truth_of("any", input, dim, keepdim)
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are not zero; otherwise as `any`."""
-    x = input.array != 0
-    return truth(x if dim == () else x.all(axes_of(dim, x.ndim), keepdims=keepdim), input)
+    return truth_of("all", input, dim, keepdim)
 
 
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
@@ -86,8 +86,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         return plain(np.bincount(x, minlength=minlength).astype(np.int64))
     if weights.array.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    found = np.bincount(x, weights.array, minlength)
-    return underived("bincount", found.astype(np.float32) if weights.array.dtype == np.float32 else found, weights)
+    result = np.bincount(x, weights.array, minlength)
+    return underived("bincount", result.astype(np.float32) if weights.array.dtype == np.float32 else result, weights)
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
@@ -111,14 +111,14 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     x = x[(x >= low) & (x <= high)]
-    places = ((x - low) * bins / (high - low)).astype(np.int64)
-    return plain(np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(x.dtype))
+    bin_numbers = ((x - low) * bins / (high - low)).astype(np.int64)
+    return plain(np.bincount(np.minimum(bin_numbers, bins - 1), minlength=bins).astype(x.dtype))
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:
     """Per row the number of bounds below each value (`right`: or equal to it), by sorting both together."""
     if bounds.ndim == 1:
-        found = bounds.searchsorted(values, "right" if right else "left")
+        result = bounds.searchsorted(values, "right" if right else "left")
     else:
         m, n = values.shape[-1], bounds.shape[-1]
         both = np.concatenate((bounds, values) if right else (values, bounds), -1)
@@ -129,8 +129,8 @@ def search(bounds: Any, values: Any, right: bool) -> Any:
             np.put_along_axis(counts, order, below, -1)
         else:  # not every CuPy can put them there; the order of an order leads back
             counts = np.take_along_axis(below, np.argsort(order, -1), -1)
-        found = counts[..., n:] if right else counts[..., :m]
-    return np.where(values == values, found, bounds.shape[-1])  # NaN is above all
+        result = counts[..., n:] if right else counts[..., :m]
+    return np.where(values == values, result, bounds.shape[-1])  # NaN is above all
 
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
@@ -150,8 +150,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
         refuse("searchsorted_out_cpu", bounds.dtype)
     if sorter is not None:
         bounds = np.take_along_axis(bounds, sorter.array, -1)
-    found = search(bounds, values, right or side == "right")
-    return plain(found.astype(np.int32 if out_int32 else np.int64))
+    result = search(bounds, values, right or side == "right")
+    return plain(result.astype(np.int32 if out_int32 else np.int64))
 
 
 def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter: Tensor | None) -> None:
@@ -189,16 +189,20 @@ def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = Fa
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def parts(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
-    """What `unique` and `unique_consecutive` return: one tensor, or a tuple."""
-    asked = (*((plain(inverse),) if return_inverse else ()), *((plain(counts),) if return_counts else ()))
-    return (values, *asked) if asked else values
+def unique_parts(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    """The result of `unique` and `unique_consecutive`: one tensor, or a tuple."""
+    more = (*((plain(inverse),) if return_inverse else ()), *((plain(counts),) if return_counts else ()))
+    return (values, *more) if more else values
 
 
-def check_rows(x: Any, axis: int) -> None:
-    """PyTorch's error where slices along `axis` have no elements."""
+def unique_axis(x: Any, dim: int | None) -> int | None:
+    """The dimension of `unique`; PyTorch's error where slices along it have no elements."""
+    if dim is None:
+        return None
+    axis = one_of(dim, x.ndim)
     if 0 in x.shape[:axis] + x.shape[axis + 1:]:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return axis
 
 
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
@@ -209,21 +213,18 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     equal to NaN.
     """
     x = input.array
-    axis = None if dim is None else one_of(dim, x.ndim)
-    if axis is not None:
-        check_rows(x, axis)
+    axis = unique_axis(x, dim)
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
-    made = Unique2.forward(values, input) if axis is None else UniqueDim.forward(values, input)
-    return parts(made, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
+    result = (Unique2 if axis is None else UniqueDim).forward(values, input)
+    return unique_parts(result, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse,
+                        return_counts)
 
 
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements without those that equal the one before; with `dim` the slices along it; otherwise as `unique`."""
     x = input.array
-    axis = None if dim is None else one_of(dim, x.ndim)
-    if axis is not None:
-        check_rows(x, axis)
+    axis = unique_axis(x, dim)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
     new = np.ones(len(rows), bool, like=beside(x))
     new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
@@ -231,7 +232,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     values = rows[starts] if axis is None else np.moveaxis(rows[starts], 0, axis)
     inverse = (np.cumsum(new) - 1).reshape(x.shape if axis is None else -1)
     counts = np.diff(np.append(starts, len(rows)))
-    return parts(UniqueConsecutive.forward(values, input), inverse, counts, return_inverse, return_counts)
+    return unique_parts(UniqueConsecutive.forward(values, input), inverse, counts, return_inverse, return_counts)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -1,4 +1,4 @@
-"""Running reductions along a dimension, the product of all elements, and differences of neighbours.
+"""Computes running reductions along a dimension (`cumsum`, `cummax`, ...), products, and differences of neighbours.
 
 The gradients of a running product and of a running logsumexp are both a sum that is carried backwards through the
 dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact.
@@ -30,7 +30,7 @@ from minigrad.ops.shape.views import dim_of
 from minigrad.ops.tensor.copy import Copy
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 IN_PLACE = ("cumprod", "cumsum")
 
 Shape = tuple[int, ...]
@@ -43,7 +43,7 @@ def part(dim: int, start: int | None, stop: int | None, step: int | None = None)
     return (*(slice(None),) * dim, slice(start, stop, step))
 
 
-def turned(xp: Any, x: Any, dim: int) -> Any:
+def reversed_along(xp: Any, x: Any, dim: int) -> Any:
     """`x` in reverse order along a dimension."""
     return xp.getitem(x, part(dim, None, None, -1))
 
@@ -63,7 +63,7 @@ def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
     return g
 
 
-def moved_up(xp: Any, x: Any, dim: int) -> Any:
+def rolled(xp: Any, x: Any, dim: int) -> Any:
     """`x` by one place towards the start of a dimension; what falls out comes in at the end."""
     return xp.concatenate((xp.getitem(x, part(dim, 1, None)), xp.getitem(x, part(dim, None, 1))), dim)
 
@@ -79,44 +79,43 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
     return accumulated(op, kept, dim, out=kept).astype(x.dtype)
 
 
-class Cumsum(Node):
+class Cumulation(Node, number=None):
+    """A running sum or product along a dimension."""
+
     __slots__ = ()
     constants = ("dim",)
+    ufunc: ClassVar[Any]
 
-    @staticmethod
-    def values(x: Any, dim: int) -> Any:
+    @classmethod
+    def values(cls, x: Any, dim: int) -> Any:
         """On arrays."""
-        return accumulate(np.add, x, dim)
+        return accumulate(cls.ufunc, x, dim)
 
-    @staticmethod
-    def forward(a: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        """On a Tensor, in a dtype (None: its own)."""
         x, input_metadata = converted(a.array, dtype)
-        return record1(Cumsum, Cumsum.values(x, dim), a, (), (dim,), input_metadata)
+        y = cls.values(x, dim)
+        return record1(cls, y, a, (a, y) if cls.saves else (), (dim,), input_metadata)
+
+
+class Cumsum(Cumulation):
+    __slots__ = ()
+    ufunc = np.add
 
     def backward(self, xp: Any, g: Any, dim: int) -> Any:
-        return turned(xp, xp.apply(Cumsum, turned(xp, g, dim), dim), dim) if g.ndim else g
+        return reversed_along(xp, xp.apply(Cumsum, reversed_along(xp, g, dim), dim), dim) if g.ndim else g
 
 
-class Cumprod(Node):
+class Cumprod(Cumulation):
     __slots__ = ()
     saves = ("self", "result")
-    constants = ("dim",)
-
-    @staticmethod
-    def values(x: Any, dim: int) -> Any:
-        """On arrays."""
-        return accumulate(np.multiply, x, dim)
-
-    @staticmethod
-    def forward(a: Tensor, dim: int, dtype: Any = None) -> Tensor:
-        x, input_metadata = converted(a.array, dtype)
-        y = Cumprod.values(x, dim)
-        return record1(Cumprod, y, a, (a, y), (dim,), input_metadata)
+    ufunc = np.multiply
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
         if not g.ndim or 0 in g.shape:
             return g
-        return shifted(xp, y, dim) * carried(xp, g, moved_up(xp, a, dim), dim)
+        return exclusive(xp, y, dim) * carried(xp, g, rolled(xp, a, dim), dim)
 
 
 class Prod(Node):
@@ -134,7 +133,7 @@ class Prod(Node):
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
         if not (a == 0).any():
             return g * (y / a)
-        return xp.reshape(g * others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
+        return xp.reshape(g * products_of_others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
 
 
 class ProdDim(Node, name="Prod", number=1):
@@ -152,7 +151,7 @@ class ProdDim(Node, name="Prod", number=1):
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int, keepdim: bool, kept: Shape) -> Any:
         g, y = xp.reshape(g, kept), xp.reshape(y, kept)
-        return g * (y / a if not (a == 0).any() else others(xp, a, dim))
+        return g * (y / a if not (a == 0).any() else products_of_others(xp, a, dim))
 
 
 class Logcumsumexp(Node):
@@ -170,7 +169,7 @@ class Logcumsumexp(Node):
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
         if not g.ndim or 0 in g.shape:
             return g
-        after = moved_up(xp, y, dim)
+        after = rolled(xp, y, dim)
         return xp.exp(a - y) * carried(xp, g, xp.exp(xp.masked(y != after, y - after)), dim)
 
 
@@ -179,7 +178,7 @@ class Cummax(Selection):
     ufunc: ClassVar[Any] = np.maximum
 
     @classmethod
-    def found(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    def running(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """The largest so far, and where it was: the last of several; NaN counts as the largest."""
         x = a.array
         if not x.ndim:
@@ -208,18 +207,18 @@ def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:
     return multiply(x, dim, wide, keepdims=keepdim).astype(x.dtype, copy=False)
 
 
-def shifted(xp: Any, y: Any, dim: int) -> Any:
+def exclusive(xp: Any, y: Any, dim: int) -> Any:
     """Running products of what comes before each element, from the running products."""
     first = xp.getitem(y, part(dim, None, 1))
     return xp.concatenate((xp.zeros(first.shape, y) + 1, xp.getitem(y, part(dim, None, -1))), dim)
 
 
-def others(xp: Any, a: Any, dim: int) -> Any:
+def products_of_others(xp: Any, a: Any, dim: int) -> Any:
     """For each element the product of all others along a dimension, without a division."""
     if not a.ndim:
         return xp.zeros((), a) + 1
-    before = shifted(xp, xp.apply(Cumprod, a, dim), dim)
-    return before * turned(xp, shifted(xp, xp.apply(Cumprod, turned(xp, a, dim), dim), dim), dim)
+    before = exclusive(xp, xp.apply(Cumprod, a, dim), dim)
+    return before * reversed_along(xp, exclusive(xp, xp.apply(Cumprod, reversed_along(xp, a, dim), dim), dim), dim)
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
@@ -228,28 +227,28 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     Raises:
         IndexError: if `dim` is out of range.
     """
-    wanted = wanted_dtype(input, dtype)
+    target_dtype = wanted_dtype(input, dtype)
     if dim is None:
-        return Prod.forward(input, wanted)
-    return ProdDim.forward(input, dim_of(dim, input.array.ndim), keepdim, wanted)
+        return Prod.forward(input, target_dtype)
+    return ProdDim.forward(input, dim_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
-def running(name: str, input: Tensor, dim: int, dtype: dtype_type | None) -> tuple[Tensor, int, Any]:
-    """What `cumsum` and `cumprod` are given."""
+def cumulation(op: type[Cumulation], input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
+    """`cumsum` or `cumprod`."""
     axis = dim_of(dim, input.array.ndim)
     if dtype is not None and dtype.name == "bool" and input.array.ndim and input.array.size:
-        refuse(f"{name}_out_cpu", dtype.numpy)
-    return input, axis, wanted_dtype(input, dtype)
+        refuse(f"{op.op.lower()}_out_cpu", dtype.numpy)
+    return op.forward(input, axis, wanted_dtype(input, dtype))
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
     """The sum of each element and all before it along `dim`; integers and bools add up to int64."""
-    return Cumsum.forward(*running("cumsum", input, dim, dtype))
+    return cumulation(Cumsum, input, dim, dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
     """The product of each element and all before it along `dim`; of integers and bools it is int64."""
-    return Cumprod.forward(*running("cumprod", input, dim, dtype))
+    return cumulation(Cumprod, input, dim, dtype)
 
 
 def cumsum_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
@@ -267,22 +266,22 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     return Logcumsumexp.forward(input, dim_of(dim, input.array.ndim))
 
 
-def dim_so_far(name: str, input: Tensor, dim: int) -> int:
-    """The dimension of `cummax` or `cummin`; PyTorch looks at it only where there are elements."""
+def extremum_so_far(op: type[Cummax], input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """`cummax` or `cummin`; PyTorch looks at the dimension only where there are elements."""
     ndim = input.array.ndim
     if not ndim and dim not in (0, -1):
-        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-    return dim_of(dim, ndim) if input.array.size else 0
+        raise IndexError(f"{op.op.lower()}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    return op.running(input, dim_of(dim, ndim) if input.array.size else 0)
 
 
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and where it was, the last of several."""
-    return return_types.cummax(Cummax.found(input, dim_so_far("cummax", input, dim)))
+    return return_types.cummax(extremum_so_far(Cummax, input, dim))
 
 
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
-    return return_types.cummin(Cummin.found(input, dim_so_far("cummin", input, dim)))
+    return return_types.cummin(extremum_so_far(Cummin, input, dim))
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
@@ -298,24 +297,24 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    along = dim_of(dim, input.array.ndim)
-    parts = [check_fits(input, each, along) for each in (prepend, input, append) if each is not None]
-    out = Cat.forward(parts, along) if len(parts) > 1 else input
+    axis = dim_of(dim, input.array.ndim)
+    parts = [check_fits(input, tensor, axis) for tensor in (prepend, input, append) if tensor is not None]
+    out = Cat.forward(parts, axis) if len(parts) > 1 else input
     if not n:
         return Copy.forward(plain(np.zeros_like(input.array)), input)
-    for _ in range(min(n, out.array.shape[along])):
-        size = out.array.shape[along]
-        ends = Slice.forward(out, along, slice(1, size)), Slice.forward(out, along, slice(0, size - 1))
+    for _ in range(min(n, out.array.shape[axis])):
+        size = out.array.shape[axis]
+        ends = Slice.forward(out, axis, slice(1, size)), Slice.forward(out, axis, slice(0, size - 1))
         out = ne(*ends) if out.array.dtype.kind == "b" else Sub.forward(*ends)
     return out
 
 
 def check_fits(input: Tensor, other: Tensor, dim: int) -> Tensor:
     """A part that is put before or after the input of `diff`; PyTorch's error where it does not fit."""
-    shape, given = input.array.shape, other.array.shape
-    if len(shape) != len(given):
+    shape, other_shape = input.array.shape, other.array.shape
+    if len(shape) != len(other_shape):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-    for i, (m, n) in enumerate(zip(shape, given, strict=True)):
+    for i, (m, n) in enumerate(zip(shape, other_shape, strict=True)):
         if m != n and i != dim:
             raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except "
                                f"along the differencing dimension; input.size({i}) = {m}, but got tensor.size({i}) = "

@@ -1,4 +1,4 @@
-"""The largest and the smallest: of all elements, along a dimension, over several, and where they are.
+"""Finds the largest and the smallest elements: `max`, `min`, `amax`, `amin`, `aminmax`, `argmax` and `argmin`.
 
 `amax` and `max` of all elements share their gradient evenly among elements that are equally large; `max` along a
 dimension sends all of it to the one that it names. NaN counts as the largest and as the smallest.
@@ -6,7 +6,8 @@ dimension sends all of it to the one that it names. NaN counts as the largest an
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import operator
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from minigrad.ops.reduce.along import SelectionOfOne, filled_dim
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
-OF_NOTHING = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-              "'dim' argument.")
+NO_ELEMENTS = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+               "the 'dim' argument.")
 
 
 class OfAll(Node, number=None):
@@ -32,6 +33,13 @@ class OfAll(Node, number=None):
 
     __slots__ = ()
     saves = ("self", "result")
+    find: ClassVar[Any]  # finds the element in an array
+
+    @classmethod
+    def forward(cls, a: Tensor) -> Tensor:
+        """The element that `find` finds."""
+        y = cls.find(a.array)
+        return record1(cls, y, a, (a, y))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
         return share_evenly(xp, g, (a == y) | ((a != a) & (y != y)), None)
@@ -39,20 +47,12 @@ class OfAll(Node, number=None):
 
 class Max(OfAll, number=1):
     __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        y = a.array.max()
-        return record1(Max, y, a, (a, y))
+    find = operator.methodcaller("max")
 
 
 class Min(OfAll, number=1):
     __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        y = a.array.min()
-        return record1(Min, y, a, (a, y))
+    find = operator.methodcaller("min")
 
 
 class MaxDim(SelectionOfOne, name="Max"):
@@ -63,32 +63,25 @@ class MinDim(SelectionOfOne, name="Min"):
     __slots__ = ()
 
 
-class OverDims(Node, number=None):
-    """The same over several dimensions; NaN has no share."""
+class Amax(Node):
+    """The largest element over several dimensions; NaN has no share of the gradient."""
 
     __slots__ = ()
     saves = ("self", "result")
+    method: ClassVar[str] = "max"
+
+    @classmethod
+    def forward(cls, a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
+        y = getattr(a.array, cls.method)(axes, keepdims=keepdim)
+        return record1(cls, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, axes: Shape, kept: Shape) -> Any:
         return share_evenly(xp, xp.reshape(g, kept), a == xp.reshape(y, kept), axes)
 
 
-class Amax(OverDims):
+class Amin(Amax):
     __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
-        y = a.array.max(axes, keepdims=keepdim)
-        return record1(Amax, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
-
-
-class Amin(OverDims):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
-        y = a.array.min(axes, keepdims=keepdim)
-        return record1(Amin, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
+    method = "min"
 
 
 class Aminmax(ManyOutputs):
@@ -112,20 +105,83 @@ class Aminmax(ManyOutputs):
         return 1 if index == 2 else 0
 
 
-def nothing(name: str) -> NoReturn:
-    """PyTorch's error for the largest of no elements."""
-    raise RuntimeError(OF_NOTHING.format(name))
-
-
 def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
     """The dimensions to reduce, none of them empty; all of them where none is named."""
-    for given in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
-        if given is not None and shape[one_of(given, len(shape))] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
+    for d in (dim if isinstance(dim, (tuple, list)) else (dim,)) if 0 in shape else ():
+        if d is not None and shape[one_of(d, len(shape))] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     axes = axes_of(dim, len(shape))
     if axes is None:
-        return tuple(range(len(shape))) if 0 not in shape else nothing(name)
+        return tuple(range(len(shape))) if 0 not in shape else refuse_empty(name)
     return axes
+
+
+def first_index(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
+    """The dimension, and along it the index of the first largest (or smallest) element; the dimension is kept."""
+    axis, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
+    find = np.argmax if name in ("max", "argmax") else np.argmin
+    return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
+
+
+def refuse_empty(name: str) -> NoReturn:
+    """PyTorch's error for the largest of no elements."""
+    raise RuntimeError(NO_ELEMENTS.format(name))
+
+
+def second_tensor(name: str, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
+    """The second of two tensors, where `max` or `min` compares two: `keepdim` makes no sense then."""
+    if keepdim is not False:
+        raise TypeError(name)
+    return dim if other is None else other
+
+
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
+
+    The first of several equally large ones is named, and gets all of the gradient. Of two tensors: `maximum`.
+
+    Raises:
+        RuntimeError: for no elements, if no `dim` is given.
+        IndexError: if `dim` is out of range or empty.
+    """
+    if other is not None or isinstance(dim, Tensor):
+        return maximum(input, second_tensor("max", dim, keepdim, other))
+    if dim is None:
+        return Max.forward(input) if input.array.size else refuse_empty("max")
+    return return_types.max(MaxDim.forward(input, *first_index(input, dim, "max"), keepdim))
+
+
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The smallest element; otherwise as `max`."""
+    if other is not None or isinstance(dim, Tensor):
+        return minimum(input, second_tensor("min", dim, keepdim, other))
+    if dim is None:
+        return Min.forward(input) if input.array.size else refuse_empty("min")
+    return return_types.min(MinDim.forward(input, *first_index(input, dim, "min"), keepdim))
+
+
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the largest element, the first of several: along `dim`, or as if all elements were one vector."""
+    return argextremum("argmax", input, dim, keepdim)
+
+
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the smallest element; otherwise as `argmax`."""
+    return argextremum("argmin", input, dim, keepdim)
+
+
+def argextremum(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    """`argmax` or `argmin`."""
+    x = input.array
+    if x.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
+    if dim is None:
+        if x.size == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        index = (np.argmax if name == "argmax" else np.argmin)(x)
+        return plain(index.reshape((1,) * x.ndim) if keepdim else index)
+    axis, index = first_index(input, dim, name)
+    return plain(index if keepdim or not x.ndim else index.squeeze(axis))
 
 
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
@@ -154,66 +210,3 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     else:
         axes = tuple(range(len(shape)))
     return return_types.aminmax(Aminmax.forward(input, axes, keepdim))
-
-
-def found_at(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
-    """The dimension, and where along it `argmax` or `argmin` of NumPy finds its element first, the dimension kept."""
-    along, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
-    find = np.argmax if name in ("max", "argmax") else np.argmin
-    return along, find(x, axis=along, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
-
-
-def of_two(name: str, other: Any, keepdim: Any) -> Any:
-    """The second of two tensors, of which `keepdim` says nothing."""
-    if keepdim is not False:
-        raise TypeError(name)
-    return other
-
-
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
-
-    The first of several equally large ones is named, and gets all of the gradient. Of two tensors: `maximum`.
-
-    Raises:
-        RuntimeError: for no elements, if no `dim` is given.
-        IndexError: if `dim` is out of range or empty.
-    """
-    if other is not None or isinstance(dim, Tensor):
-        return maximum(input, of_two("max", dim if other is None else other, keepdim))
-    if dim is None:
-        return Max.forward(input) if input.array.size else nothing("max")
-    return return_types.max(MaxDim.forward(input, *found_at(input, dim, "max"), keepdim))
-
-
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The smallest element; otherwise as `max`."""
-    if other is not None or isinstance(dim, Tensor):
-        return minimum(input, of_two("min", dim if other is None else other, keepdim))
-    if dim is None:
-        return Min.forward(input) if input.array.size else nothing("min")
-    return return_types.min(MinDim.forward(input, *found_at(input, dim, "min"), keepdim))
-
-
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the largest element, the first of several: along `dim`, or as if all elements were one vector."""
-    return position(input, dim, keepdim, "argmax")
-
-
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element; otherwise as `argmax`."""
-    return position(input, dim, keepdim, "argmin")
-
-
-def position(input: Tensor, dim: int | None, keepdim: bool, name: str) -> Tensor:
-    """`argmax` or `argmin`."""
-    x = input.array
-    if x.dtype.kind == "b":
-        raise RuntimeError(f"{name}(): does not support bool input")
-    if dim is None:
-        if x.size == 0:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        found = (np.argmax if name == "argmax" else np.argmin)(x)
-        return plain(found.reshape((1,) * x.ndim) if keepdim else found)
-    along, found = found_at(input, dim, name)
-    return plain(found if keepdim or not x.ndim else found.squeeze(along))

@@ -1,4 +1,4 @@
-"""Quantiles, put together from sorting, gathering and interpolating, as in PyTorch's Sorting.cpp.
+"""Computes quantiles by sorting, gathering and interpolating, as PyTorch's Sorting.cpp does.
 
 The graph shows these steps. The last ones change the shape of a result that nobody else has, in place: their nodes
 bear the names that PyTorch gives to `squeeze_`, `unsqueeze_` and `transpose_`.
@@ -22,7 +22,7 @@ from minigrad.ops.shape.views import Expand, Transpose, Unsqueeze, View, dim_of,
 from minigrad.ops.shape.views_inplace import squeeze_, transpose_, unsqueeze_
 
 __all__ = ["nanquantile", "quantile"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -94,11 +94,11 @@ def between(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def found(input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str,
           skip_nan: bool) -> Tensor:
     """`quantile` and `nanquantile`."""
-    wanted = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
-    check(input, wanted, interpolation, None if isinstance(q, Tensor) else q)
+    q_tensor = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
+    check(input, q_tensor, interpolation, None if isinstance(q, Tensor) else q)
     values = in_order(input, dim, keepdim)
-    out = between(values, ranks_of(values, wanted, skip_nan), interpolation)
-    if wanted.array.ndim:
+    out = between(values, ranks_of(values, q_tensor, skip_nan), interpolation)
+    if q_tensor.array.ndim:
         out = transpose_(unsqueeze_(out, 0), 0, -1)
     return squeeze_(out, -1)
 

@@ -1,4 +1,4 @@
-"""Order: sorting, the largest few, and what is found by it (medians, quantiles, the most frequent).
+"""Sorts, and finds elements by sorting: `sort`, `topk`, `kthvalue`, `median` and `mode`.
 
 NaN counts as larger than all numbers, as in NumPy and PyTorch. Where equal elements stand for each other, PyTorch
 names any of them; here it is the one that a stable sort puts there.
@@ -14,7 +14,6 @@ import numpy as np
 from minigrad import return_types
 from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.reduce.along import Selection, SelectionOfOne, filled_dim
@@ -22,7 +21,7 @@ from minigrad.ops.reduce.minmax import OfAll
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 
 class Sort(Selection):
@@ -30,16 +29,14 @@ class Sort(Selection):
     constants = ("", "self_sym_sizes", "dim")
 
 
-class SortStable(Selection, name="Sort", number=1):
+class SortStable(Sort, name="Sort", number=1):
     """The same op, where the caller says `stable`."""
 
     __slots__ = ()
-    constants = Sort.constants
 
 
-class Topk(Selection):
+class Topk(Sort):
     __slots__ = ()
-    constants = Sort.constants
 
 
 class Kthvalue(SelectionOfOne):
@@ -58,38 +55,34 @@ class Mode(SelectionOfOne):
     __slots__ = ()
 
 
+def median_of(x: Any) -> Any:
+    """The lower median of all elements; NaN if one of them is."""
+    x = x.reshape(-1)
+    nan = x.dtype.type(math.nan if x.dtype.kind == "f" else 0)  # integers are never asked for it
+    if backend_of(x) is not None:
+        return np.where((x == x).all(), lower_median(x), nan)
+    return lower_median(x) if (x == x).all() else nan
+
+
+def nanmedian_of(x: Any) -> Any:
+    """The lower median of the elements that are not NaN."""
+    x = x.reshape(-1)
+    if backend_of(x) is None or not x.size:
+        return lower_median(x[x == x] if (x == x).any() else x)
+    return np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]  # NaN comes last
+
+
 class Median(OfAll):
     __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        x = a.array.reshape(-1)
-        if backend_of(x) is not None:
-            y = np.where((x == x).all(), middle(x), nan_in(x.dtype))
-        else:
-            y = middle(x) if (x == x).all() else nan_in(x.dtype)
-        return record1(Median, y, a, (a, y))
+    find = staticmethod(median_of)
 
 
 class Nanmedian(OfAll):
     __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        x = a.array.reshape(-1)
-        if backend_of(x) is None or not x.size:
-            y = middle(x[x == x] if (x == x).any() else x)
-        else:  # NaN comes last
-            y = np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]
-        return record1(Nanmedian, y, a, (a, y))
+    find = staticmethod(nanmedian_of)
 
 
-def nan_in(dtype: Any) -> Any:
-    """NaN where a dtype has it; integers are never asked for it."""
-    return dtype.type(math.nan if dtype.kind == "f" else 0)
-
-
-def middle(x: Any) -> Any:
+def lower_median(x: Any) -> Any:
     """The lower median of a vector; of no elements what PyTorch gives: NaN, the least integer, True."""
     if x.size:
         return np.partition(x, (x.size - 1) // 2)[(x.size - 1) // 2]
@@ -152,8 +145,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         return return_types.topk(Topk.forward(input, axis, ordered(x, 0)))
     front = (slice(None),) * axis
     if 0 < k < size // 8:  # to find them costs less than to sort them all
-        place = size - k if largest else k - 1
-        few = np.argpartition(x, place, axis)[(*front, slice(place, None) if largest else slice(0, k))]
+        kth = size - k if largest else k - 1
+        few = np.argpartition(x, kth, axis)[(*front, slice(kth, None) if largest else slice(0, k))]
         order = ordered(np.take_along_axis(x, few, axis), axis, largest)
         return return_types.topk(Topk.forward(input, axis, np.take_along_axis(few, order, axis)))
     return return_types.topk(Topk.forward(input, axis, ordered(x, axis, largest)[(*front, slice(0, k))]))
@@ -184,33 +177,41 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         IndexError: if `dim` is out of range or empty.
         NotImplementedError: for bools.
     """
-    x = input.array
     if dim is None:
-        return Median.forward(countable(input, "median_cpu"))
-    axis = filled_dim("median()", dim, x.shape)
-    place = at(ordered(countable(input).array, axis), axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
+        refuse_bools(input, "median_cpu")
+        return Median.forward(input)
+    x = input.array
+    axis, order = median_order(input, dim)
+    index = at(order, axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
     if x.ndim and x.dtype.kind == "f":
         missing = np.isnan(x)
-        place = np.where(missing.any(axis, keepdims=True), missing.argmax(axis, keepdims=True), place)
-    return return_types.median(MedianDim.forward(input, axis, place, keepdim))
+        index = np.where(missing.any(axis, keepdims=True), missing.argmax(axis, keepdims=True), index)
+    return return_types.median(MedianDim.forward(input, axis, index, keepdim))
 
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of what is not NaN; otherwise as `median`."""
-    x = input.array
     if dim is None:
-        return Nanmedian.forward(countable(input, "median_cpu"))
-    axis = filled_dim("median()", dim, x.shape)
+        refuse_bools(input, "median_cpu")
+        return Nanmedian.forward(input)
+    x = input.array
+    axis, order = median_order(input, dim)
     count = (x == x).sum(axis, keepdims=True) if x.ndim else 1
-    place = at(ordered(countable(input).array, axis), axis, np.maximum(count - 1, 0) // 2)
-    return return_types.nanmedian(NanmedianDim.forward(input, axis, place, keepdim))
+    return return_types.nanmedian(NanmedianDim.forward(input, axis, at(order, axis, np.maximum(count - 1, 0) // 2),
+                                                       keepdim))
 
 
-def countable(input: Tensor, kernel: str = "median_out") -> Tensor:
-    """What has a median: PyTorch's error for bools, unless there are none."""
+def median_order(input: Tensor, dim: int) -> tuple[int, Any]:
+    """The dimension of a median, and the indices that sort the input along it."""
+    axis = filled_dim("median()", dim, input.array.shape)
+    refuse_bools(input, "median_out")
+    return axis, ordered(input.array, axis)
+
+
+def refuse_bools(input: Tensor, kernel: str) -> None:
+    """PyTorch's error for the median of bools, unless there are none."""
     if input.array.dtype.kind == "b" and input.array.size:
         refuse(kernel, input.array.dtype)
-    return input
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:

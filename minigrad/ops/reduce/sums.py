@@ -1,4 +1,4 @@
-"""Sums and means, over all dimensions or some; those that leave out NaN; the logarithm of a sum of exponentials."""
+"""Computes sums and means, over all dimensions or some: `sum`, `mean`, `nansum`, `nanmean` and `logsumexp`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from minigrad.ops._dispatch.shape_dtype_key import form_of
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
-METHODS = (*__all__,)
+METHODS = tuple(__all__)
 
 Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")
@@ -38,11 +38,11 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
     dims = tuple([operator.index(d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
     if not dims:
         return None
-    room = max(ndim, 1)
+    size = max(ndim, 1)
     for d in dims:
-        if not -room <= d < room:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, {room - 1}], but got {d})")
-    axes = tuple([d % room for d in dims])
+        if not -size <= d < size:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {d})")
+    axes = tuple([d % size for d in dims])
     if len(set(axes)) != len(axes):
         twice = next(d for i, d in enumerate(axes) if d in axes[:i])
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
@@ -219,13 +219,13 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_
     Raises:
         IndexError: if `dim` is out of range.
     """
-    wanted = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
-    if wanted is not None and wanted.kind != "f" and input.array.dtype.kind == "f":
-        input = plain(input.array.astype(wanted))
+    target_dtype = None if dtype is None and input.array.dtype.kind == "f" else wanted_dtype(input, dtype)
+    if target_dtype is not None and target_dtype.kind != "f" and input.array.dtype.kind == "f":
+        input = plain(input.array.astype(target_dtype))
     if dim is axis is None and not (keepdim or keepdims):
-        return Sum.forward(input, wanted)
+        return Sum.forward(input, target_dtype)
     dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
+    return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
@@ -237,14 +237,14 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     """
     if axis is not None or keepdims:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-    given, kind = (input.dtype, "Input") if dtype is None else (dtype, "Optional")
-    if not given.is_floating_point:
+    source_dtype, kind = (input.dtype, "Input") if dtype is None else (dtype, "Optional")
+    if not source_dtype.is_floating_point:
         raise RuntimeError(f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or "
-                           f"complex dtype. Got: {given.type_name}")
-    wanted = None if dtype is None else dtype.numpy
+                           f"complex dtype. Got: {source_dtype.type_name}")
+    target_dtype = None if dtype is None else dtype.numpy
     if dim is None and not keepdim:
-        return Mean.forward(input, wanted)
-    return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted)
+        return Mean.forward(input, target_dtype)
+    return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:

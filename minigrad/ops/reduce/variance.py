@@ -1,4 +1,4 @@
-"""Variances, standard deviations and covariances."""
+"""Computes variances, standard deviations and covariances."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ def freedom(count: int, correction: float | None) -> float:
 
 def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean of an array; of float16 in float32."""
-    wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
+    widened = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
     count = math.prod([x.shape[i] for i in axes])
-    middle = total(wide, axes, keepdims=True, count=count)
-    apart = wide - middle
-    squares = total(apart * apart, axes, keepdims=keepdim)
+    mean = total(widened, axes, keepdims=True, count=count)
+    deviations = widened - mean
+    squares = total(deviations * deviations, axes, keepdims=keepdim)
     variance = squares / squares.dtype.type(max(0.0, freedom(count, correction)) if count else 0)
-    return variance.astype(x.dtype, copy=False), middle.reshape(variance.shape).astype(x.dtype, copy=False)
+    return variance.astype(x.dtype, copy=False), mean.reshape(variance.shape).astype(x.dtype, copy=False)
 
 
 def from_variance(xp: Any, g: Any, a: Any, correction: float | None, axes: Shape) -> Any:
     """The gradient of `a` from that of its variance: 2 (a - mean) / (count - correction)."""
     count = math.prod([a.shape[i] for i in axes])
-    wide = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
-    apart = wide - xp.sum(wide, axes, True) / count
-    apart = xp.cast(apart, FLOAT16) if wide is not a else apart
+    widened = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
+    deviations = widened - xp.sum(widened, axes, True) / count
+    deviations = xp.cast(deviations, FLOAT16) if widened is not a else deviations
     if freedom(count, correction) <= 0:
-        return g * xp.cast(xp.where(apart == 0, math.nan, math.inf), xp.dtype(g))
-    return g * (2 / freedom(count, correction)) * apart
+        return g * xp.cast(xp.where(deviations == 0, math.nan, math.inf), xp.dtype(g))
+    return g * (2 / freedom(count, correction)) * deviations
 
 
 def from_moments(xp: Any, gs: Sequence[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
     """The gradient of `a` from those of its variance and of its mean."""
-    g, of_mean = [xp.reshape(each, kept) for each in gs]
+    g, of_mean = [xp.reshape(gradient, kept) for gradient in gs]
     return from_variance(xp, g, a, correction, axes) + of_mean / math.prod([a.shape[i] for i in axes])
 
 
@@ -118,9 +118,9 @@ class StdMean(ManyOutputs):
 
     @staticmethod
     def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
-        variance, middle = moments(a.array, axes, correction, keepdim)
+        variance, mean = moments(a.array, axes, correction, keepdim)
         y = np.sqrt(variance)
-        return record_many(StdMean, (y, middle), a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a, y))
+        return record_many(StdMean, (y, mean), a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a, y))
 
     def backward(self, xp: Any, gs: list[Any], a: Any, y: Any, *const: Any) -> Any:
         return from_moments(xp, (xp.masked(y != 0, gs[0] / (2 * y)), gs[1]), a, *const)
@@ -196,7 +196,7 @@ def check_weights(name: str, weights: Tensor | None, count: int, real: bool) -> 
     return weights
 
 
-def weighed(rows: Tensor, weights: Tensor | None) -> Tensor:
+def weighted(rows: Tensor, weights: Tensor | None) -> Tensor:
     """Observations times their weights."""
     return rows if weights is None else Mul.forward(rows, weights)
 
@@ -218,20 +218,21 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = view(input, 1, -1) if input.array.ndim < 2 else input
     count = rows.array.shape[1]
-    often, much = check_weights("fweights", fweights, count, False), check_weights("aweights", aweights, count, True)
-    weights = much if often is None else often if much is None else Mul.forward(often, much)
-    whole = plain(np.asarray(count)) if weights is None else sum(weights)
-    if weights is not None and whole.item() == 0:
+    fweights = check_weights("fweights", fweights, count, False)
+    aweights = check_weights("aweights", aweights, count, True)
+    weights = aweights if fweights is None else fweights if aweights is None else Mul.forward(fweights, aweights)
+    total_weight = plain(np.asarray(count)) if weights is None else sum(weights)
+    if weights is not None and total_weight.item() == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
-    divisor = Sub.forward(whole, correction) if correction else whole
-    if weights is not None and much is not None and correction:
-        squares = MulScalar.forward(sum(Mul.forward(weights, much)), correction)
-        divisor = Sub.forward(whole, Div.forward(squares, whole))
+    divisor = Sub.forward(total_weight, correction) if correction else total_weight
+    if weights is not None and aweights is not None and correction:
+        squares = MulScalar.forward(sum(Mul.forward(weights, aweights)), correction)
+        divisor = Sub.forward(total_weight, Div.forward(squares, total_weight))
     if divisor.item() <= 0:
         warn(FEW_OBSERVATIONS)
         divisor = plain(np.zeros((), divisor.array.dtype))
-    apart = Sub.forward(rows, unsqueeze(Div.forward(sum(weighed(rows, weights), 1), whole), 1))
-    return squeeze(Div.forward(mm(apart, t(weighed(apart, weights))), divisor))
+    deviations = Sub.forward(rows, unsqueeze(Div.forward(sum(weighted(rows, weights), 1), total_weight), 1))
+    return squeeze(Div.forward(mm(deviations, t(weighted(deviations, weights))), divisor))
 
 
 def corrcoef(input: Tensor) -> Tensor:

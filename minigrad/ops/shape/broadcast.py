@@ -1,9 +1,8 @@
-"""Shapes made to fit: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
+"""Brings tensors to a common shape: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from minigrad._base.dtype import Size
@@ -16,18 +15,18 @@ __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadc
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors as views of the shape that they have together."""
-    given = unpacked(tensors)
+    inputs = unpacked(tensors)
     shape: tuple[int, ...] = ()
-    for v in given:
+    for v in inputs:
         shape = broadcast_shape(shape, v.array.shape)
-    return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in given])
+    return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in inputs])
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes have together."""
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    out = [1] * max([len(s) for s in given], default=0)
-    for i, shape in enumerate(given):
+    inputs = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    out = [1] * max([len(s) for s in inputs], default=0)
+    for i, shape in enumerate(inputs):
         for dim in range(-1, -len(shape) - 1, -1):
             if shape[dim] < 0:
                 raise ValueError("Attempting to broadcast a dimension with negative length!")
@@ -42,18 +41,17 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 def unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """What `f(a, b)` or `f([a, b])` was given."""
+    """The tensors of `f(a, b)` or `f([a, b])`."""
     return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
-def each_of(one: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Any:
-    """`one` of a single tensor, or a tuple of it of several."""
-    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-        return one(tensors[0])
-    return tuple([one(v) for v in unpacked(tensors)])
+def at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
+    """Tensors with at least `ndim` dimensions, as a tuple; of one tensor that is no list the tensor alone."""
+    results = tuple(map(functools.partial(unsqueezed, ndim), unpacked(tensors)))
+    return results[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else results
 
 
-def filled_up(ndim: int, v: Tensor) -> Tensor:
+def unsqueezed(ndim: int, v: Tensor) -> Tensor:
     """A tensor of at least `ndim` dimensions: those that it lacks have size 1."""
     if v.array.ndim >= ndim:
         return v
@@ -65,14 +63,14 @@ def filled_up(ndim: int, v: Tensor) -> Tensor:
 
 def atleast_1d(*tensors: Any) -> Any:
     """A number as a vector; all else as it is."""
-    return each_of(functools.partial(filled_up, 1), tensors)
+    return at_least(1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
     """A number as (1, 1), a vector as a row; all else as it is."""
-    return each_of(functools.partial(filled_up, 2), tensors)
+    return at_least(2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """A number as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); all else as it is."""
-    return each_of(functools.partial(filled_up, 3), tensors)
+    return at_least(3, tensors)

@@ -1,19 +1,21 @@
-"""Diagonals and triangles: `diagonal`, `diag`, `diag_embed`, `diagflat`, `tril`, `triu` and their indices."""
+"""Takes and makes diagonals and triangles: `diagonal`, `diag`, `diag_embed`, `diagflat`, `tril` and `triu`."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.autograd.views import record_view
-from minigrad.backends.registry import beside, located, placed
+from minigrad.backends.registry import HERE, beside, located, placed
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
+from minigrad.autograd.views import record_view
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops.index.flat_indexing import numbered, spread, taken
+from minigrad.ops._dispatch.templates import refuse
+from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into
 from minigrad.ops.pointwise.inplace import fill_
 from minigrad.ops.shape.views import dim_of, reshape
 
@@ -34,15 +36,15 @@ class Diagonal(Node):
         return record_view(Diagonal, diagonal_of(x, offset, dim1, dim2), a, (x.shape, offset, dim1, dim2))
 
     def backward(self, xp: Any, g: Any, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
-        return spread(xp, g, diagonal_of(numbered(shape, g), offset, dim1, dim2), shape)
+        return scatter_into(xp, g, diagonal_of(flat_indices(shape, g), offset, dim1, dim2), shape)
 
 
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array that looks at the diagonals of `x`, which are its last dimension."""
-    seen = np.diagonal(x, offset, dim1, dim2)
-    if isinstance(seen, np.ndarray):
-        seen.flags.writeable = x.flags.writeable
-    return seen
+    view = np.diagonal(x, offset, dim1, dim2)
+    if isinstance(view, np.ndarray):
+        view.flags.writeable = x.flags.writeable
+    return view
 
 
 class DiagonalCopy(Node, number=None):
@@ -50,7 +52,7 @@ class DiagonalCopy(Node, number=None):
 
     __slots__ = ()
     op = "Diagonal"
-    constants = ("self_sym_sizes", "offset", "dim1", "dim2")
+    constants = Diagonal.constants
 
     @staticmethod
     def forward(a: Tensor, offset: int) -> Tensor:
@@ -81,40 +83,44 @@ class DiagEmbed(Node):
         return record1(DiagEmbed, out, a, (), (offset, dim1, dim2, out.shape))
 
     def backward(self, xp: Any, g: Any, offset: int, dim1: int, dim2: int, shape: Shape) -> Any:
-        return taken(xp, g, diagonal_of(numbered(shape, g), offset, dim1, dim2))
+        return elements_at(xp, g, diagonal_of(flat_indices(shape, g), offset, dim1, dim2))
 
 
-def below(x: Any, diagonal: int) -> Any:
-    """Where the elements on and below a diagonal of matrices are; `x`: an array or a Tensor of that shape."""
-    shape, like = x.shape, beside(getattr(x, "array", x))
+def lower_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:
+    """A mask of the elements on and below a diagonal of matrices."""
     rows, columns = shape[-2:]
-    return np.tri(rows, columns, diagonal, bool, like=like)
+    return np.tri(rows, columns, diagonal, bool, like=beside(getattr(like, "array", like)))
 
 
-class Tril(Node):
+def upper_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:
+    """A mask of the elements on and above a diagonal of matrices."""
+    return ~lower_triangle(shape, diagonal - 1, like)
+
+
+class Triangle(Node, number=None):
+    """Keeps the elements where `mask(shape, diagonal, like)` is True, and zeros the others."""
+
     __slots__ = ()
     constants = ("diagonal",)
+    mask: ClassVar[Callable[..., Any]]
 
-    @staticmethod
-    def forward(a: Tensor, diagonal: int) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, diagonal: int) -> Tensor:
         x = a.array
-        return record1(Tril, np.where(below(x, diagonal), x, x.dtype.type(0)), a, (), (diagonal,))
+        return record1(cls, np.where(cls.mask(x.shape, diagonal, x), x, x.dtype.type(0)), a, (), (diagonal,))
 
     def backward(self, xp: Any, g: Any, diagonal: int) -> Any:
-        return xp.masked(below(g, diagonal), g)
+        return xp.masked(self.mask(g.shape, diagonal, g), g)
 
 
-class Triu(Node):
+class Tril(Triangle):
     __slots__ = ()
-    constants = ("diagonal",)
+    mask = staticmethod(lower_triangle)
 
-    @staticmethod
-    def forward(a: Tensor, diagonal: int) -> Tensor:
-        x = a.array
-        return record1(Triu, np.where(below(x, diagonal - 1), x.dtype.type(0), x), a, (), (diagonal,))
 
-    def backward(self, xp: Any, g: Any, diagonal: int) -> Any:
-        return xp.masked(~below(g, diagonal - 1), g)
+class Triu(Triangle):
+    __slots__ = ()
+    mask = staticmethod(upper_triangle)
 
 
 def planes(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
@@ -127,8 +133,7 @@ def planes(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonals of the matrices in `dim1` and `dim2`, as the last dimension of a view."""
-    first, second = planes(dim1, dim2, input.array.ndim)
-    return Diagonal.forward(input, offset, first, second)
+    return Diagonal.forward(input, offset, *planes(dim1, dim2, input.array.ndim))
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -141,10 +146,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     value = number_in(fill_value, self.array.dtype)
     square = shape[1] + 1
     for start in range(0, shape[0], square) if wrap and len(shape) == 2 else (0,):
-        seen = self[start:] if start else self
-        while seen.array.ndim > 1:
-            seen = diagonal(seen, 0, 0, -1)
-        fill_(seen, value)
+        view = self[start:] if start else self
+        while view.array.ndim > 1:
+            view = diagonal(view, 0, 0, -1)
+        fill_(view, value)
     return self
 
 
@@ -159,9 +164,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension on the diagonals of matrices of zeros, which are `dim1` and `dim2` of the result."""
-    ndim = input.array.ndim + 1
-    first, second = planes(dim1, dim2, ndim)
-    return DiagEmbed.forward(input, offset, first, second)
+    return DiagEmbed.forward(input, offset, *planes(dim1, dim2, input.array.ndim + 1))
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
@@ -169,43 +172,43 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-def check_matrix(name: str, input: Tensor) -> None:
-    """PyTorch's error for what has no triangle."""
+def triangle(op: type[Triangle], input: Tensor, diagonal: int) -> Tensor:
+    """`tril` or `triu`; PyTorch's error for what has no triangle."""
     if input.array.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        raise RuntimeError(f"{op.op.lower()}: input tensor must have at least 2 dimensions")
+    return op.forward(input, diagonal)
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of matrices with zeros above a diagonal."""
-    check_matrix("tril", input)
-    return Tril.forward(input, diagonal)
+    return triangle(Tril, input, diagonal)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of matrices with zeros below a diagonal."""
-    check_matrix("triu", input)
-    return Triu.forward(input, diagonal)
+    return triangle(Triu, input, diagonal)
 
 
-def positions(name: str, row: int, col: int, where: Any, dtype: dtype_type | None, device: Any) -> Tensor:
-    """The positions that a triangle of a (row, col) matrix has, in two rows."""
+def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, offset: int, dtype: dtype_type | None,
+                     device: Any) -> Tensor:
+    """The positions in a (row, col) matrix where a mask is True, in two rows."""
     located(device)
-    for what, n in (("row", row), ("col", col)):
+    for side, n in (("row", row), ("col", col)):
         if n < 0:
-            raise RuntimeError(f"{what} must be non-negative, got{n}")
+            raise RuntimeError(f"{side} must be non-negative, got{n}")
     kind = np.dtype(np.int64) if dtype is None else dtype.numpy
     if kind.kind not in "iu":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.type_name if dtype else ''}'")
-    return plain(placed(np.stack(np.nonzero(where())).astype(kind), device))
+        refuse(name, kind)
+    return plain(placed(np.stack(np.nonzero(mask((row, col), offset))).astype(kind), device))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
                  device: Any = None) -> Tensor:
     """The positions on and below a diagonal of a (row, col) matrix, row by row."""
-    return positions("tril_indices", row, col, lambda: np.tri(row, col, offset, bool), dtype, device)
+    return triangle_indices("tril_indices", lower_triangle, row, col, offset, dtype, device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
                  device: Any = None) -> Tensor:
     """The positions on and above a diagonal of a (row, col) matrix, row by row."""
-    return positions("triu_indices", row, col, lambda: ~np.tri(row, col, offset - 1, bool), dtype, device)
+    return triangle_indices("triu_indices", upper_triangle, row, col, offset, dtype, device)

@@ -1,12 +1,12 @@
-"""Elements in another order: `flip`, `roll`, `rot90`, and the properties `T`, `mT`, `H`, `mH`.
+"""Reverses and rotates tensors: `flip`, `roll`, `rot90`, and the properties `T`, `mT`, `H` and `mH`.
 
-`flip` and its like copy, as in PyTorch; the transposes are views.
+`flip`, `roll` and `rot90` copy, as in PyTorch; the transposes are views.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,19 @@ NOT_OF_A_MATRIX = (
 )
 
 
-class Flip(Node):
+class Reordering(Node, number=None):
+    """Copies the elements into another order; the inverse of `values` is the op itself with other constants."""
+
+    __slots__ = ()
+    values: ClassVar[Callable[..., Any]]  # on arrays
+
+    @classmethod
+    def forward(cls, a: Tensor, *const: Any) -> Tensor:
+        """The op on a Tensor."""
+        return record1(cls, cls.values(a.array, *const), a, (), const)
+
+
+class Flip(Reordering):
     """The order along some dimensions reversed."""
 
     __slots__ = ()
@@ -38,37 +50,27 @@ class Flip(Node):
 
     @staticmethod
     def values(x: Any, dims: Shape) -> Any:
-        """On arrays."""
         return np.flip(x, dims).copy() if x.ndim else x
-
-    @staticmethod
-    def forward(a: Tensor, dims: Shape) -> Tensor:
-        return record1(Flip, Flip.values(a.array, dims), a, (), (dims,))
 
     def backward(self, xp: Any, g: Any, dims: Shape) -> Any:
         return xp.apply(Flip, g, dims)
 
 
-class Roll(Node):
-    """Elements moved along, those that leave at the end come back at the start."""
+class Roll(Reordering):
+    """Elements moved along; those that leave at the end come back at the start."""
 
     __slots__ = ()
     constants = ("shifts", "dims")
 
     @staticmethod
     def values(x: Any, shifts: Shape, dims: Shape) -> Any:
-        """On arrays."""
         return np.roll(x, shifts if dims else shifts[0], dims or None)
-
-    @staticmethod
-    def forward(a: Tensor, shifts: Shape, dims: Shape) -> Tensor:
-        return record1(Roll, Roll.values(a.array, shifts, dims), a, (), (shifts, dims))
 
     def backward(self, xp: Any, g: Any, shifts: Shape, dims: Shape) -> Any:
         return xp.apply(Roll, g, tuple([-n for n in shifts]), dims)
 
 
-class Rot90(Node):
+class Rot90(Reordering):
     """A turn by `k` quarters in the plane of two dimensions."""
 
     __slots__ = ()
@@ -76,14 +78,9 @@ class Rot90(Node):
 
     @staticmethod
     def values(x: Any, k: int, dims: Shape) -> Any:
-        """On arrays."""
         if k % 2 == 0:
             return np.flip(x, dims).copy() if k % 4 else x.copy()
         return np.flip(x, dims[1 if k % 4 == 1 else 0]).copy().swapaxes(*dims)
-
-    @staticmethod
-    def forward(a: Tensor, k: int, dims: Shape) -> Tensor:
-        return record1(Rot90, Rot90.values(a.array, k, dims), a, (), (k, dims))
 
     def backward(self, xp: Any, g: Any, k: int, dims: Shape) -> Any:
         return xp.apply(Rot90, g, -k, dims)
@@ -96,16 +93,19 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 
 def fliplr(input: Tensor) -> Tensor:
     """A copy of a matrix with its columns in reverse order."""
-    if input.array.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return Flip.forward(input, (1,))
+    return flip_dim(input, 1)
 
 
 def flipud(input: Tensor) -> Tensor:
     """A copy of a matrix with its rows in reverse order."""
-    if input.array.ndim < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return Flip.forward(input, (0,))
+    return flip_dim(input, 0)
+
+
+def flip_dim(input: Tensor, dim: int) -> Tensor:
+    """A copy with the order along one dimension reversed; PyTorch's error where there is none."""
+    if input.array.ndim <= dim:
+        raise RuntimeError(f"Input must be >= {dim + 1}-d.")
+    return Flip.forward(input, (dim,))
 
 
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
@@ -115,15 +115,15 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
         RuntimeError: if there are not as many shifts as dimensions.
     """
     steps = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
-    along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    axes = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if not steps:
         raise RuntimeError("`shifts` required")
-    if len(steps) != len(along) and (along or len(steps) > 1):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(along)}")
+    if len(steps) != len(axes) and (axes or len(steps) > 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
     ndim = input.array.ndim
     if not input.array.size:  # PyTorch does not look at the dimensions then
-        steps, along = (1,), (0,)
-    return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in along]))
+        steps, axes = (1,), (0,)
+    return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in axes]))
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:

@@ -1,4 +1,4 @@
-"""Joining: `cat`, `stack`, and what is made of them."""
+"""Joins tensors: `cat`, `stack`, and the functions made of them."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def joined(arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...] | None]:
     return functools.reduce(promote_types, dtypes), tuple([(x.shape, x.dtype) for x in arrays])
 
 
-def tensors_in(name: str, given: Any) -> list[Tensor]:
-    """What is joined; PyTorch's errors for anything but a sequence of tensors."""
-    if not isinstance(given, (list, tuple)):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(given)}")
-    for i, each in enumerate(given):
-        if not isinstance(each, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(each)}")
-    return list(given)
+def tensors_in(name: str, parts: Any) -> list[Tensor]:
+    """The tensors to join, as a list; PyTorch's errors for anything but a sequence of tensors."""
+    if not isinstance(parts, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(parts)}")
+    for i, part in enumerate(parts):
+        if not isinstance(part, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(part)}")
+    return list(parts)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
@@ -132,36 +132,29 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     if () in [v.array.shape for v in tensors]:
         i = next(i for i, v in enumerate(tensors) if not v.array.ndim)
         raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    along = dim_of(dim, len(first))
+    axis = dim_of(dim, len(first))
     for i, v in enumerate(tensors):
         if v.array.shape == (0,):
             continue
         other = v.array.shape
-        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != along and other[d] != first[d]]
+        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != axis and other[d] != first[d]]
         if len(other) != len(first):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(other)}")
         if wrong:
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size "
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {axis}. Expected size "
                                f"{first[wrong[0]]} but got size {other[wrong[0]]} for tensor number {i} in the list.")
-    return Cat.forward(tensors, along)
+    return Cat.forward(tensors, axis)
 
 
-def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """`cat`, by another name."""
-    return cat(tensors, dim, axis=axis)
-
-
-def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, dim: int | None = None) -> Tensor:
-    """`cat`, by NumPy's name."""
-    return cat(tensors, axis if dim is None else dim)
+concat = concatenate = cat
 
 
 def not_empty(name: str, tensors: Any) -> list[Tensor]:
-    """What is stacked; PyTorch's errors for anything but a sequence of tensors, and for nothing."""
-    given = tensors_in(name, tensors)
-    if not given:
+    """The tensors to stack, as a list; PyTorch's errors for anything but a sequence of tensors, and for none."""
+    parts = tensors_in(name, tensors)
+    if not parts:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return given
+    return parts
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -175,9 +168,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(atleast_2d(not_empty("vstack", tensors)), 0)
 
 
-def row_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """`vstack`, by another name."""
-    return vstack(tensors)
+row_stack = vstack
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -187,15 +178,15 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """`hstack` where a vector is a column."""
-    given = not_empty("column_stack", tensors)
-    return hstack([reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in given])
+    parts = not_empty("column_stack", tensors)
+    return hstack([reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in parts])
 
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one of zeros; a vector is a row."""
-    given = tensors_in("block_diag", tensors)
-    for i, v in enumerate(given):
+    parts = tensors_in("block_diag", tensors)
+    for i, v in enumerate(parts):
         if v.array.ndim > 2:
             raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
                                f"{i} has {v.array.ndim} dimensions")
-    return BlockDiag.forward(given) if given else plain(np.zeros((1, 0), np.float32))
+    return BlockDiag.forward(parts) if parts else plain(np.zeros((1, 0), np.float32))

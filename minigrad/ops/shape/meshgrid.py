@@ -1,4 +1,4 @@
-"""All pairs of the elements of vectors: `meshgrid`, `cartesian_prod`, `combinations`."""
+"""Combines the elements of vectors: `meshgrid`, `cartesian_prod`, `combinations`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.index.mask import MaskedSelect
+from minigrad.ops.shape.broadcast import unpacked
 from minigrad.ops.shape.join import Stack
 from minigrad.ops.shape.views import Expand, UnsafeView, view
 from minigrad.ops.tensor.copy import Clone
@@ -25,24 +26,24 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     Raises:
         RuntimeError: for tensors of two dimensions, of several dtypes, or another word for `indexing`.
     """
-    given = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    vectors = unpacked(tensors)
     if indexing is None:
         warn_once(INDEXING)
-    if not given:
+    if not vectors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for v in given:
+    for v in vectors:
         if v.array.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {v}")
-        if v.array.dtype != given[0].array.dtype:
+        if v.array.dtype != vectors[0].array.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
-    places = list(range(len(given)))
-    if indexing == "xy" and len(given) > 1:
-        places[:2] = 1, 0
-    shape = tuple([given[place].array.size for place in places])  # a swap is its own inverse
-    return tuple([Expand.forward(view(v, (1,) * place + (-1,) + (1,) * (len(given) - place - 1)), shape)
-                  for v, place in zip(given, places, strict=True)])
+    positions = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        positions[:2] = 1, 0
+    shape = tuple([vectors[position].array.size for position in positions])  # a swap is its own inverse
+    return tuple([Expand.forward(view(v, (1,) * position + (-1,) + (1,) * (len(vectors) - position - 1)), shape)
+                  for v, position in zip(vectors, positions, strict=True)])
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
@@ -67,7 +68,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return plain(np.zeros(0, input.array.dtype, like=input.array))
     where = np.arange(input.array.size, like=input.array)
     sides = [where.reshape((1,) * i + (-1,) + (1,) * (r - 1 - i)) for i in range(r)]
-    places = np.stack([np.broadcast_to(side, (where.size,) * r) for side in sides])
-    grows = places[:-1] <= places[1:] if with_replacement else places[:-1] < places[1:]
+    positions = np.stack([np.broadcast_to(side, (where.size,) * r) for side in sides])
+    grows = positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
     mask = plain(grows.all(0))
     return Stack.forward([MaskedSelect.forward(v, mask) for v in meshgrid(*[input] * r, indexing="ij")], 1)

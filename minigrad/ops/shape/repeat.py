@@ -91,12 +91,12 @@ def repeated(counts: Any, size: int | None) -> Any:
     """Each position as often as `counts` says there. With the `size` of it all nobody has to wait for a GPU."""
     if backend_of(counts) is None:
         return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
-    places = np.arange(int(counts.sum()) if size is None else size, like=counts)
-    return np.cumsum(counts).searchsorted(places, "right").astype(counts.dtype)
+    positions = np.arange(int(counts.sum()) if size is None else size, like=counts)
+    return np.cumsum(counts).searchsorted(positions, "right").astype(counts.dtype)
 
 
 def counted(repeats: Tensor, output_size: int | None) -> Any:
-    """How often each is repeated; PyTorch's errors for what cannot be."""
+    """The number of repeats of each slice; PyTorch's errors for numbers that cannot be."""
     counts = repeats.array
     if counts.dtype.kind not in "i" or counts.dtype.itemsize < 4:
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "

@@ -1,4 +1,4 @@
-"""Parts of a tensor as views: `select`, `narrow`, `unfold`; what `x[0]` and `x[1:]` are made of."""
+"""Takes parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
 from minigrad.core.graph import Node
 from minigrad.core.tensor import Tensor, owned
-from minigrad.ops.index.flat_indexing import numbered, spread
+from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["narrow", "select"]
@@ -42,8 +42,7 @@ class Slice(Node):
         index = (*(slice(None),) * dim, part)
         return record_view(Slice, x[index], a, (index, x.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
-        return xp.scatter(g, index, shape)
+    backward = Select.backward
 
 
 class Alias(Node):
@@ -71,7 +70,7 @@ class Unfold(Node):
         return record_view(Unfold, windows(x, dim, size, step), a, (x.shape, dim, size, step))
 
     def backward(self, xp: Any, g: Any, shape: Shape, dim: int, size: int, step: int) -> Any:
-        return spread(xp, g, windows(numbered(shape, g), dim, size, step), shape)
+        return scatter_into(xp, g, windows(flat_indices(shape, g), dim, size, step), shape)
 
 
 def windows(x: Any, dim: int, size: int, step: int) -> Any:
@@ -131,11 +130,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         RuntimeError: if `size` is more than there is.
     """
     axis = dim_of(dimension, input.array.ndim)
-    room = input.array.shape[axis] if input.array.ndim else 1
+    length = input.array.shape[axis] if input.array.ndim else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > room:
-        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {room} but size is {size}")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return Unfold.forward(input, axis, size, step)

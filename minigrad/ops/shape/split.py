@@ -1,6 +1,7 @@
-"""Splitting, into views. `unbind` and `split` have several outputs: where the integer of `next_functions` is not 0.
+"""Splits tensors into views: `unbind`, `split`, `chunk`, `tensor_split` and others.
 
-Lesson 3 shows it. `tensor_split` and what is made of it are slices, one node each, as in PyTorch.
+The nodes of `unbind` and `split` have several outputs, which the integers of `next_functions` number; lesson 3 shows
+them. `tensor_split` and the functions made of it give slices, one node each, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.views import record_views
 from minigrad.core.graph import ManyOutputs
 from minigrad.core.record import record_many
+from minigrad.autograd.views import record_views
 from minigrad.core.tensor import Tensor, owned
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice
@@ -43,23 +44,16 @@ class Split(ManyOutputs):
     __slots__ = ()
     constants = ("dim",)
 
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_views(Split, parts_of(a, sizes, dim), a, (dim,))
+    @classmethod
+    def forward(cls, a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_views(cls, parts_of(a, sizes, dim), a, (dim,))
 
     def backward(self, xp: Any, gs: list[Any], dim: int) -> Any:
         return xp.concatenate(gs, dim)
 
 
-class SplitWithSizes(ManyOutputs):
+class SplitWithSizes(Split):
     __slots__ = ()
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-        return record_views(SplitWithSizes, parts_of(a, sizes, dim), a, (dim,))
-
-    backward = Split.backward
 
 
 class UnsafeSplit(ManyOutputs):
@@ -140,17 +134,17 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     Raises:
         RuntimeError: for a number of parts that is not above 0, and for a tensor of indices that is no vector.
     """
-    given: Any = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
+    argument: Any = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if not input.array.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = dim_of(dim, input.array.ndim)
-    if isinstance(given, Tensor):
-        given = indices_in(given)
+    if isinstance(argument, Tensor):
+        argument = indices_in(argument)
     size = input.array.shape[axis]
-    if isinstance(given, (tuple, list)):
-        cuts = [operator.index(n) for n in given]
+    if isinstance(argument, (tuple, list)):
+        cuts = [operator.index(n) for n in argument]
     else:
-        count = operator.index(given)
+        count = operator.index(argument)
         if count <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {count}")
         least, more = divmod(size, count)
@@ -165,27 +159,27 @@ def between(start: int, end: int, size: int) -> slice:
     return slice(first, max(first, last))
 
 
-def indices_in(given: Tensor) -> Any:
+def indices_in(argument: Tensor) -> Any:
     """The number or the numbers that a tensor says; PyTorch's errors for one that cannot."""
-    if given.array.dtype != np.int64:
+    if argument.array.dtype != np.int64:
         raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                           f"{given.dtype.type_name}")
-    if given.array.ndim > 1:
+                           f"{argument.dtype.type_name}")
+    if argument.array.ndim > 1:
         raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-                           f"one-dimensional tensor, but got a tensor with {given.array.ndim} dims")
-    return given.tolist()
+                           f"one-dimensional tensor, but got a tensor with {argument.array.ndim} dims")
+    return argument.tolist()
 
 
-def split_along(name: str, input: Tensor, given: Any, dim: int, least: int) -> tuple[Tensor, ...]:
+def split_along(name: str, input: Tensor, argument: Any, dim: int, least: int) -> tuple[Tensor, ...]:
     """`tensor_split` along a dimension that is there, into parts of one size."""
     if input.array.ndim < least:
         raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
                            f"{input.array.ndim} dimensions!")
     size = input.array.shape[dim]
-    if not isinstance(given, (tuple, list)) and (given == 0 or size % given):
+    if not isinstance(argument, (tuple, list)) and (argument == 0 or size % argument):
         raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-                           f"{size} is not divisible by the split_size {given}!")
-    return tensor_split(input, given, dim)
+                           f"{size} is not divisible by the split_size {argument}!")
+    return tensor_split(input, argument, dim)
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:

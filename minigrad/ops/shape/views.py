@@ -1,4 +1,4 @@
-"""Shapes and views: ops that change how the same elements are laid out.
+"""Changes the shape of a tensor without copying it: `view`, `reshape`, `transpose`, `squeeze`, `expand` and others.
 
 A view shares its memory and its version counter with the tensor that it looks at (`_base`).
 """
@@ -31,8 +31,9 @@ Shape = tuple[int, ...]
 
 def shape_of(sizes: tuple[Any, ...]) -> Shape:
     """The shape from `f(2, 3)` or `f((2, 3))`."""
-    given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    return tuple([operator.index(n) for n in given])
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    return tuple([operator.index(n) for n in sizes])
 
 
 def dim_of(dim: int, ndim: int) -> int:
@@ -64,40 +65,29 @@ class View(Node):
     __slots__ = ()
     constants = ("self_sym_sizes",)
 
-    @staticmethod
-    def forward(a: Tensor, shape: Shape) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, shape: Shape) -> Tensor:
         x = owned(a)
-        return record_view(View, x.reshape(shape), a, (x.shape,))
+        return record_view(cls, x.reshape(shape), a, (x.shape,))
 
     def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
         return xp.reshape(g, shape)
 
 
-class ReshapeAlias(Node):
+class ReshapeAlias(View):
     """A reshape of a tensor whose memory has gaps or another order, where a view will do."""
 
     __slots__ = ()
-    constants = ("self_sym_sizes",)
-
-    @staticmethod
-    def forward(a: Tensor, shape: Shape) -> Tensor:
-        x = owned(a)
-        return record_view(ReshapeAlias, x.reshape(shape), a, (x.shape,))
-
-    backward = View.backward
 
 
-class UnsafeView(Node):
+class UnsafeView(View):
     """A reshape of a tensor that nobody else holds, or one that had to copy: not a view."""
 
     __slots__ = ()
-    constants = ("self_sym_sizes",)
 
-    @staticmethod
-    def forward(a: Tensor, shape: Shape) -> Tensor:
-        return record1(UnsafeView, a.array.reshape(shape), a, (), (a.array.shape,))
-
-    backward = View.backward
+    @classmethod
+    def forward(cls, a: Tensor, shape: Shape) -> Tensor:
+        return record1(cls, a.array.reshape(shape), a, (), (a.array.shape,))
 
 
 class T(Node):
@@ -141,7 +131,8 @@ class Unsqueeze(Node):
 
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
-        return record_view(cls, np.expand_dims(owned(a), dim), a, (a.array.shape,))
+        x = owned(a)
+        return record_view(cls, np.expand_dims(x, dim_of(dim, x.ndim + 1)), a, (x.shape,))
 
     backward = View.backward
 
@@ -168,8 +159,8 @@ class SqueezeDim(Node, name="Squeeze", number=1):
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
         x = owned(a)
-        y = x.squeeze(dim) if x.ndim and x.shape[dim] == 1 else x[...]
-        return record_view(cls, y, a, (x.shape,))
+        axis = dim_of(dim, x.ndim)
+        return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape,))
 
     backward = View.backward
 
@@ -181,9 +172,10 @@ class SqueezeDims(Node, name="Squeeze", number=2):
     constants = ("self_sym_sizes",)
 
     @classmethod
-    def forward(cls, a: Tensor, dims: Shape) -> Tensor:
+    def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
         x = owned(a)
-        return record_view(cls, x.squeeze(tuple([d for d in dims if x.shape[d] == 1])), a, (x.shape,))
+        axes = axes_of(dims, x.ndim) or ()
+        return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape,))
 
     backward = View.backward
 
@@ -229,9 +221,9 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
         raise RuntimeError(f"self.stride(-1) must be 1 {what} {x.strides[-1] // old}")
     if old < new and x.shape[-1] * old % new:
         raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {what} {x.shape[-1]}")
-    made = plain(x.view(dtype.numpy))
-    made._version_counter = counter_of(input)
-    return made
+    result = plain(x.view(dtype.numpy))
+    result._version_counter = counter_of(input)
+    return result
 
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
@@ -307,14 +299,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return Transpose.forward(input, dim_of(dim0, input.array.ndim), dim_of(dim1, input.array.ndim))
 
 
-def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose`, by NumPy's name."""
-    return transpose(input, axis0, axis1)
-
-
-def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose`, by another name."""
-    return transpose(input, dim0, dim1)
+swapaxes = swapdims = transpose
 
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
@@ -333,34 +318,32 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The tensor with some dimensions moved to other places; the rest stay in order."""
     ndim = input.array.ndim
-    given = [tuple(dims) if isinstance(dims, (tuple, list)) else (dims,) for dims in (source, destination)]
-    if len(given[0]) != len(given[1]):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should "
-                           f"contain the same number of dims as destination ({list(given[1])} dims)")
-    start, end = [tuple([dim_of(d, ndim) for d in dims]) for dims in given]
-    for name, dims, as_given in (("source", start, given[0]), ("destination", end, given[1])):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(as_given)})")
+    sources, destinations = [tuple(v) if isinstance(v, (tuple, list)) else (v,) for v in (source, destination)]
+    if len(sources) != len(destinations):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
+                           f"contain the same number of dims as destination ({list(destinations)} dims)")
+    start, end = [tuple([dim_of(d, ndim) for d in dims]) for dims in (sources, destinations)]
+    for name, axes, dims in (("source", start, sources), ("destination", end, destinations)):
+        if len(set(axes)) != len(axes):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
     moved = dict(zip(end, start, strict=True))
     rest = iter([d for d in range(ndim) if d not in start])
     return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
 
 
-def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """`movedim`, by NumPy's name."""
-    return movedim(input, source, destination)
+moveaxis = movedim
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The tensor with a new dimension of size 1 at `dim`."""
-    return Unsqueeze.forward(input, dim_of(dim, input.array.ndim + 1))
+    return Unsqueeze.forward(input, dim)
 
 
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
     if isinstance(dim, Sequence):
-        return SqueezeDims.forward(input, axes_of(dim, input.array.ndim) or ())
-    return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim_of(dim, input.array.ndim))
+        return SqueezeDims.forward(input, dim)
+    return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim)
 
 
 def expand(input: Tensor, *sizes: Any) -> Tensor:

@@ -1,16 +1,16 @@
-"""Views in place: `x.t_()` and its kind. The tensor looks at its own memory in another way; nothing is written.
+"""Changes the shape of a tensor in place: `x.t_()`, `x.squeeze_()` and their kind. No element is written.
 
-The version goes up all the same, and what was saved of the tensor counts as changed, as in PyTorch. A view that is
-turned so has a new node above its old one; its base keeps the node that it has.
+The version goes up all the same, and what was saved of the tensor counts as changed, as in PyTorch. A view that changes
+its shape so has a new node above its old one; its base keeps the node that it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.core.tensor import Tensor
-from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
 __all__: list[str] = []  # methods alone
@@ -37,33 +37,17 @@ class TransposeInPlace(Transpose, name="Transpose", number=1):
 class UnsqueezeInPlace(Unsqueeze, name="Unsqueeze", number=1):
     __slots__ = ()
 
-    @classmethod
-    def forward(cls, a: Tensor, dim: int) -> Tensor:
-        return super().forward(a, dim_of(dim, a.array.ndim + 1))
-
 
 class SqueezeInPlace(Squeeze, name="Squeeze", number=3):
     __slots__ = ()
 
 
 class SqueezeDimInPlace(SqueezeDim, name="Squeeze", number=4):
-    """Of one dimension."""
-
     __slots__ = ()
-
-    @classmethod
-    def forward(cls, a: Tensor, dim: int) -> Tensor:
-        return super().forward(a, dim_of(dim, a.array.ndim))
 
 
 class SqueezeDimsInPlace(SqueezeDims, name="Squeeze", number=5):
-    """Of several dimensions."""
-
     __slots__ = ()
-
-    @classmethod
-    def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
-        return super().forward(a, axes_of(dims, a.array.ndim) or ())
 
 
 def t_(self: Tensor) -> Tensor:
@@ -76,14 +60,7 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     return turn_in_place(TransposeInPlace.forward, self, dim0, dim1)
 
 
-def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose_`, by NumPy's name."""
-    return transpose_(self, axis0, axis1)
-
-
-def swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose_`, by another name."""
-    return transpose_(self, dim0, dim1)
+swapaxes_ = swapdims_ = transpose_
 
 
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
@@ -93,8 +70,7 @@ def unsqueeze_(self: Tensor, dim: int) -> Tensor:
 
 def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """`squeeze`, in place."""
-    if isinstance(dim, Sequence):
-        return turn_in_place(SqueezeDimsInPlace.forward, self, dim)
     if dim is None:
         return turn_in_place(SqueezeInPlace.forward, self)
-    return turn_in_place(SqueezeDimInPlace.forward, self, dim)
+    op: Any = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
+    return turn_in_place(op.forward, self, dim)

@@ -1,1 +1,1 @@
-"""What a tensor is to Python: copies, storage, pickling, dtypes, properties."""
+"""Copies, storage, pickling, dtypes and properties of tensors."""

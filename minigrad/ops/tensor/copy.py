@@ -1,7 +1,8 @@
-"""Copies: `clone`, `copy_`, and conversions of dtype. All of them are ops, recorded like any other."""
+"""Copies tensors: `clone`, `copy_`, and `to` another dtype or device. All of these are recorded ops."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,33 +68,21 @@ Copy.__name__ = Copy.__qualname__ = "CopyBackwards"
 
 
 class ToCopy(Node):
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, dtype: Any) -> Tensor:
-        if dtype.kind != "f":
-            return plain(a.array.astype(dtype))  # integers have no gradient
-        return record1(ToCopy, a.array.astype(dtype), a, (), (a.array.dtype,))
-
-    def backward(self, xp: Any, g: Any, dtype: Any) -> Any:
-        return xp.cast(g, dtype)
-
-
-class Move(Node, name="ToCopy"):
-    """`to` another device: a copy there, and the gradient back here."""
+    """A copy in another dtype, or on another device: its gradient is converted and brought back."""
 
     __slots__ = ()
 
     @staticmethod
-    def forward(a: Tensor, dtype: Any, place: Any) -> Tensor:
+    def forward(a: Tensor, dtype: Any, place: Any = None) -> Tensor:
         x = a.array
-        out = moved(x if x.dtype is dtype else x.astype(dtype), place)
+        array = x.astype(dtype) if place is None else moved(x if x.dtype is dtype else x.astype(dtype), place)
         if dtype.kind != "f":
-            return plain(out)  # integers have no gradient
-        return record1(Move, out, a, (), (x.dtype, beside(x)))
+            return plain(array)  # integers have no gradient
+        return record1(ToCopy, array, a, (), (x.dtype,) if place is None else (x.dtype, beside(x)))
 
-    def backward(self, xp: Any, g: Any, dtype: Any, place: Any) -> Any:
-        return xp.moved(xp.cast(g, dtype) if xp.dtype(g) is not dtype else g, place)
+    def backward(self, xp: Any, g: Any, dtype: Any, place: Any = None) -> Any:
+        g = g if xp.dtype(g) is dtype else xp.cast(g, dtype)
+        return g if place is None else xp.moved(g, place)
 
 
 def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
@@ -127,7 +116,7 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
     return input if input.array.dtype == dtype else ToCopy.forward(input, dtype)
 
 
-PYTHONS = {float: float64, int: int64, bool: bool_}  # Python's types, where a dtype may stand
+PYTHON_DTYPES = {float: float64, int: int64, bool: bool_}  # a Python type may stand for a dtype
 
 
 def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
@@ -143,7 +132,7 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
         names = ["non_blocking", "copy"]
         if isinstance(first, Tensor):
             device, dtype = first.device, first.dtype
-        elif isinstance(first, dtype_type) or first in PYTHONS:
+        elif isinstance(first, dtype_type) or first in PYTHON_DTYPES:
             dtype = first
         elif first is None or isinstance(first, (str, device_type, int)):
             device = first
@@ -154,7 +143,7 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
         dtype, copy = given.get("dtype", dtype), given.get("copy", copy)
         wrong |= len(rest) > len(names) or not isinstance(given.get("non_blocking", False), bool)
     if dtype is not None:
-        dtype = PYTHONS.get(dtype, dtype)
+        dtype = PYTHON_DTYPES.get(dtype, dtype)
         wrong |= not isinstance(dtype, dtype_type)
     if wrong:
         raise TypeError("to() received an invalid combination of arguments")
@@ -168,55 +157,23 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
     device, dtype, copy = parse_to(*args, **kwargs)
-    wanted = input.array.dtype if dtype is None else dtype.numpy
+    target_dtype = input.array.dtype if dtype is None else dtype.numpy
     if device is not None and (where := located(device)) != input.device:
-        return Move.forward(input, wanted, home(where))
-    return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
+        return ToCopy.forward(input, target_dtype, home(where))
+    return ToCopy.forward(input, target_dtype) if copy else cast(input, target_dtype)
 
 
-def double(input: Tensor) -> Tensor:
-    """`to(float64)`."""
-    return cast(input, float64.numpy)
+def conversion(dtype: dtype_type) -> Callable[[Tensor], Tensor]:
+    """The method of Tensor that converts to one dtype."""
+    def convert(input: Tensor) -> Tensor:
+        return cast(input, dtype.numpy)
+    convert.__doc__ = f"`to({dtype.name})`."
+    return convert
 
 
-def float_(input: Tensor) -> Tensor:
-    """`to(float32)`."""
-    return cast(input, float32.numpy)
-
-
-def half(input: Tensor) -> Tensor:
-    """`to(float16)`."""
-    return cast(input, float16.numpy)
-
-
-def long(input: Tensor) -> Tensor:
-    """`to(int64)`."""
-    return cast(input, int64.numpy)
-
-
-def int_(input: Tensor) -> Tensor:
-    """`to(int32)`."""
-    return cast(input, int32.numpy)
-
-
-def short(input: Tensor) -> Tensor:
-    """`to(int16)`."""
-    return cast(input, int16.numpy)
-
-
-def char(input: Tensor) -> Tensor:
-    """`to(int8)`."""
-    return cast(input, int8.numpy)
-
-
-def byte(input: Tensor) -> Tensor:
-    """`to(uint8)`."""
-    return cast(input, uint8.numpy)
-
-
-def to_bool(input: Tensor) -> Tensor:
-    """`to(bool)`."""
-    return cast(input, bool_.numpy)
+double, float_, half = conversion(float64), conversion(float32), conversion(float16)
+long, int_, short, char = conversion(int64), conversion(int32), conversion(int16), conversion(int8)
+byte, to_bool = conversion(uint8), conversion(bool_)
 
 
 def cpu(input: Tensor) -> Tensor:

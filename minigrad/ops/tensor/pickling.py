@@ -1,8 +1,8 @@
-"""Tensors made anew: what `copy.copy`, `copy.deepcopy` and `pickle` do with one. Mirrors `torch/_utils.py`.
+"""Copies and pickles tensors: what `copy.copy`, `copy.deepcopy` and `pickle` do with one, as in `torch/_utils.py`.
 
-All three take a tensor apart into its storage, how it looks at it, and its flags, and put these together again, always
-as a leaf: a graph is never copied. `copy.copy` looks at the same storage; within one `copy.deepcopy`, a tensor and its
-views look at one new storage; `pickle` stores the whole storage for each tensor.
+All three split a tensor into its storage, its offset, shape and strides there, and its flags, and build a leaf from
+these: a graph is never copied. With `copy.copy` the leaf shares the storage. Within one `copy.deepcopy`, a tensor and
+its views share one new storage. `pickle` stores the whole storage for each tensor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minigrad.backends.registry import as_strided, backend_of, beside
 from minigrad.core.tensor import Tensor, VersionCounter, plain
 from minigrad.ops.tensor.storage import UntypedStorage, storage_offset, stride, untyped_storage
 
-__all__ = ["apart", "deepcopy", "rebuild", "reduce_ex", "setstate"]
+__all__ = ["deepcopy", "rebuild", "rebuild_args", "reduce_ex", "setstate"]
 
 NOT_SERIALIZED = (
     "backward hook {!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
@@ -36,25 +36,25 @@ def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int,
     elif backend_of(memory) is None:
         array = np.ndarray(size, dtype, memory, start, steps)
     else:
-        room = (memory.size - start) // step * step
-        array = as_strided(memory[start:start + room].view(dtype), size, steps)
-    made = plain(array, requires_grad, cls)
-    made._version_counter = counter = VersionCounter()
+        available = (memory.size - start) // step * step
+        array = as_strided(memory[start:start + available].view(dtype), size, steps)
+    result = plain(array, requires_grad, cls)
+    result._version_counter = counter = VersionCounter()
     counter.value = 1  # PyTorch counts that the storage was set
-    return made
+    return result
 
 
-def apart(self: Tensor) -> tuple[Any, ...]:
+def rebuild_args(self: Tensor) -> tuple[Any, ...]:
     """The arguments of `rebuild` for this tensor."""
     return (type(self), untyped_storage(self), self.array.dtype, storage_offset(self), tuple(self.shape),
             stride(self), self._requires_grad)
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
-    """What `copy.copy` and `pickle` ask for. Attributes come along, the gradient and hooks do not."""
+    """Implements `__reduce_ex__` for `copy.copy` and `pickle`: attributes are kept, the gradient and hooks are not."""
     for hook in (self._backward_hooks or {}).values():
         warnings.warn(NOT_SERIALIZED.format(hook), UserWarning, stacklevel=2)
-    return rebuild, apart(self), self.__dict__ or None
+    return rebuild, rebuild_args(self), self.__dict__ or None
 
 
 def setstate(self: Tensor, state: Any) -> None:
@@ -78,7 +78,7 @@ STORAGES = "the storages that one deepcopy has met"
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """What `copy.deepcopy` makes of a leaf: its data, flags, gradient and attributes; hooks stay behind.
+    """Implements `copy.deepcopy` of a leaf: copies its data, flags, gradient and attributes, but no hooks.
 
     Raises:
         RuntimeError: for a tensor with a graph, which cannot be copied.
@@ -88,17 +88,17 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
                            "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
                            "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
     if id(self) in memo:
-        found: Tensor = memo[id(self)]
-        return found
-    met: dict[int, UntypedStorage] = memo.setdefault(id(STORAGES), {})
-    cls, storage, *look = apart(self)
-    if storage.data_ptr() not in met:
+        known: Tensor = memo[id(self)]
+        return known
+    storages: dict[int, UntypedStorage] = memo.setdefault(id(STORAGES), {})
+    cls, storage, *look = rebuild_args(self)
+    if storage.data_ptr() not in storages:
         backend = backend_of(storage.bytes)
-        met[storage.data_ptr()] = UntypedStorage(storage.bytes.copy() if backend is None else backend.move(
+        storages[storage.data_ptr()] = UntypedStorage(storage.bytes.copy() if backend is None else backend.move(
             storage.bytes, backend.index_of(storage.bytes)))
-    made = rebuild(cls, met[storage.data_ptr()], *look)
-    memo[id(self)] = made
+    result = rebuild(cls, storages[storage.data_ptr()], *look)
+    memo[id(self)] = result
     if self._grad is not None:
-        made._grad = deepcopy(self._grad, memo)
-    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
-    return made
+        result._grad = deepcopy(self._grad, memo)
+    result.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return result

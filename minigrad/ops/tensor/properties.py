@@ -1,7 +1,6 @@
-"""What a tensor says of itself beyond shape and dtype, and what it is to Python: mirrors parts of `torch/_tensor.py`.
+"""Answers the questions that programs ask of a tensor: `type()`, `is_nonzero()`, `x in tensor`, `torch.typename`.
 
-A reader finds here the questions that programs ask of tensors they are given: `type()`, `is_nonzero()`, `x in tensor`,
-`torch.typename`.
+It mirrors parts of PyTorch's `torch/_tensor.py`.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": fro
 def tensor_in(name: str, value: Any, argument: str = "input") -> Tensor:
     """An argument that must be a tensor; PyTorch's error where it is not."""
     check_tensor(value, name, argument)
-    found: Tensor = value
-    return found
+    tensor: Tensor = value
+    return tensor
 
 
 def is_tensor(obj: Any) -> bool:
@@ -43,17 +42,22 @@ def is_tensor(obj: Any) -> bool:
 def typename(obj: Any, /) -> str:
     """A tensor's `type()`; of anything else the name of its class, or its own."""
     if isinstance(obj, Tensor):
-        return type_of(obj)
+        return tensor_type(obj)
     named = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(named, "__module__", None) or ""
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
 
 
+def tensor_type(self: Tensor) -> str:
+    """The old name of a tensor's type, for instance `torch.FloatTensor`."""
+    device = "" if self.device.type == "cpu" else f"{self.device.type}."
+    return f"torch.{device}{self.dtype.type_name}Tensor"
+
+
 def type_of(self: Tensor, dtype: Any = None) -> Any:
     """The old name of the type, for instance `torch.FloatTensor`; or the tensor in another type, as `to` gives it."""
     if dtype is None:
-        place = "" if self.device.type == "cpu" else f"{self.device.type}."
-        return f"torch.{place}{self.dtype.type_name}Tensor"
+        return tensor_type(self)
     if isinstance(dtype, dtype_type):
         return cast(self, dtype.numpy)
     if not (isinstance(dtype, (str, type)) or type(dtype).__name__ == "tensortype"):
@@ -132,22 +136,22 @@ def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
     if not isinstance(require_grad, bool):
         raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
                         f"{type_name(require_grad)}")
-    seen = data.detach()
-    if require_grad and not seen.is_floating_point():
+    detached = data.detach()
+    if require_grad and not detached.is_floating_point():
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    made = alias(seen, cls)
-    made._version_counter = seen._version_counter
-    made.requires_grad = require_grad
-    return made
+    result = alias(detached, cls)
+    result._version_counter = detached._version_counter
+    result.requires_grad = require_grad
+    return result
 
 
 def listed(self: Tensor) -> list[str]:
-    """What `dir(tensor)` gives."""
+    """The names that `dir(tensor)` lists."""
     return sorted({*object.__dir__(self)} - {"volatile"})
 
 
 def volatile(self: Tensor) -> bool:
-    """What early PyTorch had in place of `no_grad`: always False."""
+    """Always False: early PyTorch's predecessor of `no_grad`."""
     warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
     return False
 

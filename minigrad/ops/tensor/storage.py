@@ -1,4 +1,4 @@
-"""The memory of a tensor: mirrors `torch/storage.py` and PyTorch's `tensor_numpy.cpp`.
+"""Gives access to the memory of a tensor: its storage, address and strides, and its conversion to and from NumPy.
 
 A tensor looks at a storage, from an offset and in steps of its strides; views look at one storage together. Here the
 storage is the memory of the NumPy array at the end of the chain of `.base`, or what a device has allocated. A reader
@@ -93,9 +93,9 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     if not root.size:
         return UntypedStorage(np.empty(0, np.uint8))
     low, high = bounds(root)
-    seen = Window(root, data=(low, not root.flags.writeable), shape=(high - low,), typestr="|u1", strides=None, descr=[
-        ("", "|u1")])
-    return UntypedStorage(np.asarray(seen))
+    window = Window(root, data=(low, not root.flags.writeable), shape=(high - low,), typestr="|u1", strides=None,
+                    descr=[("", "|u1")])
+    return UntypedStorage(np.asarray(window))
 
 
 def storage_offset(self: Tensor) -> int:
@@ -159,7 +159,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """What `np.asarray(tensor)` gives."""
+    """The result of `np.asarray(tensor)`."""
     array: np.ndarray[Any, Any] = np.array(numpy(self), dtype=dtype, copy=copy)
     return array
 

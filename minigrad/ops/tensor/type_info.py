@@ -1,10 +1,11 @@
-"""Questions about dtypes: mirrors `torch.finfo`, `torch.iinfo`, and the functions that say how dtypes meet.
+"""Answers questions about dtypes: `finfo`, `iinfo`, `can_cast`, `promote_types` and `result_type`.
 
-A reader can ask here, before computing, what dtype a sum will have (`result_type`) and how exact it is (`finfo`).
+Ask here, before you compute, which dtype a sum will have (`result_type`) and how exact it is (`finfo`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,22 +36,19 @@ def checked(value: Any, name: str, argument: str, position: int) -> dtype:
     return value
 
 
+def limit(name: str, kind: Callable[[Any], Any], text: str, attribute: str = "") -> property:
+    """A property that reads one of NumPy's facts about a dtype."""
+    return property(lambda self: kind(getattr(self._facts, attribute or name)), doc=text)
+
+
 class Info:
-    """What `finfo` and `iinfo` share: the NumPy facts of a dtype, and equality."""
+    """What `finfo` and `iinfo` share."""
 
     __slots__ = ("_facts",)
     _facts: Any
     __hash__ = None  # type: ignore[assignment]  # as in PyTorch it cannot be a key
-
-    @property
-    def bits(self) -> int:
-        """How many bits a number takes."""
-        return int(self._facts.bits)
-
-    @property
-    def dtype(self) -> str:
-        """The name of the dtype."""
-        return str(self._facts.dtype)
+    bits = limit("bits", int, "How many bits a number takes.")
+    dtype = limit("dtype", str, "The name of the dtype.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.dtype == other.dtype
@@ -64,6 +62,12 @@ class finfo(Info):
     """
 
     __slots__ = ()
+    eps = limit("eps", float, "The distance from 1 to the next larger number.")
+    max = limit("max", float, "The largest number.")
+    min = limit("min", float, "The smallest number: minus the largest.")
+    smallest_normal = tiny = limit("tiny", float, "The smallest positive number of full precision.", "smallest_normal")
+    resolution = limit("resolution", lambda digits: 10.0 ** -int(digits),
+                       "The distance of decimal numbers near 1 that are told apart.", "precision")
 
     def __init__(self, type: Any = ...) -> None:
         kind = get_default_dtype() if type is ... else checked(type, "finfo", "type", 1)
@@ -71,33 +75,6 @@ class finfo(Info):
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                             "'torch.finfo'")
         self._facts = np.finfo(kind.numpy)
-
-    @property
-    def eps(self) -> float:
-        """The distance from 1 to the next larger number."""
-        return float(self._facts.eps)
-
-    @property
-    def max(self) -> float:
-        """The largest number."""
-        return float(self._facts.max)
-
-    @property
-    def min(self) -> float:
-        """The smallest number: minus the largest."""
-        return float(self._facts.min)
-
-    @property
-    def tiny(self) -> float:
-        """The smallest positive number that has all its digits."""
-        return float(self._facts.smallest_normal)
-
-    smallest_normal = tiny
-
-    @property
-    def resolution(self) -> float:
-        """The distance of decimal numbers near 1 that are told apart."""
-        return 10.0 ** -int(self._facts.precision)
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
@@ -112,6 +89,8 @@ class iinfo(Info):
     """
 
     __slots__ = ()
+    max = limit("max", int, "The largest number.")
+    min = limit("min", int, "The smallest number.")
 
     def __init__(self, type: dtype) -> None:
         kind = checked(type, "iinfo", "type", 1)
@@ -120,16 +99,6 @@ class iinfo(Info):
         if kind is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         self._facts = np.iinfo(kind.numpy)
-
-    @property
-    def max(self) -> int:
-        """The largest number."""
-        return int(self._facts.max)
-
-    @property
-    def min(self) -> int:
-        """The smallest number."""
-        return int(self._facts.min)
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
@@ -152,26 +121,22 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 def result_type(tensor: Any, other: Any) -> dtype:
     """The dtype of a result of two operands, each a tensor or a Python number."""
-    operands = [operand(each, (tensor, other)) for each in (tensor, other)]
+    operands = [operand(v, (tensor, other)) for v in (tensor, other)]
     if isinstance(tensor, Tensor) == isinstance(other, Tensor):
         return from_numpy_dtype(result_dtype(*operands))
     array, number = operands if isinstance(tensor, Tensor) else operands[::-1]
-    if RANKS[number.dtype.kind] <= RANKS[array.dtype.kind]:
-        return from_numpy_dtype(array.dtype)
-    return from_numpy_dtype(number.dtype)
+    return from_numpy_dtype((array if RANKS[number.dtype.kind] <= RANKS[array.dtype.kind] else number).dtype)
 
 
-def operand(value: Any, given: tuple[Any, ...]) -> Any:
-    """An array as it is; a number as an array of the dtype that it has alone."""
+def operand(value: Any, operands: tuple[Any, ...]) -> Any:
+    """A tensor's array; for a number an array of the dtype that the number has alone."""
     if isinstance(value, Tensor):
         return value.array
-    if isinstance(value, (bool, np.bool_)):
-        return np.zeros((), bool_.numpy)
-    if isinstance(value, (int, np.integer)):
-        return np.zeros((), int64.numpy)
-    if isinstance(value, (float, np.floating)):
-        return np.zeros((), default_float())
+    kinds = (((bool, np.bool_), bool_.numpy), ((int, np.integer), int64.numpy), ((float, np.floating), default_float()))
+    for types, numpy_dtype in kinds:
+        if isinstance(value, types):
+            return np.zeros((), numpy_dtype)
     if isinstance(value, complex):
         raise TypeError(f"result_type() knows no dtype for a complex number{NOT_HERE}")
-    kinds = ", ".join("Tensor" if isinstance(each, Tensor) else type_name(each) for each in given)
-    raise TypeError(f"result_type() received an invalid combination of arguments - got ({kinds})")
+    names = ", ".join("Tensor" if isinstance(v, Tensor) else type_name(v) for v in operands)
+    raise TypeError(f"result_type() received an invalid combination of arguments - got ({names})")

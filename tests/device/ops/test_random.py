@@ -18,11 +18,11 @@ from tests.device.strict import COUNTS
 @pytest.fixture(autouse=True)
 def fresh(cuda):
     """No device has been used, and seeded."""
-    OnDevices.made.clear()
+    OnDevices.generators.clear()
     OnDevices.seed = None
     minigrad.manual_seed(0)
     yield
-    OnDevices.made.clear()
+    OnDevices.generators.clear()
     OnDevices.seed = None
 
 
