@@ -14,6 +14,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import in_frames
 from minigrad.ops.linalg import distance, products
 from minigrad.ops.linalg import solve as solvers
+from minigrad.ops.linalg.checks import LinAlgError, floating
 from minigrad.ops.linalg.cholesky_qr import cholesky_ex
 from minigrad.ops.linalg.cholesky_qr import linalg_cholesky as cholesky
 from minigrad.ops.linalg.cholesky_qr import linalg_qr as qr
@@ -22,7 +23,6 @@ from minigrad.ops.linalg.lu import linalg_lu_solve as lu_solve
 from minigrad.ops.linalg.lu import lu, lu_factor, lu_factor_ex
 from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.linalg.matrix_chain import matrix_power, multi_dot
-from minigrad.ops.linalg.matrix_checks import LinAlgError, check_float
 from minigrad.ops.linalg.matrix_exp import matrix_exp
 from minigrad.ops.linalg.norms import cond, matrix_norm
 from minigrad.ops.linalg.norms import linalg_norm as norm
@@ -71,7 +71,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of products along a dimension; the others are broadcast."""
-    check_float(x, "linalg.vecdot")
+    floating(x, "linalg.vecdot")
     if x.array.dtype != y.array.dtype:
         raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
                            f"{x.dtype.type_name} and y of type {y.dtype.type_name} instead")

@@ -13,9 +13,9 @@ from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.distance import length, slope
-from minigrad.ops.linalg.matrix_checks import check_kernel, fit_of_system
-from minigrad.ops.linalg.product_checks import same_dtype
+from minigrad.ops.linalg.matrices import system_metadata
 from minigrad.ops.shape.views import Expand, View, reshape
 
 __all__ = ["cdist"]
@@ -38,7 +38,7 @@ class Cdist(Node):
         z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype, like=x)
         if z.size and x.shape[-1]:
             z = length(x[..., :, None, :] - y[..., None, :, :], p, (-1,), False)
-        return record2(Cdist, z, a, b, (a, b, z), (p,), fit_of_system(z, x, y))
+        return record2(Cdist, z, a, b, (a, b, z), (p,), system_metadata(z, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
         turned = [xp.swapaxes(v, -1, -2) for v in (g, z)]
@@ -112,8 +112,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
         raise RuntimeError("cdist only supports non-negative p values")
     lead = broadcast_shape(m[:-2], n[:-2])
     if 0 not in (*lead, *m, *n):
-        same_dtype(x1, x2, "bmm")
-    check_kernel(x1, "cdist")
+        checks.product_dtypes(x1, x2, "bmm")
+    checks.kernel(x1, "cdist")
     by_product = MODES[compute_mode]
     if by_product is None:
         by_product = m[-2] > MANY or n[-2] > MANY

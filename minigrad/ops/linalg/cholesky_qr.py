@@ -19,19 +19,8 @@ from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.linalg.matrix_checks import (
-    Factors,
-    check_float,
-    check_kernel,
-    check_matrices,
-    check_sizes,
-    check_square,
-    fit_of_system,
-    lower,
-    not_definite,
-    singular,
-    telling,
-)
+from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.matrices import Factors, reports_failure, system_metadata, triangle
 from minigrad.ops.linalg.solve import LinalgSolveTriangular
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
@@ -43,7 +32,7 @@ def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
     turned = x.swapaxes(-1, -2) if upper else x
     info = np.zeros(x.shape[:-2], np.int32, like=x)
     try:
-        with telling(x):
+        with reports_failure(x):
             made = np.linalg.cholesky(turned)
     except np.linalg.LinAlgError:
         made = np.zeros_like(turned)
@@ -57,7 +46,7 @@ def leading(x: Any) -> tuple[int, int]:
     """Of the leading parts of a matrix the order of the first without a factor (0: none), and of the last with one."""
     for k in range(1, len(x) + 1):
         try:
-            with telling(x):
+            with reports_failure(x):
                 np.linalg.cholesky(x[:k, :k])
         except np.linalg.LinAlgError:
             return k, k - 1
@@ -86,7 +75,7 @@ class LinalgCholeskyEx(Node):
 def mirrored(xp: Any, m: Any) -> Any:
     """The symmetric matrices that have the lower triangles of these."""
     n = m.shape[-1]
-    return xp.masked(lower(m, n, n), m) + xp.swapaxes(xp.masked(lower(m, n, n, -1), m), -1, -2)
+    return xp.masked(triangle(m, n, n), m) + xp.swapaxes(xp.masked(triangle(m, n, n, -1), m), -1, -2)
 
 
 class Cholesky(Node):
@@ -133,7 +122,7 @@ class CholeskySolve(Node):
     @staticmethod
     def forward(b: Tensor, a: Tensor, upper: bool) -> Tensor:
         out = between(a.array, b.array, upper)
-        return record2(CholeskySolve, out, b, a, (a, out), (upper,), fit_of_system(out, b.array, a.array))
+        return record2(CholeskySolve, out, b, a, (a, out), (upper,), system_metadata(out, b.array, a.array))
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool) -> tuple[Any, Any]:
         gb = xp.apply(CholeskySolve, g, a, upper)
@@ -195,12 +184,12 @@ def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Tensor]:
     """What `cholesky_ex` gives; `name`: who reports a matrix that is not positive definite (None: nobody)."""
-    check_square(input, "linalg.cholesky")
-    check_float(input, "linalg.cholesky")
-    check_kernel(input, "cholesky_cpu")
+    checks.square(input, "linalg.cholesky")
+    checks.floating(input, "linalg.cholesky")
+    checks.kernel(input, "cholesky_cpu")
     made, info = cholesky_factor(input.array, upper)
     if name is not None and info.any():
-        not_definite(name, info)
+        checks.not_definite(name, info)
     return LinalgCholeskyEx.forward(input, made, upper), plain(info)
 
 
@@ -237,21 +226,21 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     warn_once(CHOLESKY_DEPRECATED)
     if not input.array.size:
         return Cholesky.forward(input, input.array.copy(), upper)
-    check_square(input, "cholesky")
-    check_kernel(input, "cholesky_cpu")
+    checks.square(input, "cholesky")
+    checks.kernel(input, "cholesky_cpu")
     made, info = cholesky_factor(input.array, upper)
     if info.any():
-        not_definite("cholesky", info)
+        checks.not_definite("cholesky", info)
     return Cholesky.forward(input, made, upper)
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of `L @ L.mT`, where `input` is L, or its transpose if `upper`."""
-    check_square(input, "cholesky_inverse")
-    check_kernel(input, "cholesky_inverse_out_cpu")
+    checks.square(input, "cholesky_inverse")
+    checks.kernel(input, "cholesky_inverse_out_cpu")
     zero = np.diagonal(input.array, 0, -2, -1) == 0
     if zero.any():
-        singular("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
+        checks.singular("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
     return CholeskyInverse.forward(input, upper)
 
 
@@ -263,25 +252,25 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     if input.array.dtype != L.array.dtype:
         raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
                            f"{input.dtype.type_name} and A of type {L.dtype.type_name} instead.")
-    check_sizes(L)
+    checks.square_sizes(L)
     (n, k), size = input.array.shape[-2:], L.array.shape[-1]
     if n != size:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but each "
                            f"b matrix is {n} by {k}")
     broadcast_shape(input.array.shape[:-2], L.array.shape[:-2])
-    check_kernel(input, "cholesky_solve_cpu")
+    checks.kernel(input, "cholesky_solve_cpu")
     same_device(input.array, L.array)
     return CholeskySolve.forward(input, L, upper)
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """`A == Q @ R`. Mode "complete": Q is square; "r": R alone, which has no derivative."""
-    check_matrices(A, "linalg.qr")
-    check_float(A, "linalg.qr")
+    checks.matrices(A, "linalg.qr")
+    checks.floating(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
                            "'complete'")
-    check_kernel(A, "geqrf_cpu")
+    checks.kernel(A, "geqrf_cpu")
     return return_types.linalg_qr(LinalgQr.forward(A, mode))
 
 

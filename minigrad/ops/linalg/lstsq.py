@@ -11,7 +11,8 @@ from minigrad.core.record import record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.linalg.matrix_checks import Factors, LinAlgError
+from minigrad.ops.linalg.checks import LinAlgError
+from minigrad.ops.linalg.matrices import Factors
 from minigrad.ops.linalg.spectral import LinalgSvd, of_inverse, pinv
 from minigrad.ops.shape.views import expand
 

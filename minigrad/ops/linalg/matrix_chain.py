@@ -14,9 +14,8 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import matmul, mm
-from minigrad.ops.linalg.matrix_checks import check_square
-from minigrad.ops.linalg.product_checks import C_NAMES
 from minigrad.ops.linalg.solve import inverse
 from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy
@@ -71,7 +70,7 @@ def check_chain(tensors: Sequence[Tensor]) -> None:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {v.array.ndim}D")
         if v.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                               f"{C_NAMES[tensors[0].dtype.name]} and tensor {i} {C_NAMES[v.dtype.name]}")
+                               f"{checks.C_NAMES[tensors[0].dtype.name]} and tensor {i} {checks.C_NAMES[v.dtype.name]}")
 
 
 def cheapest(chain: Sequence[Tensor]) -> dict[tuple[int, int], int]:
@@ -99,7 +98,7 @@ def in_order(chain: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, 
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix to the power `n`, by squaring; of the inverse if `n` is negative."""
     n = operator.index(n)
-    check_square(input, "linalg.matrix_power")
+    checks.square(input, "linalg.matrix_power")
     if n == 0:
         x = input.array
         return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=beside(x))))

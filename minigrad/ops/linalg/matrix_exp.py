@@ -12,7 +12,7 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
-from minigrad.ops.linalg.matrix_checks import check_float, check_square
+from minigrad.ops.linalg import checks
 
 __all__ = ["matrix_exp"]
 METHODS = ("matrix_exp",)
@@ -71,6 +71,6 @@ class LinalgMatrixExp(Node):
 
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, `1 + A + A @ A / 2 + …`."""
-    check_square(input, "linalg.matrix_exp")
-    check_float(input, "linalg.matrix_exp")
+    checks.square(input, "linalg.matrix_exp")
+    checks.floating(input, "linalg.matrix_exp")
     return LinalgMatrixExp.forward(input)

@@ -11,8 +11,8 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.index.mask import masked_fill
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.distance import vector_norm
-from minigrad.ops.linalg.matrix_checks import check_float, check_matrices, check_precise, check_square
 from minigrad.ops.linalg.solve import inverted
 from minigrad.ops.linalg.spectral import svdvals
 from minigrad.ops.pointwise.arithmetic import Div, Mul
@@ -75,12 +75,12 @@ def check_order(v: Tensor) -> None:
 def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim: bool = False, *,
                 dtype: dtype_type | None = None) -> Tensor:
     """A norm of matrices: "fro", "nuc", or 1, 2, infinity and their negatives."""
-    check_matrices(input, "linalg.matrix_norm")
+    checks.matrices(input, "linalg.matrix_norm")
     rows, columns = checked_dims(input, dim)
     if ord not in ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
         shown = f"{ord:g}" if isinstance(ord, float) else ord
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
-    (check_precise if ord in ("nuc", 2, -2) else check_float)(input, "linalg.matrix_norm")
+    (checks.precise if ord in ("nuc", 2, -2) else checks.floating)(input, "linalg.matrix_norm")
     if ord == "fro":
         return vector_norm(input, 2.0, (rows, columns), keepdim, dtype)
     x = input if dtype is None else in_dtype(input, dtype)
@@ -146,7 +146,7 @@ def cond(input: Tensor, p: Order = None) -> Tensor:
     if p not in (None, "fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
         raise RuntimeError(f"{check} got an invalid norm type: {p}")
     if p not in (None, 2, -2):
-        check_square(input, f"{check}(ord={p:g})" if isinstance(p, float) else f"{check}(ord={p})")
+        checks.square(input, f"{check}(ord={p:g})" if isinstance(p, float) else f"{check}(ord={p})")
     if p in (None, "nuc", 2, -2) or input.array.size == 0:
         values = svdvals(input)
     if input.array.size == 0:

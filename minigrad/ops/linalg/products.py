@@ -21,8 +21,9 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device, where_is
 from minigrad.ops._dispatch.scalars import check_scale
 from minigrad.ops._dispatch.type_promotion import broadcast_shape, input_metadata_of
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import Dot, check_vectors, dot, mm
-from minigrad.ops.linalg.product_checks import check_into, check_output, no_bools, plus, same_dtype, size_of, wanted
+from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
 from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
@@ -42,9 +43,9 @@ class Addmv(Node):
     @staticmethod
     def forward(bias: Tensor, a: Tensor, v: Tensor, beta: float, alpha: float) -> Tensor:
         same_device(bias.array, a.array, v.array)
-        y = plus(bias.array, a.array.dot(v.array), beta, alpha)
+        y = scaled_sum(bias.array, a.array.dot(v.array), beta, alpha)
         input_metadata = (*input_metadata_of(y.shape, y.dtype, bias.array), None, None)
-        return record_n(Addmv, y, (bias, a, v), wanted(a, v), (beta, alpha), input_metadata)
+        return record_n(Addmv, y, (bias, a, v), needed_by_product(a, v), (beta, alpha), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, v: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
         scaled = g * alpha
@@ -63,9 +64,9 @@ class Addr(Node):
     def forward(bias: Tensor, v: Tensor, w: Tensor, beta: float, alpha: float) -> Tensor:
         x, y = bias.array, v.array[:, None] * w.array
         dtype = np.result_type(x, y)
-        out = plus(x.astype(dtype, copy=False), y.astype(dtype, copy=False), beta, alpha)
+        out = scaled_sum(x.astype(dtype, copy=False), y.astype(dtype, copy=False), beta, alpha)
         input_metadata = tuple([(t.shape, t.dtype) for t in (x, v.array, w.array)])
-        return record_n(Addr, out, (bias, v, w), wanted(v, w), (beta, alpha), input_metadata)
+        return record_n(Addr, out, (bias, v, w), needed_by_product(v, w), (beta, alpha), input_metadata)
 
     def backward(self, xp: Any, g: Any, v: Any, w: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
         scaled = g * alpha
@@ -82,7 +83,7 @@ class Vdot(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         same_device(a.array, b.array)
-        return record2(Vdot, a.array.dot(b.array), a, b, wanted(a, b))
+        return record2(Vdot, a.array.dot(b.array), a, b, needed_by_product(a, b))
 
     backward = Dot.backward
 
@@ -113,7 +114,7 @@ class LinalgCross(Node):
     def forward(a: Tensor, b: Tensor, dim: int) -> Tensor:
         same_device(a.array, b.array)
         y = vector_product(WORDS, a.array, b.array, dim)
-        return record2(LinalgCross, y, a, b, wanted(a, b), (dim,),
+        return record2(LinalgCross, y, a, b, needed_by_product(a, b), (dim,),
                        input_metadata_of(y.shape, y.dtype, a.array, b.array))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, dim: int) -> tuple[Any, Any]:
@@ -143,7 +144,7 @@ def check_addmv(input: Tensor, mat: Tensor, vec: Tensor) -> tuple[int]:
     if x.dtype != a.dtype or v.dtype != a.dtype:
         names = [each.dtype.type_name for each in (input, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
-    no_bools(mat, "addmv_impl_cpu")
+    checks.no_bools(mat, "addmv_impl_cpu")
     return a.shape[:1]
 
 
@@ -157,7 +158,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
     vectors("addr", vec1=vec1, vec2=vec2)
     same_device(input.array, vec1.array, vec2.array)
-    check_into(input, (vec1.array.shape[0], vec2.array.shape[0]))
+    checks.expands_to(input, (vec1.array.shape[0], vec2.array.shape[0]))
     dtype = np.result_type(input.array, vec1.array, vec2.array)
     for name, scale in (("beta", beta), ("alpha", alpha)):
         check_scale(name, scale, dtype)
@@ -166,7 +167,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addmv`, in place."""
-    check_output(input, check_addmv(input, mat, vec), mat)
+    checks.in_place_output(input, check_addmv(input, mat, vec), mat)
     return in_place(addmv, input, mat, vec, beta=beta, alpha=alpha)
 
 
@@ -242,7 +243,7 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
     if a.array.dtype != b.array.dtype:
         raise RuntimeError("both inputs should have same dtype")
     for i, j in zip(dims_a, dims_b, strict=True):
-        m, n = size_of(a, i), size_of(b, j)
+        m, n = checks.size_of(a, i), checks.size_of(b, j)
         if n == 1:
             a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True)
         elif m == 1:
@@ -284,7 +285,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; integers add up to int64."""
     if input.array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
-    no_bools(input, "trace")
+    checks.no_bools(input, "trace")
     return Trace.forward(input)
 
 
@@ -310,10 +311,10 @@ def vector_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along a dimension of size 3; the other dimensions are broadcast (`torch.linalg.cross`)."""
     if input.array.ndim != other.array.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    m, n = size_of(input, dim), size_of(other, dim)
+    m, n = checks.size_of(input, dim), checks.size_of(other, dim)
     if m != 3 or n != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {m} and {n}")
     broadcast_shape(input.array.shape, other.array.shape)
-    no_bools(input, "cross")
-    same_dtype(input, other, "bmm")
+    checks.no_bools(input, "cross")
+    checks.product_dtypes(input, other, "bmm")
     return LinalgCross.forward(input, other, dim)
