@@ -13,14 +13,13 @@ from minigrad.ops.shape.views import expand
 
 __all__ = ["C_NAMES", "LinAlgError", "expands_to", "first_failure", "floating", "in_place_output", "kernel", "matrices",
            "no_bools", "not_definite", "precise", "product_dtypes", "same_dtype", "singular", "size_of", "square",
-           "square_sizes"]
+           "square_sizes", "vectors"]
 
 C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
            "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short"}
 DTYPES_DIFFER = {  # products do not promote, and each has its own words for it
     "mm": "expected m1 and m2 to have the same dtype, but got: {c} != {d}",
     "bmm": "expected scalar type {a} but found {b}",
-    "mv": "addmv input tensors must have the same dtype, but got {b}, {a}, and {b}",
     "dot": "dot : expected both vectors to have same dtype, but found {a} and {b}",
     "addmm": "self and mat2 must have the same dtype, but got {a} and {b}",
     "addmm of two": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
@@ -86,6 +85,13 @@ def product_dtypes(a: Tensor, b: Tensor, product: str) -> None:
     if a.array.dtype != b.array.dtype:
         raise RuntimeError(DTYPES_DIFFER[product].format(a=a.dtype.type_name, b=b.dtype.type_name,
                                                          c=C_NAMES[a.dtype.name], d=C_NAMES[b.dtype.name]))
+
+
+def vectors(op: str, **arguments: Tensor) -> None:
+    """PyTorch's error for what should be a vector."""
+    for name, v in arguments.items():
+        if v.array.ndim != 1:
+            raise RuntimeError(f"{op}: Expected 1-D argument {name}, but got {v.array.ndim}-D")
 
 
 def no_bools(v: Tensor, kernel: str) -> None:

@@ -198,31 +198,49 @@ def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
         check_matrices(plain(input.array[0]), plain(mat2.array[0]))
 
 
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
-    for name, v in (("batch1", input), ("batch2", mat2)):
+def check_3d(batch1: Tensor, batch2: Tensor) -> None:
+    """PyTorch's error for what are no batches of matrices."""
+    for name, v in (("batch1", batch1), ("batch2", batch2)):
         if v.array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    (batch, _, m), found = input.array.shape, mat2.array.shape
-    if found[:2] != (batch, m):
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: "
-                           f"[{found[0]}, {found[1]}].")
+
+
+def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
+    """PyTorch's errors for batches that do not fit."""
+    check_3d(batch1, batch2)
+    (count, _, m), shape = batch1.array.shape, batch2.array.shape
+    if shape[:2] != (count, m):
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {m}] but got: "
+                           f"[{shape[0]}, {shape[1]}].")
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
+    check_bmm(input, mat2)
     check_batches(input, mat2, "bmm")
     return Bmm.forward(input, mat2)
+
+
+def check_mv(mat: Tensor, vec: Tensor, input: Tensor | None = None) -> None:
+    """PyTorch's errors for a matrix and a vector that do not fit, or an `input` to which their product is added."""
+    a, v = mat.array, vec.array
+    ndim = 1 if input is None else input.array.ndim
+    if a.ndim != 2 or v.ndim != 1 or ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {ndim}, {a.ndim}, {v.ndim}")
+    size = a.shape[0] if input is None else input.array.size
+    if a.shape[1] != v.shape[0] or size not in (1, a.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({v.shape[0]})")
+    names = [t.dtype.type_name for t in (vec if input is None else input, mat, vec)]
+    if len(set(names)) > 1:
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
+    if input is not None or a.size:
+        no_bools(mat, "addmv_impl_cpu")
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
     size_of(input, 0)  # raises if it has none
-    if input.array.ndim != 2 or vec.array.ndim != 1:
-        raise RuntimeError("vector + matrix @ vector expected, got "
-                           f"1, {input.array.ndim}, {vec.array.ndim}")
-    if input.array.shape[1] != vec.array.shape[0]:
-        n, m = input.array.shape
-        raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.array.shape[0]})")
-    product_dtypes(input, vec, "mv")
-    if input.array.size:
-        no_bools(input, "addmv_impl_cpu")
+    check_mv(input, vec)
     return Mv.forward(input, vec)
 
 
