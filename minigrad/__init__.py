@@ -69,7 +69,6 @@ from minigrad.ops.index.indexing import *
 from minigrad.ops.index.mask import *
 from minigrad.ops.index.scatter_reduce import *
 from minigrad.ops.linalg.add_products import *
-from minigrad.ops.linalg.cdist import *
 from minigrad.ops.linalg.cholesky_qr import *
 from minigrad.ops.linalg.distance import *
 from minigrad.ops.linalg.einsum import *
@@ -92,7 +91,6 @@ from minigrad.ops.nn.normalization import *
 from minigrad.ops.nn.pool import *
 from minigrad.ops.nn.rnn import *
 from minigrad.ops.nn.rnn_cell import *
-from minigrad.ops.nn.similarity import *
 from minigrad.ops.pointwise.aliases import *
 from minigrad.ops.pointwise.binary import *
 from minigrad.ops.pointwise.bitwise import *

@@ -12,8 +12,9 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import beside
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import in_frames
-from minigrad.ops.linalg import distance, products
+from minigrad.ops.linalg import products
 from minigrad.ops.linalg import solve as solvers
+from minigrad.ops.linalg import vector_norm as norms
 from minigrad.ops.linalg.checks import LinAlgError, floating
 from minigrad.ops.linalg.cholesky_qr import cholesky_ex
 from minigrad.ops.linalg.cholesky_qr import linalg_cholesky as cholesky
@@ -66,7 +67,7 @@ def slogdet(A: Tensor) -> return_types.linalg_slogdet:
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *,
                 dtype: dtype_type | None = None) -> Tensor:
     """The norm of order `ord` of the elements, over all dimensions or over `dim`."""
-    return distance.vector_norm(x, ord, dim, keepdim, dtype)
+    return norms.vector_norm(x, ord, dim, keepdim, dtype)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:

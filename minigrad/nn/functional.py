@@ -53,7 +53,9 @@ from minigrad.ops.activation.smooth import (
     softsign,
     tanhshrink,
 )
+from minigrad.ops.linalg.distance import cosine_similarity, pairwise_distance
 from minigrad.ops.linalg.matmul import linear
+from minigrad.ops.linalg.vector_norm import normalize
 from minigrad.ops.nn.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
 from minigrad.ops.nn.adaptive_pool import (
     adaptive_max_pool1d_with_indices,
@@ -107,7 +109,6 @@ from minigrad.ops.nn.pool import (
     max_pool2d,
 )
 from minigrad.ops.nn.resample import interpolate
-from minigrad.ops.nn.similarity import cosine_similarity, normalize, pairwise_distance
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise.inplace import relu_
 from minigrad.ops.random.generator import stream_beside

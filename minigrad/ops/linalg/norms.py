@@ -12,9 +12,9 @@ from minigrad._base.dtype import promote_types
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.index.mask import masked_fill
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.distance import vector_norm
 from minigrad.ops.linalg.solve import inverted
 from minigrad.ops.linalg.spectral import svdvals
+from minigrad.ops.linalg.vector_norm import vector_norm
 from minigrad.ops.pointwise.arithmetic import Div, Mul
 from minigrad.ops.pointwise.minmax import nan_to_num
 from minigrad.ops.reduce.minmax import amax, amin

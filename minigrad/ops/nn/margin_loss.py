@@ -20,8 +20,8 @@ from minigrad.ops._dispatch.elementwise import check_kind, underived
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
+from minigrad.ops.linalg.distance import pairwise_distance
 from minigrad.ops.nn.loss import apply_reduction, checked, reduced, reduction_of, underivable
-from minigrad.ops.nn.similarity import pairwise_distance
 from minigrad.ops.pointwise.arithmetic import Add, Div, Exp, Log, Mul, Neg, Sub, Where
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
