@@ -97,34 +97,16 @@ class Gathered(Node):
         return xp.getitem(h, (..., *np.ix_(*places)))
 
 
-class ReflectionPad1D(FromWithin):
-    __slots__ = ()
+def pads_of(name: str) -> list[type[FromWithin]]:
+    """The ops that pad one, two and three dimensions."""
+    def op(k: int) -> type[FromWithin]:
+        class Op(FromWithin, name=f"{name}{k}D"):
+            __slots__ = ()
+        return Op
+    return [op(k) for k in (1, 2, 3)]
 
 
-class ReflectionPad2D(FromWithin):
-    __slots__ = ()
-
-
-class ReflectionPad3D(FromWithin):
-    __slots__ = ()
-
-
-class ReplicationPad1D(FromWithin):
-    __slots__ = ()
-
-
-class ReplicationPad2D(FromWithin):
-    __slots__ = ()
-
-
-class ReplicationPad3D(FromWithin):
-    __slots__ = ()
-
-
-OPS: dict[str, tuple[Any, ...]] = {
-    "reflect": (ReflectionPad1D, ReflectionPad2D, ReflectionPad3D),
-    "replicate": (ReplicationPad1D, ReplicationPad2D, ReplicationPad3D),
-}
+OPS = {"reflect": pads_of("ReflectionPad"), "replicate": pads_of("ReplicationPad")}
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:

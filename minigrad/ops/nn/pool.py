@@ -14,17 +14,17 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops.nn import resample
-from minigrad.ops.nn.resample import AdaptiveAvgPool2D, AdaptiveAvgPool3D, AvgPool2D
+from minigrad.ops.nn.resample import Resample, resampling
 from minigrad.ops.nn.windows import Window, offsets
-from minigrad.ops.reduce.sums import mean
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 from minigrad.ops.tensor.storage import size
 
-__all__ = ["adaptive_avg_pool1d", "avg_pool1d", "max_pool1d", "max_pool2d"]
+__all__ = ["avg_pool1d", "max_pool1d", "max_pool2d"]
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
+
+AvgPool2D = resampling("AvgPool2D", "avg_pool2d")
 
 
 class MaxPool2DWithIndices(Node):
@@ -104,9 +104,10 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
         yield elements, windows, free[windows]
 
 
-def lowest(dtype: Any) -> Any:
-    """What is below all numbers of a dtype."""
-    return -math.inf if dtype.kind == "f" else np.iinfo(dtype).min
+def lowest(shape: Sequence[int], x: Any) -> Any:
+    """An array of the least number of a dtype, that of `x`."""
+    least = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    return np.full(shape, least, x.dtype, like=beside(x))
 
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
@@ -123,14 +124,14 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
             if last <= first:
                 continue
             part = slice(start + first * stride, start + (last - 1) * stride + 1, stride)
-            found = x[(..., part) if dim == -1 else (..., part, slice(None))]
+            elements = x[(..., part) if dim == -1 else (..., part, slice(None))]
             if y is None and last - first == count:
-                y = found.copy()
+                y = elements.copy()
                 continue
-            y = np.full(shape, lowest(x.dtype), x.dtype, like=beside(x)) if y is None else y
+            y = lowest(shape, x) if y is None else y
             into = y[(..., slice(first, last)) if dim == -1 else (..., slice(first, last), slice(None))]
-            np.maximum(into, found, out=into)
-        x = np.full(shape, lowest(x.dtype), x.dtype, like=beside(x)) if y is None else y
+            np.maximum(into, elements, out=into)
+        x = lowest(shape, x) if y is None else y
     return x
 
 
@@ -233,6 +234,11 @@ def single(value: Any) -> int:
     return int(value[0] if isinstance(value, (tuple, list)) else value)
 
 
+def stride_of(stride: Any, kernel: int) -> int:
+    """The stride over one dimension: by default as long as the window."""
+    return kernel if stride is None or stride == () or stride == [] else single(stride)
+
+
 def check_row(size: int, k: int, s: int, p: int, d: int) -> None:
     """PyTorch's errors for the numbers of a pool over one dimension."""
     for name, n in (("kernel_size", k), ("stride", s), ("dilation", d)):
@@ -256,7 +262,7 @@ def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
                            f"input, but got:{list(shape)}")
     k = single(kernel_size)
-    s, p, d = single(k if stride is None or stride == () or stride == [] else stride), single(padding), single(dilation)
+    s, p, d = stride_of(stride, k), single(padding), single(dilation)
     if not return_indices:
         check_row(shape[-1], k, s, p, d)
         check_kind(input.array, "bui", "max_pool1d_impl")
@@ -280,7 +286,7 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     size(input, -3)  # raises where there is no such dimension
     check_pictures(input, "avg_pool2d")
     out = pooled_size(shape, window, ceil_mode)
-    sums, means = [[resample.averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in
+    sums, means = [[averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in
                     zip(shape[-2:], out, window.kernel, window.stride, window.padding, strict=True)]
                    for divide in (False, True)]
     if input.array.dtype.name == "int64":
@@ -290,83 +296,30 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return AvgPool2D.forward(input, tuple(means))
 
 
+def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool,
+             divide: bool) -> Any:
+    """The matrix of an average pool along one dimension; without `divide` of a sum."""
+    matrix = np.zeros((out, size))
+    for i in range(out):
+        start = i * stride - padding
+        end = min(start + kernel, size + padding)
+        inside = slice(max(start, 0), min(end, size))
+        count = end - start if include_pad else inside.stop - inside.start
+        matrix[i, inside] = 1 / count if divide else 1
+    return matrix
+
+
 def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     """An average pool of integers: each sum over its divisor, rounded towards 0."""
     counts = divisor
     if divisor is None:
         counts = moved(np.rint(1 / np.outer(*[m.max(1) for m in means])), beside(x))
-    return np.trunc(resample.Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
+    return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of each window of (N, C, L) or (C, L); arguments as `avg_pool2d`."""
-    k = single(kernel_size)
-    s = k if stride is None or stride == () or stride == [] else single(stride)
-    row = as_row(input, "avg_pool1d")
-    return from_row(avg_pool2d(row, (1, k), (1, s), (0, single(padding)), ceil_mode, count_include_pad))
-
-
-def sizes_wanted(input: Tensor, output_size: Any, op: str, k: int) -> Shape:
-    """The size that an adaptive pool shall have: a number for all dimensions, or for each one or None."""
-    shape = input.array.shape
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * k
-    if len(given) != k:
-        raise RuntimeError(f"{op}: output_size must be {k}")
-    sizes = tuple([shape[i - k] if n is None else int(n) for i, n in enumerate(given)])
-    if min(sizes) < 0:
-        raise RuntimeError(f"{op}: elements of output_size must be greater than or equal to 0 but received "
-                           f"{{{', '.join(map(str, sizes[:2]))}{''.join([f',{n}' for n in sizes[2:]])}}}")
-    return sizes
-
-
-def check_adaptive(shape: Shape, op: str, k: int) -> None:
-    """PyTorch's errors for an input that an adaptive pool does not take; in 3d it looks for the empty one first."""
-    fits = len(shape) in (k + 1, k + 2)
-    for dim in range(1 if k == 3 else len(shape) - k, len(shape)):
-        if (fits or k == 3) and not shape[dim]:
-            raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
-                               f"sizes {list(shape)} with dimension {dim} being empty")
-    if not fits:
-        raise RuntimeError(f"{op}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
-
-
-def adaptive(op: Any, name: str, input: Tensor, output_size: Any, k: int) -> Tensor:
-    """An adaptive pool of the last `k` dimensions; where each is to be 1 it is the mean, as in PyTorch."""
-    shape = input.array.shape
-    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    sizes = sizes_wanted(input, output_size, name, k)
-    if set(sizes) == {1}:
-        return mean(input, tuple(range(-1, -k - 1, -1)), True)
-    check_adaptive(shape, name, k)
-    made: Tensor = op.forward(input, tuple([resample.adaptive(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
-    return made
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the mean of each."""
-    return adaptive(AdaptiveAvgPool2D, "adaptive_avg_pool2d", input, output_size, 2)
-
-
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
-    if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
-        raise RuntimeError("adaptive_avg_pool1d() argument 'output_size' should contain one int (got "
-                           f"{len(output_size)})")
-    row = as_row(input, "adaptive_avg_pool1d")
-    return from_row(adaptive_avg_pool2d(row, (1, single(output_size))))
-
-
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the mean of each."""
-    return adaptive(AdaptiveAvgPool3D, "adaptive_avg_pool3d", input, output_size, 3)
-
-
-def area(input: Tensor, sizes: Any) -> Tensor:
-    """An adaptive average pool over as many dimensions as there are sizes."""
-    pools = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
-    return pools[len(sizes) - 1](input, sizes)
-
-
-resample.AREA.append(area)
+    k, row = single(kernel_size), as_row(input, "avg_pool1d")
+    window = (1, k), (1, stride_of(stride, k)), (0, single(padding))
+    return from_row(avg_pool2d(row, *window, ceil_mode, count_include_pad))
