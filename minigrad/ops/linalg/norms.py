@@ -42,7 +42,7 @@ def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = Fals
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else float(p), dim, keepdim, dtype)
+    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else float(p), dim, keepdim, dtype=dtype)
 
 
 def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
@@ -62,7 +62,7 @@ def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: boo
         check_order(input)
     if ord is not None and (input.array.ndim if dims is None else len(dims)) == 2:
         return matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
-    return vector_norm(input, 2.0 if ord is None else ord, dims, keepdim, dtype)
+    return vector_norm(input, 2.0 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 def check_order(v: Tensor) -> None:
@@ -82,14 +82,14 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
     (checks.precise if ord in ("nuc", 2, -2) else checks.floating)(input, "linalg.matrix_norm")
     if ord == "fro":
-        return vector_norm(input, 2.0, (rows, columns), keepdim, dtype)
+        return vector_norm(input, 2.0, (rows, columns), keepdim, dtype=dtype)
     x = input if dtype is None else in_dtype(input, dtype)
     if ord in ("nuc", 2, -2):
         return of_singular_values(x, ord, rows, columns, keepdim)
     assert isinstance(ord, (int, float))
     if abs(ord) != 1:
         rows, columns = columns, rows
-    sums = vector_norm(x, 1.0, (rows,), keepdim, None)
+    sums = vector_norm(x, 1.0, (rows,), keepdim)
     return extreme(sums, ord, columns - int(rows < columns and not keepdim), keepdim)
 
 

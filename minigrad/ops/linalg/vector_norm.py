@@ -84,28 +84,29 @@ def check_filled(p: float, shape: Shape, dim: Dims) -> None:
                                "dimension is empty and the operation does not have an identity")
 
 
-def vector_norm(input: Tensor, p: float, dim: Dims, keepdim: bool, dtype: dtype_type | None) -> Tensor:
-    """`torch.linalg.vector_norm`, and what `norm` is for all orders but `nuc`.
+def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *,
+                dtype: dtype_type | None = None) -> Tensor:
+    """The norm of order `ord` of the elements, over all dimensions or over `dim`.
 
     Raises:
         RuntimeError: for a tensor of integers or bools, a `dtype` that is narrower than the input's, and for the
             largest or the smallest of no elements.
     """
-    if not input.dtype.is_floating_point:
+    if not x.dtype.is_floating_point:
         raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{input.dtype.type_name}")
+                           f"{x.dtype.type_name}")
     if dtype is not None and not dtype.is_floating_point:
         raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
                            f"{dtype.type_name}")
-    if dtype is not None and dtype.itemsize < input.dtype.itemsize:
-        raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({input.dtype.type_name}) should be "
+    if dtype is not None and dtype.itemsize < x.dtype.itemsize:
+        raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({x.dtype.type_name}) should be "
                            f"convertible without narrowing to the specified dtype ({dtype.type_name})")
-    check_filled(p, input.array.shape, dim)
-    axes = axes_of(dim, input.array.ndim)
-    return LinalgVectorNorm.forward(input, p, axes, keepdim, None if dtype is None else dtype.numpy)
+    check_filled(ord, x.array.shape, dim)
+    axes = axes_of(dim, x.array.ndim)
+    return LinalgVectorNorm.forward(x, ord, axes, keepdim, None if dtype is None else dtype.numpy)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """The tensor over its p-norm along `dim`; norms below `eps` count as `eps`."""
-    norm = ClampMin.forward(vector_norm(input, float(p), dim, True, None), eps)
+    norm = ClampMin.forward(vector_norm(input, float(p), dim, True), eps)
     return Div.forward(input, Expand.forward(norm, input.array.shape))
