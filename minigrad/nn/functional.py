@@ -69,8 +69,8 @@ from minigrad.ops.nn.adaptive_pool import (
 from minigrad.ops.nn.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
 from minigrad.ops.nn.attention import scaled_dot_product_attention
 from minigrad.ops.nn.batch_norm import batch_norm, instance_norm
-from minigrad.ops.nn.class_loss import cross_entropy, nll_loss
 from minigrad.ops.nn.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from minigrad.ops.nn.cross_entropy import cross_entropy, nll_loss
 from minigrad.ops.nn.ctc import ctc_loss_of as ctc_loss
 from minigrad.ops.nn.dropout import alpha_dropout_of as alpha_dropout
 from minigrad.ops.nn.dropout import dropout1d, dropout2d, dropout3d

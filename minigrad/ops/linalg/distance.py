@@ -16,7 +16,7 @@ from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, check_minus
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import system_metadata
-from minigrad.ops.linalg.vector_norm import LinalgVectorNorm, norm_gradient, p_norm
+from minigrad.ops.linalg.vector_norm import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm
 from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.reduce.sums import sum
@@ -54,7 +54,7 @@ class Dist(Node):
         return d, -d
 
 
-class NormDim(LinalgVectorNorm, name="Norm", number=1):
+class NormDim(VectorNorm, name="Norm", number=1):
     """The p-norm over dimensions, under the name that it has inside of a distance."""
 
     __slots__ = ()
@@ -88,7 +88,6 @@ class CdistBackward(Node):
 
     @staticmethod
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
-        """On arrays."""
         if p == 0 or 0 in (*z.shape, a.shape[-1]):
             return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
         apart = a[..., :, None, :] - b[..., None, :, :]

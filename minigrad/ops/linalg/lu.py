@@ -124,7 +124,6 @@ class LinalgLuSolve(Node):
 
     @staticmethod
     def values(lu: Any, b: Any, order: Any, left: bool, adjoint: bool) -> Any:
-        """On arrays."""
         if not left:
             return LinalgLuSolve.values(lu, b.swapaxes(-1, -2), order, True, not adjoint).swapaxes(-1, -2)
         solve, turned = LinalgSolveTriangular.values, lu.swapaxes(-1, -2)

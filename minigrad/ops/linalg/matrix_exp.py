@@ -37,7 +37,6 @@ class LinalgMatrixExp(Node):
 
     @staticmethod
     def values(x: Any) -> Any:
-        """On arrays."""
         wide = x.astype(np.float64)
         size = abs(wide).sum(-2).max() if wide.size else 0.0
         size = float(size)

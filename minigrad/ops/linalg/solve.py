@@ -66,7 +66,6 @@ class LinalgInvEx(Node):
 
     @staticmethod
     def values(x: Any) -> Any:
-        """On arrays."""
         return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=beside(x)))
 
     @staticmethod
@@ -118,7 +117,6 @@ class LinalgSolveTriangular(Node):
 
     @staticmethod
     def values(a: Any, b: Any, upper: bool, left: bool = True, unit: bool = False) -> Any:
-        """On arrays."""
         n = a.shape[-1]
         a = np.where(triangle(a, n, n, -int(unit), upper), a, a.dtype.type(0))
         a = a + np.eye(n, dtype=a.dtype, like=beside(a)) if unit else a

@@ -37,7 +37,6 @@ class LinalgSvd(Factors):
 
     @staticmethod
     def values(x: Any, full: bool = False) -> tuple[Any, Any, Any]:
-        """On arrays."""
         try:
             with reports_failure(x):
                 u, s, vh = np.linalg.svd(x, full)
@@ -102,7 +101,6 @@ class LinalgEigh(Factors):
 
     @staticmethod
     def values(x: Any, upper: bool) -> tuple[Any, Any]:
-        """On arrays."""
         try:
             with reports_failure(x):
                 return np.linalg.eigh(x, "U" if upper else "L")

@@ -51,12 +51,11 @@ def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any
     return steep * xp.masked(y != 0, g / xp.power(y, p - 1))
 
 
-class LinalgVectorNorm(Node):
+class VectorNorm(Node, number=None):
     """(sum |x|^p)^(1/p) over some dimensions, and its limits: how many are not 0, the largest, the smallest."""
 
     __slots__ = ()
     saves = ("self", "result")
-    constants = ("ord",)
 
     @classmethod
     def forward(cls, a: Tensor, p: float, axes: Shape | None, keepdim: bool, dtype: Any = None) -> Tensor:
@@ -69,6 +68,13 @@ class LinalgVectorNorm(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape) -> Any:
         return norm_gradient(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes) if p else None
+
+
+class LinalgVectorNorm(VectorNorm):
+    """The norm as an op of its own."""
+
+    __slots__ = ()
+    constants = ("ord",)
 
 
 def check_filled(p: float, shape: Shape, dim: Dims) -> None:

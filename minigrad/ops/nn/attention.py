@@ -104,7 +104,6 @@ class FlashAttentionBackward:
 
     @staticmethod
     def forward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> tuple[Tensor, ...]:
-        """On Tensors."""
         found = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
         return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in found])
 

@@ -245,7 +245,6 @@ class MultiMarginLossBackward:
 
     @staticmethod
     def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
-        """On arrays."""
         rows = a.reshape(len(share), -1)
         apart = margin - rows[index][:, None] + rows
         slopes = np.where(apart > 0, 1 if p == 1 else 2 * apart, 0) * (g.reshape(-1) * share)[:, None]
@@ -255,7 +254,6 @@ class MultiMarginLossBackward:
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
-        """On Tensors."""
         return underived("multi_margin_loss_backward", MultiMarginLossBackward.values(g.array, a.array, *const), g, a)
 
 

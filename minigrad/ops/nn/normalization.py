@@ -75,7 +75,6 @@ class StandardBackward:
 
     @staticmethod
     def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
-        """On arrays."""
         made = None if type(g) is np.ndarray else by_kernel("standardize_backward", g, x, mean_of(g, axes),
                                                            mean_of(g * x, axes), scale)
         if made is not None:
@@ -88,7 +87,6 @@ class StandardBackward:
 
     @staticmethod
     def forward(g: Tensor, x: Tensor, scale: Tensor, axes: Shape) -> Tensor:
-        """On Tensors."""
         return (g - MeanDim.forward(g, axes, True) - x * MeanDim.forward(g * x, axes, True)) * scale
 
 
@@ -189,7 +187,6 @@ class Total:
 
     @staticmethod
     def forward(a: Tensor, axes: Shape) -> Tensor:
-        """On Tensors."""
         return SumDim.forward(a, axes, False)
 
 
