@@ -20,7 +20,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import Factors, reports_failure, system_metadata, triangle
+from minigrad.ops.linalg.matrices import Factors, reports_failure, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
@@ -53,17 +53,16 @@ def leading(x: Any) -> tuple[int, int]:
     return 0, len(x)
 
 
-class LinalgCholeskyEx(Node):
-    """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
+class CholeskyFactor(Node, number=None):
+    """The factor of a matrix, which it has been found to be."""
 
     __slots__ = ()
-    saves = ("L",)
     constants = ("upper",)
-    formula = by_formula
 
-    @staticmethod
-    def forward(a: Tensor, y: Any, upper: bool) -> Tensor:
-        return record1(LinalgCholeskyEx, y, a, (y,), (upper,))
+    @classmethod
+    def forward(cls, a: Tensor, y: Any, upper: bool) -> Tensor:
+        """Record the factor `y` of a Tensor."""
+        return record1(cls, y, a, (y,), (upper,))
 
     def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
         g, y = (xp.swapaxes(g, -1, -2), xp.swapaxes(y, -1, -2)) if upper else (g, y)
@@ -78,18 +77,19 @@ def mirrored(xp: Any, m: Any) -> Any:
     return xp.masked(triangle(m, n, n), m) + xp.swapaxes(xp.masked(triangle(m, n, n, -1), m), -1, -2)
 
 
-class Cholesky(Node):
+class LinalgCholeskyEx(CholeskyFactor):
+    """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
+
+    __slots__ = ()
+    saves = ("L",)
+    formula = by_formula
+
+
+class Cholesky(CholeskyFactor):
     """The same as `torch.cholesky` gives it."""
 
     __slots__ = ()
     saves = ("result",)
-    constants = ("upper",)
-
-    @staticmethod
-    def forward(a: Tensor, y: Any, upper: bool) -> Tensor:
-        return record1(Cholesky, y, a, (y,), (upper,))
-
-    backward = LinalgCholeskyEx.backward
 
 
 class CholeskyInverse(Node):
@@ -238,9 +238,9 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of `L @ L.mT`, where `input` is L, or its transpose if `upper`."""
     checks.square(input, "cholesky_inverse")
     checks.kernel(input, "cholesky_inverse_out_cpu")
-    zero = np.diagonal(input.array, 0, -2, -1) == 0
-    if zero.any():
-        checks.singular("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
+    info = zero_pivots(input.array)
+    if info.any():
+        checks.singular("cholesky_inverse", info)
     return CholeskyInverse.forward(input, upper)
 
 

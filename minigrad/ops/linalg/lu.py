@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
+from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
@@ -47,15 +48,17 @@ def parts(xp: Any, lu: Any) -> tuple[Any, Any]:
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
     i = np.arange(k, like=where_is(lu))
-    left = xp.put(xp.masked(triangle(lu, rows, columns, -1), lu), (..., i, i), 1.0)
-    right = xp.masked(~triangle(lu, rows, columns, -1), lu)
+    below = triangle(lu, rows, columns, -1)
+    left, right = xp.put(xp.masked(below, lu), (..., i, i), 1.0), xp.masked(~below, lu)
     return xp.getitem(left, (..., slice(k))), xp.getitem(right, (..., slice(k), slice(None)))
 
 
 def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
-    """The gradient of `L @ U` from those of L and U."""
+    """The gradient of `L @ U` from those of L and U, of which only the triangles count."""
     rows, columns = left.shape[-2], right.shape[-1]
     k = min(rows, columns)
+    gl = xp.masked(triangle(left, rows, k, -1), gl)
+    gu = xp.masked(~triangle(right, k, columns, -1), gu)
     turned, turned_right = xp.swapaxes(left, -1, -2), xp.swapaxes(right, -1, -2)
     beyond = None
     if columns > k:  # U has more columns: they are L**-1 @ those of A
@@ -88,10 +91,8 @@ class LinalgLuFactorEx(Node):
         return record1(LinalgLuFactorEx, lu, a, (lu, pivots), (True, back))
 
     def backward(self, xp: Any, g: Any, lu: Any, pivots: Any, pivot: bool, back: Any) -> Any:
-        rows, columns = lu.shape[-2:]
-        k = min(rows, columns)
-        gl = xp.getitem(xp.masked(triangle(g, rows, columns, -1), g), (..., slice(k)))
-        gu = xp.getitem(xp.masked(~triangle(g, rows, columns, -1), g), (..., slice(k), slice(None)))
+        k = min(lu.shape[-2:])
+        gl, gu = xp.getitem(g, (..., slice(k))), xp.getitem(g, (..., slice(k), slice(None)))
         return in_order(xp, of_matrix(xp, gl, gu, *parts(xp, lu)), back)
 
 
@@ -109,9 +110,6 @@ class LinalgLu(Factors):
 
     def backward(self, xp: Any, gs: list[Any], left: Any, right: Any, pivot: bool, back: Any) -> Any:
         gl, gu = [xp.zeros(v.shape, v) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
-        k = left.shape[-1]
-        gl = xp.masked(triangle(left, left.shape[-2], k, -1), gl)
-        gu = xp.masked(~triangle(right, k, right.shape[-1], -1), gu)
         return in_order(xp, of_matrix(xp, gl, gu, left, right), back)
 
 
@@ -188,16 +186,11 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """`A == P @ L @ U`."""
-    made, swaps = decomposed(A, "linalg.lu", pivot)
-    rows, columns = made.shape[-2:]
-    k, i = min(rows, columns), np.arange(min(rows, columns), like=made)
-    left = np.where(triangle(made, rows, columns, -1), made, made.dtype.type(0))
-    left[..., i, i] = 1
-    right = np.where(triangle(made, rows, columns, -1), made.dtype.type(0), made)[..., :k, :]
+    matrix, swaps = decomposed(A, "linalg.lu", pivot)
+    rows = matrix.shape[-2]
     order = order_of(swaps, rows)
-    turned = np.eye(rows, dtype=made.dtype, like=beside(made))[order]
-    factors = LinalgLu.forward(A, (left[..., :k], right), order)
-    return return_types.linalg_lu((plain(turned.swapaxes(-1, -2)), *factors))
+    permutation = np.eye(rows, dtype=matrix.dtype, like=beside(matrix))[order].swapaxes(-1, -2)
+    return return_types.linalg_lu((plain(permutation), *LinalgLu.forward(A, parts(WORDS, matrix), order)))
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:

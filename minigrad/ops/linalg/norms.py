@@ -27,6 +27,7 @@ __all__ = ["norm"]
 METHODS = ("norm",)
 
 Order = float | str | None
+ORDERS = ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf"))
 
 
 def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
@@ -77,7 +78,7 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim
     """A norm of matrices: "fro", "nuc", or 1, 2, infinity and their negatives."""
     checks.matrices(input, "linalg.matrix_norm")
     rows, columns = checked_dims(input, dim)
-    if ord not in ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
+    if ord not in ORDERS:
         shown = f"{ord:g}" if isinstance(ord, float) else ord
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
     (checks.precise if ord in ("nuc", 2, -2) else checks.floating)(input, "linalg.matrix_norm")
@@ -140,13 +141,12 @@ def cond(input: Tensor, p: Order = None) -> Tensor:
     Raises:
         RuntimeError: for another order, and for matrices that are not square unless p is 2 or -2.
     """
-    check = "linalg.cond"
     if input.array.ndim < 2:
-        raise RuntimeError(f"{check}: The input tensor must have at least 2 dimensions.")
-    if p not in (None, "fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
-        raise RuntimeError(f"{check} got an invalid norm type: {p}")
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is not None and p not in ORDERS:
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p not in (None, 2, -2):
-        checks.square(input, f"{check}(ord={p:g})" if isinstance(p, float) else f"{check}(ord={p})")
+        checks.square(input, f"linalg.cond(ord={p:g})" if isinstance(p, float) else f"linalg.cond(ord={p})")
     if p in (None, "nuc", 2, -2) or input.array.size == 0:
         values = svdvals(input)
     if input.array.size == 0:
@@ -157,8 +157,8 @@ def cond(input: Tensor, p: Order = None) -> Tensor:
     if p in (None, 2, -2):
         dim = values.array.ndim - 1
         largest, smallest = narrow(values, dim, 0, 1), narrow(values, dim, values.array.shape[-1] - 1, 1)
-        top, bottom = (smallest, largest) if p == -2 else (largest, smallest)
-        return SqueezeDim.forward(Div.forward(top, bottom), dim)
+        ratio = Div.forward(smallest, largest) if p == -2 else Div.forward(largest, smallest)
+        return SqueezeDim.forward(ratio, dim)
     inverse, info = inverted(input, None)
     inverse = masked_fill(inverse, plain((info.array > 0)[..., None, None]), float("inf"))
     product = Mul.forward(matrix_norm(input, p), matrix_norm(inverse, p))

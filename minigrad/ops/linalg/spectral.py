@@ -164,8 +164,7 @@ def check_svd(a: Tensor, driver: str | None) -> None:
     if driver is not None:
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
                            "cuSOLVER backend.")
-    if a.array.dtype.kind != "f":
-        checks.floating(a, "linalg.svd")
+    checks.floating(a, "linalg.svd")
     checks.kernel(a, "linalg_svd_cpu")
 
 
