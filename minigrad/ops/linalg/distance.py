@@ -17,7 +17,7 @@ from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadca
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import system_metadata
 from minigrad.ops.linalg.vector_norm import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm
-from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
+from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import Expand, View, dim_of, reshape
@@ -199,5 +199,5 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x = x if x.array.shape == shape else Expand.forward(x, shape)
         norm = Clone.forward(LinalgVectorNorm.forward(x, 2.0, (axis,)[:len(shape)], True))
         norm.array = np.maximum(norm.array, norm.array.dtype.type(eps))  # as in PyTorch not part of the graph
-        rows.append(Div.forward(x, norm))
-    return sum(Mul.forward(*rows), axis)
+        rows.append(x / norm)
+    return sum(rows[0] * rows[1], axis)

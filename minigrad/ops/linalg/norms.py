@@ -15,7 +15,6 @@ from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.solve import inverted
 from minigrad.ops.linalg.spectral import svdvals
 from minigrad.ops.linalg.vector_norm import vector_norm
-from minigrad.ops.pointwise.arithmetic import Div, Mul
 from minigrad.ops.pointwise.minmax import nan_to_num
 from minigrad.ops.reduce.minmax import amax, amin
 from minigrad.ops.reduce.sums import Dims, SumDim
@@ -153,13 +152,11 @@ def cond(input: Tensor, p: Order = None) -> Tensor:
         return plain(np.zeros(input.array.shape[:-2], input.array.dtype, like=input.array))
     if p == "nuc":
         last = (values.array.ndim - 1,)
-        return Mul.forward(SumDim.forward(values, last, False), SumDim.forward(values.reciprocal(), last, False))
+        return SumDim.forward(values, last, False) * SumDim.forward(values.reciprocal(), last, False)
     if p in (None, 2, -2):
         dim = values.array.ndim - 1
         largest, smallest = narrow(values, dim, 0, 1), narrow(values, dim, values.array.shape[-1] - 1, 1)
-        ratio = Div.forward(smallest, largest) if p == -2 else Div.forward(largest, smallest)
-        return SqueezeDim.forward(ratio, dim)
+        return SqueezeDim.forward(smallest / largest if p == -2 else largest / smallest, dim)
     inverse, info = inverted(input, None)
     inverse = masked_fill(inverse, plain((info.array > 0)[..., None, None]), float("inf"))
-    product = Mul.forward(matrix_norm(input, p), matrix_norm(inverse, p))
-    return nan_to_num(product, float("inf"), float("inf"), -float("inf"))
+    return nan_to_num(matrix_norm(input, p) * matrix_norm(inverse, p), float("inf"), float("inf"), -float("inf"))

@@ -20,7 +20,6 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.nn.layer_norm_rows import gradients, normalized
-from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.pointwise.unary import Rsqrt
@@ -309,6 +308,6 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         refuse("rms_norm", x.dtype)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     small = float(np.finfo(x.dtype).eps) if eps is None else eps
-    made = Mul.forward(input, Rsqrt.forward(AddScalar.forward(MeanDim.forward(Pow.forward(input, 2), axes, True),
-                                                              small)))
-    return made if weight is None else cast(Mul.forward(made, weight), x.dtype)
+    mean_square = MeanDim.forward(Pow.forward(input, 2), axes, True)
+    result = input * Rsqrt.forward(AddScalar.forward(mean_square, small))
+    return result if weight is None else cast(result * weight, x.dtype)
