@@ -74,8 +74,7 @@ from minigrad.ops.linalg.distance import *
 from minigrad.ops.linalg.einsum import *
 from minigrad.ops.linalg.lu import *
 from minigrad.ops.linalg.matmul import *
-from minigrad.ops.linalg.matrix_chain import *
-from minigrad.ops.linalg.matrix_exp import *
+from minigrad.ops.linalg.matrix_functions import *
 from minigrad.ops.linalg.norms import *
 from minigrad.ops.linalg.products import *
 from minigrad.ops.linalg.solve import *

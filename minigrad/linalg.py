@@ -19,9 +19,8 @@ from minigrad.ops.linalg.lstsq import lstsq
 from minigrad.ops.linalg.lu import linalg_lu_solve as lu_solve
 from minigrad.ops.linalg.lu import lu, lu_factor, lu_factor_ex
 from minigrad.ops.linalg.matmul import matmul
-from minigrad.ops.linalg.matrix_chain import matrix_power, multi_dot
-from minigrad.ops.linalg.matrix_exp import matrix_exp
-from minigrad.ops.linalg.norms import cond, matrix_norm
+from minigrad.ops.linalg.matrix_functions import matrix_exp, matrix_power, multi_dot
+from minigrad.ops.linalg.norms import cond, matrix_norm, vector_norm
 from minigrad.ops.linalg.norms import linalg_norm as norm
 from minigrad.ops.linalg.products import vdot
 from minigrad.ops.linalg.products import vector_cross as cross
@@ -29,7 +28,6 @@ from minigrad.ops.linalg.solve import det, inv_ex, signed, solve, solve_ex, solv
 from minigrad.ops.linalg.solve import inverse as inv
 from minigrad.ops.linalg.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
 from minigrad.ops.linalg.spectral import linalg_svd as svd
-from minigrad.ops.linalg.vector_norm import vector_norm
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.reduce.cumulative import cumprod

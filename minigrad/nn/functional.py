@@ -55,7 +55,7 @@ from minigrad.ops.activation.smooth import (
 )
 from minigrad.ops.linalg.distance import cosine_similarity, pairwise_distance
 from minigrad.ops.linalg.matmul import linear
-from minigrad.ops.linalg.vector_norm import normalize
+from minigrad.ops.linalg.norms import normalize
 from minigrad.ops.nn.adaptive_pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

@@ -115,10 +115,10 @@ def expands_to(v: Tensor, shape: tuple[int, ...]) -> None:
 
 def in_place_output(v: Tensor, shape: tuple[int, ...], like: Tensor) -> None:
     """PyTorch's error for a tensor that is to hold a result in place, of this shape and the dtype of another tensor."""
-    for what, own, made in (("dtype", C_NAMES[v.dtype.name], C_NAMES[like.dtype.name]),
-                            ("size", list(v.array.shape), list(shape))):
-        if own != made:
-            raise RuntimeError(f"Bad in-place call: input tensor {what} {own} and output tensor {what} {made} should "
+    for what, own, result in (("dtype", C_NAMES[v.dtype.name], C_NAMES[like.dtype.name]),
+                              ("size", list(v.array.shape), list(shape))):
+        if own != result:
+            raise RuntimeError(f"Bad in-place call: input tensor {what} {own} and output tensor {what} {result} should "
                                "match")
 
 

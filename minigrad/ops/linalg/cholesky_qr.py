@@ -29,17 +29,17 @@ METHODS = ("cholesky", "cholesky_inverse", "cholesky_solve", "qr")
 
 def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
     """L so that `x == L @ L.T`, or its transpose; and for each matrix 0 or which leading part has no such factor."""
-    turned = x.swapaxes(-1, -2) if upper else x
+    transposed = x.swapaxes(-1, -2) if upper else x
     info = np.zeros(x.shape[:-2], np.int32, like=x)
     try:
         with reports_failure(x):
-            made = np.linalg.cholesky(turned)
+            result = np.linalg.cholesky(transposed)
     except np.linalg.LinAlgError:
-        made = np.zeros_like(turned)
+        result = np.zeros_like(transposed)
         for i in np.ndindex(x.shape[:-2]):
-            info[i], k = leading(turned[i])
-            made[i][:k, :k] = np.linalg.cholesky(turned[i][:k, :k])
-    return (made.swapaxes(-1, -2) if upper else made), info
+            info[i], k = leading(transposed[i])
+            result[i][:k, :k] = np.linalg.cholesky(transposed[i][:k, :k])
+    return (result.swapaxes(-1, -2) if upper else result), info
 
 
 def leading(x: Any) -> tuple[int, int]:
@@ -66,9 +66,9 @@ class CholeskyFactor(Node, number=None):
 
     def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
         g, y = (xp.swapaxes(g, -1, -2), xp.swapaxes(y, -1, -2)) if upper else (g, y)
-        turned = xp.swapaxes(y, -1, -2)
-        first = xp.apply(LinalgSolveTriangular, turned, mirrored(xp, xp.matmul(turned, g)) / 2, True)
-        return xp.swapaxes(xp.apply(LinalgSolveTriangular, turned, xp.swapaxes(first, -1, -2), True), -1, -2)
+        transposed = xp.swapaxes(y, -1, -2)
+        first = xp.apply(LinalgSolveTriangular, transposed, mirrored(xp, xp.matmul(transposed, g)) / 2, True)
+        return xp.swapaxes(xp.apply(LinalgSolveTriangular, transposed, xp.swapaxes(first, -1, -2), True), -1, -2)
 
 
 def mirrored(xp: Any, m: Any) -> Any:
@@ -133,8 +133,8 @@ class CholeskySolve(Node):
 
 def between(a: Any, b: Any, upper: bool) -> Any:
     """What `a @ a.T @ x == b` is solved by, or `a.T @ a @ x == b` if `upper`; one triangle of `a` counts."""
-    values, turned = LinalgSolveTriangular.values, a.swapaxes(-1, -2)
-    return values(a, values(turned, b, False), True) if upper else values(turned, values(a, b, False), True)
+    values, transposed = LinalgSolveTriangular.values, a.swapaxes(-1, -2)
+    return values(a, values(transposed, b, False), True) if upper else values(transposed, values(a, b, False), True)
 
 
 class LinalgQr(Factors):
@@ -148,8 +148,8 @@ class LinalgQr(Factors):
     @staticmethod
     def forward(a: Tensor, mode: Any) -> tuple[Tensor, ...]:
         x = a.array
-        made = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
-        return record_many(LinalgQr, made, a, (mode,), saved=made)
+        result = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
+        return record_many(LinalgQr, result, a, (mode,), saved=result)
 
     def backward(self, xp: Any, gs: list[Any], q: Any, r: Any, mode: str) -> Any:
         if mode == "r":
@@ -187,10 +187,10 @@ def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Ten
     checks.square(input, "linalg.cholesky")
     checks.floating(input, "linalg.cholesky")
     checks.kernel(input, "cholesky_cpu")
-    made, info = cholesky_factor(input.array, upper)
+    result, info = cholesky_factor(input.array, upper)
     if name is not None and info.any():
         checks.not_definite(name, info)
-    return LinalgCholeskyEx.forward(input, made, upper), plain(info)
+    return LinalgCholeskyEx.forward(input, result, upper), plain(info)
 
 
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> return_types.linalg_cholesky_ex:
@@ -228,10 +228,10 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
         return Cholesky.forward(input, input.array.copy(), upper)
     checks.square(input, "cholesky")
     checks.kernel(input, "cholesky_cpu")
-    made, info = cholesky_factor(input.array, upper)
+    result, info = cholesky_factor(input.array, upper)
     if info.any():
         checks.not_definite("cholesky", info)
-    return Cholesky.forward(input, made, upper)
+    return Cholesky.forward(input, result, upper)
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:

@@ -16,7 +16,7 @@ from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, check_minus
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import system_metadata
-from minigrad.ops.linalg.vector_norm import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm
+from minigrad.ops.linalg.norms import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.reduce.sums import sum
@@ -49,8 +49,8 @@ class Dist(Node):
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
         if p == 0:
             return None, None
-        apart = a - b
-        d = norm_gradient(xp, g, apart, z, p, tuple(range(apart.ndim)))
+        difference = a - b
+        d = norm_gradient(xp, g, difference, z, p, tuple(range(difference.ndim)))
         return d, -d
 
 
@@ -90,9 +90,9 @@ class CdistBackward(Node):
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
         if p == 0 or 0 in (*z.shape, a.shape[-1]):
             return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
-        apart = a[..., :, None, :] - b[..., None, :, :]
-        last = apart.ndim - 1
-        return WORDS.sum(norm_gradient(WORDS, g[..., None], apart, z[..., None], p, (last,)), (last - 1,), False)
+        difference = a[..., :, None, :] - b[..., None, :, :]
+        last = difference.ndim - 1
+        return WORDS.sum(norm_gradient(WORDS, g[..., None], difference, z[..., None], p, (last,)), (last - 1,), False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, b: Tensor, z: Tensor, p: float) -> Tensor:
@@ -119,9 +119,9 @@ class EuclideanDist(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> tuple[Any, Any]:
         ratio = xp.masked(z != 0, g / z)
-        turned = xp.swapaxes(ratio, -1, -2)
+        transposed = xp.swapaxes(ratio, -1, -2)
         return (a * xp.sum(ratio, (z.ndim - 1,), True) - xp.matmul(ratio, b),
-                b * xp.sum(turned, (z.ndim - 1,), True) - xp.matmul(turned, a))
+                b * xp.sum(transposed, (z.ndim - 1,), True) - xp.matmul(transposed, a))
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,

@@ -59,20 +59,20 @@ def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
     k = min(rows, columns)
     gl = xp.masked(triangle(left, rows, k, -1), gl)
     gu = xp.masked(~triangle(right, k, columns, -1), gu)
-    turned, turned_right = xp.swapaxes(left, -1, -2), xp.swapaxes(right, -1, -2)
+    transposed, turned_right = xp.swapaxes(left, -1, -2), xp.swapaxes(right, -1, -2)
     beyond = None
     if columns > k:  # U has more columns: they are L**-1 @ those of A
-        beyond = xp.apply(LinalgSolveTriangular, turned, xp.getitem(gu, (..., slice(k, columns))), True, True, True)
+        beyond = xp.apply(LinalgSolveTriangular, transposed, xp.getitem(gu, (..., slice(k, columns))), True, True, True)
         gl = gl - xp.matmul(beyond, xp.swapaxes(xp.getitem(right, (..., slice(k, columns))), -1, -2))
         gu, turned_right = xp.getitem(gu, (..., slice(k))), xp.getitem(turned_right, (..., slice(k), slice(None)))
     elif rows > k:  # L has more rows: they are those of A @ U**-1
         below = (..., slice(k, rows), slice(None))
         beyond = xp.apply(LinalgSolveTriangular, turned_right, xp.getitem(gl, below), False, False)
         gu = gu - xp.matmul(xp.swapaxes(xp.getitem(left, below), -1, -2), beyond)
-        gl, turned = xp.getitem(gl, (..., slice(k), slice(None))), xp.getitem(turned, (..., slice(k)))
-    inside = (xp.masked(triangle(left, k, k, -1), xp.matmul(turned, gl)) +
+        gl, transposed = xp.getitem(gl, (..., slice(k), slice(None))), xp.getitem(transposed, (..., slice(k)))
+    inside = (xp.masked(triangle(left, k, k, -1), xp.matmul(transposed, gl)) +
               xp.masked(~triangle(left, k, k, -1), xp.matmul(gu, turned_right)))
-    inside = xp.apply(LinalgSolveTriangular, turned, inside, True, True, True)
+    inside = xp.apply(LinalgSolveTriangular, transposed, inside, True, True, True)
     ga = xp.apply(LinalgSolveTriangular, turned_right, inside, False, False)
     return ga if beyond is None else xp.concatenate([ga, beyond], -1 if columns > k else -2)
 
@@ -124,11 +124,11 @@ class LinalgLuSolve(Node):
     def values(lu: Any, b: Any, order: Any, left: bool, adjoint: bool) -> Any:
         if not left:
             return LinalgLuSolve.values(lu, b.swapaxes(-1, -2), order, True, not adjoint).swapaxes(-1, -2)
-        solve, turned = LinalgSolveTriangular.values, lu.swapaxes(-1, -2)
+        solve, transposed = LinalgSolveTriangular.values, lu.swapaxes(-1, -2)
         lead = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
         b, order = np.broadcast_to(b, lead + b.shape[-2:]), np.broadcast_to(order, (*lead, lu.shape[-1]))
         if adjoint:
-            y = solve(turned, solve(turned, b, False), True, True, True)
+            y = solve(transposed, solve(transposed, b, False), True, True, True)
             return np.take_along_axis(y, np.argsort(order, -1)[..., None], -2)
         return solve(lu, solve(lu, np.take_along_axis(b, order[..., None], -2), False, True, True), True)
 
@@ -164,14 +164,14 @@ def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
 
 def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
     """What `lu_factor_ex` gives; `name`: who reports a zero on the diagonal of U (None: nobody)."""
-    made, swaps = decomposed(a, "torch.lu_factor", pivot)
-    info, pivots = zero_pivots(made), plain(swaps)
+    result, swaps = decomposed(a, "torch.lu_factor", pivot)
+    info, pivots = zero_pivots(result), plain(swaps)
     if name is not None and info.any():
         where, at = checks.first_failure(info)
         raise RuntimeError(f"torch.linalg.{name}: {where}U[{at},{at}] is zero and using it on lu_solve would result in "
                            "a division by zero. If you still want to perform the factorization, consider calling "
                            "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
-    return LinalgLuFactorEx.forward(a, made, pivots), pivots, plain(info)
+    return LinalgLuFactorEx.forward(a, result, pivots), pivots, plain(info)
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:

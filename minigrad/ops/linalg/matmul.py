@@ -52,11 +52,11 @@ class Mm(Node):
         if type(x) is not type(y):
             same_device(x, y)
         try:
-            made = x.dot(y)
+            result = x.dot(y)
         except ValueError:  # NumPy's: the sizes do not fit
             check_matrices(a, b)
             raise
-        return record2(Mm, made, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
+        return record2(Mm, result, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
@@ -126,16 +126,16 @@ class Addmm(Node):
         x, v, w = bias.array, a.array, b.array
         if type(v) is not type(w) or type(x) is not type(v):
             same_device(x, v, w)
-        turned = w.flags.f_contiguous and not scales
-        if turned and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
+        transposed = w.flags.f_contiguous and not scales
+        if transposed and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
             y = np.add(w.T.dot(v.T).T, x, np.empty((len(v), w.shape[1]), w.dtype))  # BLAS is slow the other way round
         elif scales:
             y = scaled_sum(x, v.dot(w), *scales)
         else:
             y = v.dot(w)
             y += x
-        input_metadata = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
-        return record_n(AddmmOfT if turned else Addmm, y, (bias, a, b), needed_by_product(a, b), scales, input_metadata)
+        metadata = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
+        return record_n(AddmmOfT if transposed else Addmm, y, (bias, a, b), needed_by_product(a, b), scales, metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         scaled = g if alpha == 1 else g * alpha

@@ -96,9 +96,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return Mul.forward(reshape(input, (input.array.shape[0], 1)), vec2)
 
 
-def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """Another name of `outer`."""
-    return outer(input, vec2)
+ger = outer
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

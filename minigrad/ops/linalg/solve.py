@@ -74,8 +74,8 @@ class LinalgInvEx(Node):
         return record1(LinalgInvEx, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
-        turned = xp.swapaxes(y, -1, -2)
-        return -xp.matmul(turned, xp.matmul(g, turned))
+        transposed = xp.swapaxes(y, -1, -2)
+        return -xp.matmul(transposed, xp.matmul(g, transposed))
 
 
 class LinalgSolveEx(Node):
@@ -130,8 +130,8 @@ class LinalgSolveTriangular(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, Any]:
         gb = xp.apply(LinalgSolveTriangular, xp.swapaxes(a, -1, -2), g, not upper, left, unit)
-        turned = xp.swapaxes(x, -1, -2)
-        ga = -(xp.matmul(gb, turned) if left else xp.matmul(turned, gb))
+        transposed = xp.swapaxes(x, -1, -2)
+        ga = -(xp.matmul(gb, transposed) if left else xp.matmul(transposed, gb))
         return xp.masked(triangle(a, a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
 
 
@@ -189,11 +189,11 @@ def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
     """What `inv_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
     checks.square(a, "linalg.inv")
     checks.precise(a, "linalg.inv")
-    made = LinalgInvEx.forward(a)
-    info = failures(a.array, made.array)
+    result = LinalgInvEx.forward(a)
+    info = failures(a.array, result.array)
     if name is not None and info.any():
         checks.singular(name, info)
-    return made, plain(info)
+    return result, plain(info)
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
@@ -224,11 +224,11 @@ def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor
         raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
                            "In this case linalg.solve is equivalent to B / A.squeeze(-1)")
     checks.kernel(a, "lu_cpu")
-    made = LinalgSolveEx.forward(a, b, left, vector)
-    info = failures(a.array, made.array)
+    result = LinalgSolveEx.forward(a, b, left, vector)
+    info = failures(a.array, result.array)
     if name is not None and info.any():
         checks.singular(name, info, "The solver failed because the input matrix is singular.")
-    return made, plain(info)
+    return result, plain(info)
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:

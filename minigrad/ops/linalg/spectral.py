@@ -48,8 +48,8 @@ class LinalgSvd(Factors):
 
     @staticmethod
     def forward(a: Tensor, full: bool = False) -> tuple[Tensor, ...]:
-        made = LinalgSvd.values(a.array, full)
-        return record_many(LinalgSvd, made, a, (full,), saved=made)
+        result = LinalgSvd.values(a.array, full)
+        return record_many(LinalgSvd, result, a, (full,), saved=result)
 
     def backward(self, xp: Any, gs: list[Any], u: Any, s: Any, vh: Any, full: bool) -> Any:
         gu, g_s, gvh = gs
@@ -61,11 +61,11 @@ class LinalgSvd(Factors):
         rows, columns = xp.reshape(s, (*s.shape, 1)), xp.reshape(s, (*s.shape[:-1], 1, k))
         turned_u, turned_vh = xp.swapaxes(u, -1, -2), xp.swapaxes(vh, -1, -2)
         inside = None if g_s is None else diagonal_matrices(xp, g_s)
-        apart = off_diagonal(xp, (columns - rows) * (columns + rows))
+        difference = off_diagonal(xp, (columns - rows) * (columns + rows))
         if gu is not None:
-            inside = plus(inside, skew(xp, xp.matmul(turned_u, gu)) * apart * columns)
+            inside = plus(inside, skew(xp, xp.matmul(turned_u, gu)) * difference * columns)
         if gvh is not None:
-            inside = plus(inside, rows * (skew(xp, xp.matmul(gvh, turned_vh)) * -apart))
+            inside = plus(inside, rows * (skew(xp, xp.matmul(gvh, turned_vh)) * -difference))
         ga = xp.matmul(xp.matmul(u, inside), vh)
         if gu is not None and u.shape[-2] > k:
             rest = gu / columns
@@ -110,18 +110,18 @@ class LinalgEigh(Factors):
 
     @staticmethod
     def forward(a: Tensor, upper: bool) -> tuple[Tensor, ...]:
-        made = LinalgEigh.values(a.array, upper)
-        return record_many(LinalgEigh, made, a, saved=made)
+        result = LinalgEigh.values(a.array, upper)
+        return record_many(LinalgEigh, result, a, saved=result)
 
     def backward(self, xp: Any, gs: list[Any], values: Any, vectors: Any) -> Any:
         g, gv = gs
-        turned = xp.swapaxes(vectors, -1, -2)
+        transposed = xp.swapaxes(vectors, -1, -2)
         if gv is None:
-            return xp.matmul(vectors * xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1])), turned)
+            return xp.matmul(vectors * xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1])), transposed)
         n = values.shape[-1]
         rows, columns = xp.reshape(values, (*values.shape, 1)), xp.reshape(values, (*values.shape[:-1], 1, n))
-        inside = skew(xp, xp.matmul(turned, gv)) / 2 * off_diagonal(xp, columns - rows)
-        return xp.matmul(xp.matmul(vectors, inside if g is None else inside + diagonal_matrices(xp, g)), turned)
+        inside = skew(xp, xp.matmul(transposed, gv)) / 2 * off_diagonal(xp, columns - rows)
+        return xp.matmul(xp.matmul(vectors, inside if g is None else inside + diagonal_matrices(xp, g)), transposed)
 
 
 class LinalgPinv(Node):
@@ -140,10 +140,10 @@ class LinalgPinv(Node):
 
 def of_inverse(xp: Any, g: Any, a: Any, p: Any) -> Any:
     """The gradient of a matrix from that of its pseudo-inverse `p`."""
-    turned, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
-    left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, turned))
-    right = xp.matmul(xp.matmul(turned, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
-    return left + right - xp.matmul(turned, xp.matmul(g, turned))
+    transposed, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
+    left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, transposed))
+    right = xp.matmul(xp.matmul(transposed, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
+    return left + right - xp.matmul(transposed, xp.matmul(g, transposed))
 
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:

@@ -46,8 +46,8 @@ class AdaptiveMaxPool(Node, number=None):
         rows = np.arange(len(planes), like=x)[:, None]
         shape = (*x.shape[:-cls.dims], *sizes)
         places = (rows * planes.shape[1] + found).reshape(shape)
-        made = record1(cls, planes[rows, found].reshape(shape), a, (a,), (places, x.shape))
-        return made, plain(found.reshape(shape))
+        result = record1(cls, planes[rows, found].reshape(shape), a, (a,), (places, x.shape))
+        return result, plain(found.reshape(shape))
 
     def backward(self, xp: Any, g: Any, a: Any, places: Any, shape: Shape) -> Any:
         return spread(xp, g, places, shape)

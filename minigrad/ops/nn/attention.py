@@ -63,13 +63,13 @@ class ScaledDotProductFlashAttentionForCpu(Node):
 
     @staticmethod
     def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> Tensor:
-        made = widely(ScaledDotProductFlashAttentionForCpu.values, "flash_attention", q.array, k.array, v.array, scale,
-                      bias)
+        values = ScaledDotProductFlashAttentionForCpu.values
+        result = widely(values, "flash_attention", q.array, k.array, v.array, scale, bias)
         if not q.array.flags.c_contiguous:  # the result lies in memory as the queries do
             laid_out = np.empty_like(q.array)
-            laid_out[...] = made
-            made = laid_out
-        return record_n(ScaledDotProductFlashAttentionForCpu, made, (q, k, v), (q, k, v), (scale, bias))
+            laid_out[...] = result
+            result = laid_out
+        return record_n(ScaledDotProductFlashAttentionForCpu, result, (q, k, v), (q, k, v), (scale, bias))
 
     @staticmethod
     def values(q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:

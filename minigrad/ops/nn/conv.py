@@ -22,9 +22,8 @@ from minigrad.core.record import NUMBER, record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops._dispatch.type_promotion import check_cast
-from minigrad.ops.nn.im2col import BatchLast, Sweep, chunks, first, order_of
 from minigrad.ops.nn.pad import ConstantPadNd
-from minigrad.ops.nn.windows import Window, add_back, at_a_time
+from minigrad.ops.nn.windows import BatchLast, Sweep, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
@@ -266,8 +265,8 @@ def convolution(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, s
         around = sizes_of(padding, ndim, "padding", k)
     sweep = Sweep(Window(kernel, step, around, gaps), groups)
     check_shapes(source, weight, bias, sweep, False)
-    made = Convolution.forward(source, weight, bias, sweep, None)
-    return made if has_batch else SqueezeDim.forward(made, 0)
+    result = Convolution.forward(source, weight, bias, sweep, None)
+    return result if has_batch else SqueezeDim.forward(result, 0)
 
 
 def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps: Shape) -> tuple[Tensor, Shape]:
@@ -316,8 +315,8 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
         raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
                            f"({outside}). Output size is too small")
     shape = (len(source.array), weight.array.shape[1] * groups, *size)
-    made = Convolution.forward(source, weight, bias, sweep, shape)
-    return made if has_batch else SqueezeDim.forward(made, 0)
+    result = Convolution.forward(source, weight, bias, sweep, shape)
+    return result if has_batch else SqueezeDim.forward(result, 0)
 
 
 def conv_of(k: int, doc: str) -> Callable[..., Tensor]:

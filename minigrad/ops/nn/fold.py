@@ -71,8 +71,8 @@ class Rearranged(Node, number=None):
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
         """The rearranged tensor."""
         x = a.array
-        made = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
-        return record1(cls, made, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
+        result = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
+        return record1(cls, result, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
 
     def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:
         return xp.reshape(xp.transpose(xp.reshape(g, parts), back), shape)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,34 +42,41 @@ class MaxPool2DWithIndices(Node):
         return xp.apply(MaxPoolBackward, g, a, y, window)
 
 
-class MaxPoolBackward(Node, name="MaxPool2DWithIndicesBackward"):
-    """What goes back: each gradient to the element that was taken. As in PyTorch zeros go to what was pooled."""
+class ByTakers(Node, number=None):
+    """An op on windows and on the elements that were taken from them; as in PyTorch zeros go to what was pooled."""
 
     __slots__ = ()
     saves = ("self",)
+    values: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def forward(cls, v: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
+        """The op on Tensors; `y` are the greatest elements of `a`."""
+        return record2(cls, cls.values(v.array, a.array, y, window), v, a, (a,), (y, window))
+
+
+class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
+    """What goes back: each gradient to the element that was taken."""
+
+    __slots__ = ()
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
         out = np.zeros(x.shape, g.dtype, like=x)
-        apart = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
+        difference = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
         for elements, windows, taken in takers(x, y, window):
             part = masked(taken, g[windows])
-            out[elements] = part if apart else out[elements] + part
+            out[elements] = part if difference else out[elements] + part
         return out
-
-    @staticmethod
-    def forward(g: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
-        return record2(MaxPoolBackward, MaxPoolBackward.values(g.array, a.array, y, window), g, a, (a,), (y, window))
 
     def backward(self, xp: Any, h: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, a)
 
 
-class Taken(Node):
+class Taken(ByTakers):
     """Of each window the element where another array has its greatest."""
 
     __slots__ = ()
-    saves = ("self",)
 
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:
@@ -77,10 +84,6 @@ class Taken(Node):
         for elements, windows, taken in takers(x, y, window):
             out[windows] += masked(taken, h[elements])
         return out
-
-    @staticmethod
-    def forward(h: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
-        return record2(Taken, Taken.values(h.array, a.array, y, window), h, a, (a,), (y, window))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, a)
@@ -212,8 +215,8 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     window = window_of("max_pool2d", kernel_size, stride, padding, dilation)
     check_pictures(input, "max_pool2d")
     check_kind(input.array, "b", "max_pool2d")
-    made = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
-    return (made, plain(indices_of(input.array, made.array, window))) if return_indices else made
+    result = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
+    return (result, plain(indices_of(input.array, result.array, window))) if return_indices else result
 
 
 def as_row(input: Tensor, op: str) -> Tensor:
@@ -266,8 +269,8 @@ def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     if not return_indices:
         check_row(shape[-1], k, s, p, d)
         check_kind(input.array, "bui", "max_pool1d_impl")
-    made = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
-    return (from_row(made[0]), from_row(made[1])) if return_indices else from_row(made)
+    result = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
+    return (from_row(result[0]), from_row(result[1])) if return_indices else from_row(result)
 
 
 def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,

@@ -51,10 +51,10 @@ def stacked(run: Layer, x: Tensor, states: Sequence[State], params: Sequence[Ten
     for k in range(plan.num_layers):
         if k and plan.train and plan.dropout:
             x = dropout(x, plan.dropout, True)
-        made = [run(x, states[n], own[n], bool(n % 2) and plan.bidirectional)
-                for n in range(k * directions, (k + 1) * directions)]
-        finals += [state for _, state in made]
-        x = Cat.forward([y for y, _ in made], made[0][0].array.ndim - 1) if plan.bidirectional else made[0][0]
+        result = [run(x, states[n], own[n], bool(n % 2) and plan.bidirectional)
+                  for n in range(k * directions, (k + 1) * directions)]
+        finals += [state for _, state in result]
+        x = Cat.forward([y for y, _ in result], result[0][0].array.ndim - 1) if plan.bidirectional else result[0][0]
     return x, [Stack.forward(parts, 0) for parts in zip(*finals, strict=True)]
 
 
