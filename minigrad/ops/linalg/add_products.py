@@ -6,7 +6,8 @@ multiply: empty ones may differ.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,19 +31,18 @@ class AddProduct(Node, number=None):
 
     __slots__ = ()
     constants = ("beta", "alpha")
-    addends: Any  # from the arrays of the input and of both factors to the array to add to, and the product
+    addends: ClassVar[Callable[..., tuple[Any, Any]]]  # from the three arrays to the one to add to, and the product
 
     @classmethod
     def forward(cls, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
         """The op on Tensors."""
         x, v, w = input.array, a.array, b.array
         same_device(x, v, w)
-        y = scaled_sum(*cls.addends(x, v, w), beta, alpha)
+        addend, product = cls.addends(x, v, w)
+        y = scaled_sum(addend, product, beta, alpha)
         metadata = (*input_metadata_of(y.shape, y.dtype, x),
                     *[None if factor.dtype is y.dtype else metadata_of(factor) for factor in (v, w)])
         return record_n(cls, y, (input, a, b), needed_by_product(a, b), (beta, alpha), metadata)
-
-    backward = Addmm.backward
 
 
 class Addmv(AddProduct):
@@ -88,6 +88,8 @@ class Baddbmm(AddProduct):
     def addends(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
         return x.astype(w.dtype, copy=False), (v @ w).astype(w.dtype, copy=False)
 
+    backward = Addmm.backward
+
 
 class Addbmm(AddProduct):
     """The sum of a batch of products."""
@@ -98,6 +100,8 @@ class Addbmm(AddProduct):
     @staticmethod
     def addends(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
         return x, (v @ w).sum(0, x.dtype)
+
+    backward = Addmm.backward
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

@@ -230,8 +230,9 @@ def check_mv(mat: Tensor, vec: Tensor, input: Tensor | None = None) -> None:
     size = a.shape[0] if input is None else input.array.size
     if a.shape[1] != v.shape[0] or size not in (1, a.shape[0]):
         raise RuntimeError(f"size mismatch, got input ({size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({v.shape[0]})")
-    names = [t.dtype.type_name for t in (vec if input is None else input, mat, vec)]
-    if len(set(names)) > 1:
+    other = vec if input is None else input
+    if not other.array.dtype == a.dtype == v.dtype:
+        names = [t.dtype.type_name for t in (other, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
     if input is not None or a.size:
         no_bools(mat, "addmv_impl_cpu")

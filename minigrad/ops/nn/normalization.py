@@ -73,8 +73,8 @@ class StandardBackward:
 
     @staticmethod
     def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
-        result = None if type(g) is np.ndarray else by_kernel("standardize_backward", g, x, mean_of(g, axes),
-                                                           mean_of(g * x, axes), scale)
+        result = None if type(g) is np.ndarray else by_kernel(
+            "standardize_backward", g, x, mean_of(g, axes), mean_of(g * x, axes), scale)
         if result is not None:
             return result
         out = x * mean_of(g * x, axes)
