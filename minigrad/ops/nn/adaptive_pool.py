@@ -24,8 +24,9 @@ from minigrad.ops.reduce.sums import mean
 __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d"]
 
 Shape = tuple[int, ...]
-AVERAGES = {2: resampling("AdaptiveAvgPool2D", "adaptive_avg_pool2d"),
-            3: resampling("AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu")}
+
+AdaptiveAvgPool2D = resampling(__name__, "AdaptiveAvgPool2D", "adaptive_avg_pool2d")
+AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu")
 
 
 class AdaptiveMaxPool(Node, number=None):
@@ -118,7 +119,8 @@ def adaptive_avg_pool(k: int, input: Tensor, output_size: Any) -> Tensor:
         check_filled(shape, name, 1 if k == 3 else len(shape) - k)
     if len(shape) not in (k + 1, k + 2):
         raise RuntimeError(f"{name}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
-    return AVERAGES[k].forward(input, tuple([averages(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
+    op = AdaptiveAvgPool2D if k == 2 else AdaptiveAvgPool3D
+    return op.forward(input, tuple([averages(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
 
 
 def averages(size: int, out: int) -> Any:

@@ -55,15 +55,27 @@ def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
     return matrix
 
 
-NEAREST_KERNELS = ("compute_indices_weights_nearest", "upsample_nearest2d_channels_last",
-                   "compute_indices_weights_nearest")
-NEAREST, EXACT = [[resampling(f"Upsample{mode}{k}D", kernel) for k, kernel in enumerate(NEAREST_KERNELS, 1)]
-                  for mode in ("Nearest", "NearestExact")]
+def upsampling(name: str, kernel: str) -> type[Resample]:
+    """The op of this name; `kernel` is what PyTorch's errors call it."""
+    return resampling(__name__, f"Upsample{name}", kernel)
+
+
+UpsampleNearest1D = upsampling("Nearest1D", "compute_indices_weights_nearest")
+UpsampleNearest2D = upsampling("Nearest2D", "upsample_nearest2d_channels_last")
+UpsampleNearest3D = upsampling("Nearest3D", "compute_indices_weights_nearest")
+UpsampleNearestExact1D = upsampling("NearestExact1D", "compute_indices_weights_nearest")
+UpsampleNearestExact2D = upsampling("NearestExact2D", "upsample_nearest2d_channels_last")
+UpsampleNearestExact3D = upsampling("NearestExact3D", "compute_indices_weights_nearest")
+UpsampleLinear1D = upsampling("Linear1D", "compute_indices_weights_linear")
+UpsampleBilinear2D = upsampling("Bilinear2D", "upsample_bilinear2d_channels_last")
+UpsampleTrilinear3D = upsampling("Trilinear3D", "compute_indices_weights_linear")
+UpsampleBicubic2D = upsampling("Bicubic2D", "compute_indices_weights_cubic")
+
+NEAREST = (UpsampleNearest1D, UpsampleNearest2D, UpsampleNearest3D)
+EXACT = (UpsampleNearestExact1D, UpsampleNearestExact2D, UpsampleNearestExact3D)
 SMOOTH: dict[tuple[str, int], tuple[type[Resample], Callable[..., Any]]] = {
-    ("linear", 1): (resampling("UpsampleLinear1D", "compute_indices_weights_linear"), linear),
-    ("bilinear", 2): (resampling("UpsampleBilinear2D", "upsample_bilinear2d_channels_last"), linear),
-    ("trilinear", 3): (resampling("UpsampleTrilinear3D", "compute_indices_weights_linear"), linear),
-    ("bicubic", 2): (resampling("UpsampleBicubic2D", "compute_indices_weights_cubic"), cubic),
+    ("linear", 1): (UpsampleLinear1D, linear), ("bilinear", 2): (UpsampleBilinear2D, linear),
+    ("trilinear", 3): (UpsampleTrilinear3D, linear), ("bicubic", 2): (UpsampleBicubic2D, cubic),
 }
 AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}

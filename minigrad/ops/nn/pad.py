@@ -106,7 +106,9 @@ def pads_of(name: str) -> list[type[FromWithin]]:
     return [op(k) for k in (1, 2, 3)]
 
 
-OPS = {"reflect": pads_of("ReflectionPad"), "replicate": pads_of("ReplicationPad")}
+ReflectionPad1D, ReflectionPad2D, ReflectionPad3D = REFLECT = pads_of("ReflectionPad")
+ReplicationPad1D, ReplicationPad2D, ReplicationPad3D = REPLICATE = pads_of("ReplicationPad")
+OPS = {"reflect": REFLECT, "replicate": REPLICATE}
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:

@@ -24,7 +24,7 @@ __all__ = ["avg_pool1d", "max_pool1d", "max_pool2d"]
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
 
-AvgPool2D = resampling("AvgPool2D", "avg_pool2d")
+AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d")
 
 
 class MaxPool2DWithIndices(Node):

@@ -69,9 +69,9 @@ class Resample(Node):
         return xp.apply(Resample, g, tuple([None if m is None else m.T for m in matrices]))
 
 
-def resampling(name: str, kernel: str) -> type[Resample]:
-    """The op of this name; `kernel` is what PyTorch's errors call it."""
+def resampling(module: str, name: str, kernel: str) -> type[Resample]:
+    """The op of this name in a module; `kernel` is what PyTorch's errors call it."""
     class Op(Resample, name=name):
         __slots__ = ()
-    Op.kernel = kernel
+    Op.kernel, Op.__module__ = kernel, module
     return Op
