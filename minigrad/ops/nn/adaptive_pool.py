@@ -185,13 +185,13 @@ def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str
 
     with_indices.__doc__ = f"{shape} cut into windows of `output_size`: the greatest of each, and where it is."
     values.__doc__ = f"{shape} cut into windows of `output_size`, and the greatest of each."
-    for call, own_name in ((values, name), (with_indices, f"{name}_with_indices")):
-        call.__name__ = call.__qualname__ = own_name
+    for call, own_name in ((values, name), (with_indices, f"{name.removesuffix('_of')}_with_indices")):
+        call.__name__ = call.__qualname__ = own_name  # where pickle finds it
     return values, with_indices
 
 
 adaptive_max_pool1d_of, adaptive_max_pool1d_with_indices = functional(
-    IN_FRAME, "adaptive_max_pool1d", "(N, C, L) or (C, L)")
+    IN_FRAME, "adaptive_max_pool1d_of", "(N, C, L) or (C, L)")
 adaptive_max_pool2d, adaptive_max_pool2d_with_indices = functional(
     partial(adaptive_max_pool, AdaptiveMaxPool2D), "adaptive_max_pool2d", "(N, C, H, W) or (C, H, W)")
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = functional(
