@@ -140,8 +140,8 @@ class LinalgLuSolve(Node):
 
     def backward(self, xp: Any, g: Any, lu: Any, x: Any, left: bool, adjoint: bool, order: Any) -> tuple[Any, Any]:
         gb = xp.apply(LinalgLuSolve, lu, g, order, left, not adjoint)
-        solved, found = (x, gb) if left else (xp.swapaxes(x, -1, -2), xp.swapaxes(gb, -1, -2))
-        first, second = (solved, found) if adjoint == left else (found, solved)
+        solved, of_b = (x, gb) if left else (xp.swapaxes(x, -1, -2), xp.swapaxes(gb, -1, -2))
+        first, second = (solved, of_b) if adjoint == left else (of_b, solved)
         ga = -xp.matmul(first, xp.swapaxes(second, -1, -2))
         n, lead = lu.shape[-1], ga.shape[:-2]
         ga = in_order(xp, ga, np.broadcast_to(order, (*lead, n)))

@@ -34,8 +34,8 @@ class Factors(ManyOutputs, number=None):
         if all(g is None for g in grads):
             return (None,) * len(self.next)
         saved = arrays(self) if task.first_order else tensors(self)
-        found = self.backward(task.xp, grads, *saved, *self.const)
-        return found if type(found) is tuple else (found,)
+        input_grads = self.backward(task.xp, grads, *saved, *self.const)
+        return input_grads if type(input_grads) is tuple else (input_grads,)
 
     def saved_output_nr(self, index: int) -> int:
         """Which output the saved result number `index` is."""

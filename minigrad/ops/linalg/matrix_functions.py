@@ -127,10 +127,10 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 def coefficients() -> list[float]:
     """Those of the numerator of the quotient of polynomials: `(26 - k)! 13! / (26! k! (13 - k)!)`."""
-    found = [1.0]
+    scales = [1.0]
     for k in range(DEGREE):
-        found.append(found[-1] * (DEGREE - k) / ((2 * DEGREE - k) * (k + 1)))
-    return found
+        scales.append(scales[-1] * (DEGREE - k) / ((2 * DEGREE - k) * (k + 1)))
+    return scales
 
 
 class LinalgMatrixExp(Node):

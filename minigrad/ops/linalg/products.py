@@ -199,10 +199,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector product along `dim`, by default the first dimension of size 3."""
     if dim is None:
         warn_once(DIM_NOT_GIVEN)
-        found = [i for i, n in enumerate(input.array.shape) if n == 3]
-        if not found:
+        dims = [i for i, n in enumerate(input.array.shape) if n == 3]
+        if not dims:
             raise RuntimeError("no dimension of size 3 in input")
-        dim = found[0]
+        dim = dims[0]
     return vector_cross(input, other, dim=dim)
 
 

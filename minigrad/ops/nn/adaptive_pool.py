@@ -43,12 +43,12 @@ class AdaptiveMaxPool(Node, number=None):
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
         planes = x.reshape(-1, math.prod(x.shape[-cls.dims:]))
-        found = greatest(planes, x.shape[-cls.dims:], sizes)
+        indices = greatest(planes, x.shape[-cls.dims:], sizes)
         rows = np.arange(len(planes), like=x)[:, None]
         shape = (*x.shape[:-cls.dims], *sizes)
-        places = (rows * planes.shape[1] + found).reshape(shape)
-        result = record1(cls, planes[rows, found].reshape(shape), a, (a,), (places, x.shape))
-        return result, plain(found.reshape(shape))
+        places = (rows * planes.shape[1] + indices).reshape(shape)
+        result = record1(cls, planes[rows, indices].reshape(shape), a, (a,), (places, x.shape))
+        return result, plain(indices.reshape(shape))
 
     def backward(self, xp: Any, g: Any, a: Any, places: Any, shape: Shape) -> Any:
         return spread(xp, g, places, shape)
@@ -67,7 +67,7 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool):
 def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
     """For each row and each window where the greatest is: of equal ones the first, but of NaN the last."""
     places = np.arange(math.prod(size), like=planes).reshape(size)
-    found = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
+    indices = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
     for i, window in enumerate(itertools.product(*map(range, sizes))):
         inside = places[tuple([slice(at * n // o, -(-(at + 1) * n // o)) for at, n, o in
                                zip(window, size, sizes, strict=True)])].reshape(-1)
@@ -76,8 +76,8 @@ def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
         broken = np.isnan(part)
         if backend_of(planes) is not None or broken.any():  # a GPU is not waited for
             best = np.where(broken.any(1), part.shape[1] - 1 - broken[:, ::-1].argmax(1), best)
-        found[:, i] = inside[best]
-    return found
+        indices[:, i] = inside[best]
+    return indices
 
 
 def check_filled(shape: Shape, name: str, first: int = 1) -> None:

@@ -123,8 +123,8 @@ def ends(ahead: Any, states: States) -> Any:
     if not len(ahead):
         return np.where(last == 0, 0, -math.inf)
     final = ahead[np.maximum(states.steps - 1, 0), n]
-    found = np.where(last > 0, np.logaddexp(final[n, last], final[n, last - 1]), final[n, last])
-    return np.where(states.steps > 0, found, np.where(last == 0, 0, -math.inf))
+    likelihood = np.where(last > 0, np.logaddexp(final[n, last], final[n, last - 1]), final[n, last])
+    return np.where(states.steps > 0, likelihood, np.where(last == 0, 0, -math.inf))
 
 
 def states_of(targets: Any, steps: Any, lengths: Any, blank: int) -> States:

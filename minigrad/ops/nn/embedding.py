@@ -178,9 +178,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         RuntimeError: if the shapes do not fit.
     """
     x, y, w = input1.array, input2.array, weight.array
-    given = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
-    if len({v.array.dtype for v in given.values()}) > 1:
-        kinds = [f"{name}: {IN_C[v.array.dtype.name]}" for name, v in given.items()]
+    operands = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({v.array.dtype for v in operands.values()}) > 1:
+        kinds = [f"{name}: {IN_C[v.array.dtype.name]}" for name, v in operands.items()]
         raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     if x.ndim != y.ndim:
         raise RuntimeError("bilinear(): input dimensions do not match: got " f"{x.ndim} and {y.ndim}")

@@ -336,11 +336,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 def plain_expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Weights in the shape of the targets, where they broadcast to it."""
-    found = weight.array.shape
-    for dim in range(-1, -len(found) - 1, -1):
-        if -dim > len(shape) or found[dim] not in (1, shape[dim]):
-            raise RuntimeError(f"Attempting to broadcast a dimension of length {found[dim]} at {dim}! Mismatching "
-                               f"argument at index 1 had {Size(found)}; but expected shape should be broadcastable to "
+    sizes = weight.array.shape
+    for dim in range(-1, -len(sizes) - 1, -1):
+        if -dim > len(shape) or sizes[dim] not in (1, shape[dim]):
+            raise RuntimeError(f"Attempting to broadcast a dimension of length {sizes[dim]} at {dim}! Mismatching "
+                               f"argument at index 1 had {Size(sizes)}; but expected shape should be broadcastable to "
                                f"{list(shape)}")
     return Expand.forward(weight, shape)
 

@@ -306,7 +306,7 @@ def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
 def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                 star: str) -> Shape:
     """The shape that is normalised; PyTorch's errors where something does not have it."""
-    shape, found = tuple(normalized_shape), input.array.shape
+    shape, sizes = tuple(normalized_shape), input.array.shape
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
                            "element, but got normalized_shape = []")
@@ -314,9 +314,9 @@ def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor |
         if part is not None and part.array.shape != shape:
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                                f"{list(part.array.shape)} and normalized_shape = {list(shape)}")
-    if found[max(len(found) - len(shape), 0):] != shape:
+    if sizes[max(len(sizes) - len(shape), 0):] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
-                           f"{', '.join(map(str, shape))}], but got input of size{list(found)}")
+                           f"{', '.join(map(str, shape))}], but got input of size{list(sizes)}")
     return shape
 
 
@@ -328,8 +328,8 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
         RuntimeError: if these shapes do not fit.
     """
     shape = check_parts(input, normalized_shape, weight, bias, ", ")
-    found = input.array.shape
-    rows = math.prod(found[:len(found) - len(shape)])
+    sizes = input.array.shape
+    rows = math.prod(sizes[:len(sizes) - len(shape)])
     check_dtypes(input, weight, bias)
     return NativeLayerNorm.forward(input, weight, bias, (1,), shape, eps, (rows, math.prod(shape)))
 

@@ -96,10 +96,10 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     places = offsets(x.shape[-2:], y.shape[-2:], window)
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
     for _, elements, windows in places[:-1]:
-        found = x[elements]
-        taken = found == y[windows]
+        values = x[elements]
+        taken = values == y[windows]
         if some_broken:
-            taken |= (found != found) & broken[windows]
+            taken |= (values != values) & broken[windows]
         taken &= free[windows]
         free[windows] ^= taken
         yield elements, windows, taken

@@ -74,7 +74,7 @@ def at_a_time(x: Any, size: int) -> int:
 @functools.lru_cache(maxsize=256)  # of a pool of 2 × 2 it took a tenth of the time
 def offsets(size: Shape, out: Shape, window: Window) -> tuple[tuple[Shape, tuple[Any, ...], tuple[Any, ...]], ...]:
     """For each place in the kernel: which elements of an unpadded input are there, and in which of the windows."""
-    found = []
+    result = []
     for place in itertools.product(*[range(k) for k in window.kernel]):
         inputs, windows = [], []
         for at, n, o, s, p, d in zip(place, size, out, window.stride, window.padding, window.dilation, strict=True):
@@ -83,8 +83,8 @@ def offsets(size: Shape, out: Shape, window: Window) -> tuple[tuple[Shape, tuple
             last = min(o, (n - 1 - start) // s + 1)
             inputs.append(slice(start + first * s, max(start + (last - 1) * s + 1, 0) if last > first else 0, s))
             windows.append(slice(first, max(last, first)))
-        found.append((place, (..., *inputs), (..., *windows)))
-    return tuple(found)
+        result.append((place, (..., *inputs), (..., *windows)))
+    return tuple(result)
 
 
 def add_back(cols: Any, window: Window, out: Any) -> None:
