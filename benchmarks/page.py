@@ -63,9 +63,9 @@ Each trick stands in the source as a NOTE or in the docstring of what uses it, w
   [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) make them
   products with ones: 0.2 and 0.7 of the time.
 - Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) of few rows goes the other way round, 0.95 of an MLP's step.
-- Convolutions: [`Shifted`](../minigrad/ops/nn/im2col.py#L1) copies windows in one run; with the weights' gradient the
+- Convolutions: [`Shifted`](../minigrad/ops/nn/windows.py#L1) copies windows in one run; with the weights' gradient the
   faster way round, 0.86 of a CNN's step.
-- Rows: [`normalized`](../minigrad/ops/nn/layer_norm_rows.py#L1) is `layer_norm` by products with vectors, 0.7 of
+- Rows: [`normalized`](../minigrad/ops/nn/normalization.py#L1) is `layer_norm` by products with vectors, 0.7 of
   the time;
   [`in_blocks`](../minigrad/ops/_dispatch/blocks.py#L1) keeps long formulas in the cache, 0.45 of it; softmax by
   [`powers`](../minigrad/ops/activation/softmax.py#L1) asks for the greatest element only where it must, half of it.

@@ -68,15 +68,13 @@ from minigrad.ops.index.index_select import *
 from minigrad.ops.index.indexing import *
 from minigrad.ops.index.mask import *
 from minigrad.ops.index.scatter_reduce import *
-from minigrad.ops.linalg.batched_products import *
-from minigrad.ops.linalg.cdist import *
+from minigrad.ops.linalg.add_products import *
 from minigrad.ops.linalg.cholesky_qr import *
 from minigrad.ops.linalg.distance import *
 from minigrad.ops.linalg.einsum import *
 from minigrad.ops.linalg.lu import *
 from minigrad.ops.linalg.matmul import *
-from minigrad.ops.linalg.matrix_chain import *
-from minigrad.ops.linalg.matrix_exp import *
+from minigrad.ops.linalg.matrix_functions import *
 from minigrad.ops.linalg.norms import *
 from minigrad.ops.linalg.products import *
 from minigrad.ops.linalg.solve import *
@@ -92,7 +90,6 @@ from minigrad.ops.nn.normalization import *
 from minigrad.ops.nn.pool import *
 from minigrad.ops.nn.rnn import *
 from minigrad.ops.nn.rnn_cell import *
-from minigrad.ops.nn.similarity import *
 from minigrad.ops.pointwise.aliases import *
 from minigrad.ops.pointwise.binary import *
 from minigrad.ops.pointwise.bitwise import *

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from minigrad import return_types
-from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import beside
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import in_frames
-from minigrad.ops.linalg import distance, products
-from minigrad.ops.linalg import solve as solvers
+from minigrad.ops.linalg.checks import LinAlgError, floating
 from minigrad.ops.linalg.cholesky_qr import cholesky_ex
 from minigrad.ops.linalg.cholesky_qr import linalg_cholesky as cholesky
 from minigrad.ops.linalg.cholesky_qr import linalg_qr as qr
@@ -21,19 +19,18 @@ from minigrad.ops.linalg.lstsq import lstsq
 from minigrad.ops.linalg.lu import linalg_lu_solve as lu_solve
 from minigrad.ops.linalg.lu import lu, lu_factor, lu_factor_ex
 from minigrad.ops.linalg.matmul import matmul
-from minigrad.ops.linalg.matrix_chain import matrix_power, multi_dot
-from minigrad.ops.linalg.matrix_checks import LinAlgError, check_float
-from minigrad.ops.linalg.matrix_exp import matrix_exp
-from minigrad.ops.linalg.norms import cond, matrix_norm
+from minigrad.ops.linalg.matrix_functions import matrix_exp, matrix_power, multi_dot
+from minigrad.ops.linalg.norms import cond, matrix_norm, vector_norm
 from minigrad.ops.linalg.norms import linalg_norm as norm
+from minigrad.ops.linalg.products import vdot
 from minigrad.ops.linalg.products import vector_cross as cross
-from minigrad.ops.linalg.solve import inv_ex, solve, solve_ex, solve_triangular
+from minigrad.ops.linalg.solve import det, inv_ex, signed, solve, solve_ex, solve_triangular
+from minigrad.ops.linalg.solve import inverse as inv
 from minigrad.ops.linalg.spectral import eigh, eigvalsh, matrix_rank, pinv, svdvals
 from minigrad.ops.linalg.spectral import linalg_svd as svd
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.reduce.cumulative import cumprod
-from minigrad.ops.reduce.sums import Dims
 from minigrad.ops.shape import diagonal as diagonals
 from minigrad.ops.shape import views as shape
 from minigrad.ops.shape.join import cat
@@ -44,39 +41,19 @@ __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "di
            "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
 
 
-def inv(A: Tensor) -> Tensor:
-    """The inverse of a square matrix.
-
-    Raises:
-        LinAlgError: if it has none.
-    """
-    return solvers.inverse(A)
-
-
-def det(A: Tensor) -> Tensor:
-    """The determinant of a square matrix."""
-    return solvers.det(A)
-
-
 def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """The sign of the determinant and the logarithm of its size: 0 and -inf for a singular matrix."""
-    return return_types.linalg_slogdet(solvers.signed(A, "linalg.slogdet"))
-
-
-def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *,
-                dtype: dtype_type | None = None) -> Tensor:
-    """The norm of order `ord` of the elements, over all dimensions or over `dim`."""
-    return distance.vector_norm(x, ord, dim, keepdim, dtype)
+    return return_types.linalg_slogdet(signed(A, "linalg.slogdet"))
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of products along a dimension; the others are broadcast."""
-    check_float(x, "linalg.vecdot")
+    floating(x, "linalg.vecdot")
     if x.array.dtype != y.array.dtype:
         raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
                            f"{x.dtype.type_name} and y of type {y.dtype.type_name} instead")
     if x.array.ndim == 1 and y.array.ndim == 1:
-        return products.vdot(x, y)
+        return vdot(x, y)
     return reduce.sum(pointwise.Mul.forward(x, y), dim)
 
 

@@ -6,6 +6,9 @@ gamma_function.py and bessel.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.arg_parser import in_frames
 from minigrad.ops.activation.basic import Sigmoid
@@ -41,49 +44,29 @@ __all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit",
 gammaln, psi, multigammaln = lgamma, digamma, mvlgamma
 
 
-def expit(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-input))."""
-    return Sigmoid.forward(input)
+def unary(op: Any, doc: str) -> Callable[[Tensor], Tensor]:
+    """The function of each element that `op` records."""
+    def call(input: Tensor) -> Tensor:
+        result: Tensor = op.forward(input)
+        return result
+    call.__doc__ = doc
+    return call
 
 
-def entr(input: Tensor) -> Tensor:
-    """-input log(input); 0 at 0, -inf for negative elements."""
-    return SpecialEntr.forward(input)
-
-
-def erfcx(input: Tensor) -> Tensor:
-    """exp(input²) erfc(input), without overflow for large elements."""
-    return SpecialErfcx.forward(input)
-
-
-def ndtri(input: Tensor) -> Tensor:
-    """The number below which a standard normal variable is with this probability: the inverse of `ndtr`."""
-    return SpecialNdtri.forward(input)
-
-
-def log_ndtr(input: Tensor) -> Tensor:
-    """log(ndtr(input)), exact where that underflows."""
-    return SpecialLogNdtr.forward(input)
+expit = unary(Sigmoid, "1 / (1 + exp(-input)).")
+entr = unary(SpecialEntr, "-input log(input); 0 at 0, -inf for negative elements.")
+erfcx = unary(SpecialErfcx, "exp(input²) erfc(input), without overflow for large elements.")
+ndtri = unary(SpecialNdtri,
+              "The number below which a standard normal variable is with this probability: the inverse of `ndtr`.")
+log_ndtr = unary(SpecialLogNdtr, "log(ndtr(input)), exact where that underflows.")
+i0e = unary(SpecialI0E, "exp(-|input|) i0(input).")
+i1 = unary(SpecialI1, "The modified Bessel function of the first kind, of order 1.")
+i1e = unary(SpecialI1E, "exp(-|input|) i1(input).")
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Each element rounded to the nearest number of `decimals` digits, halves to the even one."""
     return RoundDecimals.forward(input, decimals)
-
-
-def i0e(input: Tensor) -> Tensor:
-    """exp(-|input|) i0(input)."""
-    return SpecialI0E.forward(input)
-
-
-def i1(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1."""
-    return SpecialI1.forward(input)
-
-
-def i1e(input: Tensor) -> Tensor:
-    """exp(-|input|) i1(input)."""
-    return SpecialI1E.forward(input)
 
 
 globals().update(in_frames(__all__, globals(), "special_"))  # PyTorch's errors for arguments of a wrong type

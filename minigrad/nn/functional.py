@@ -53,19 +53,24 @@ from minigrad.ops.activation.smooth import (
     softsign,
     tanhshrink,
 )
+from minigrad.ops.linalg.distance import cosine_similarity, pairwise_distance
 from minigrad.ops.linalg.matmul import linear
-from minigrad.ops.nn.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
+from minigrad.ops.linalg.norms import normalize
 from minigrad.ops.nn.adaptive_pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
     adaptive_max_pool1d_with_indices,
     adaptive_max_pool2d,
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d,
     adaptive_max_pool3d_with_indices,
 )
+from minigrad.ops.nn.adaptive_pool import adaptive_max_pool1d_of as adaptive_max_pool1d
 from minigrad.ops.nn.attention import scaled_dot_product_attention
 from minigrad.ops.nn.batch_norm import batch_norm, instance_norm
-from minigrad.ops.nn.class_loss import cross_entropy, nll_loss
 from minigrad.ops.nn.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from minigrad.ops.nn.cross_entropy import cross_entropy, nll_loss
 from minigrad.ops.nn.ctc import ctc_loss_of as ctc_loss
 from minigrad.ops.nn.dropout import alpha_dropout_of as alpha_dropout
 from minigrad.ops.nn.dropout import dropout1d, dropout2d, dropout3d
@@ -74,6 +79,7 @@ from minigrad.ops.nn.dropout import feature_alpha_dropout_of as feature_alpha_dr
 from minigrad.ops.nn.embedding import bilinear
 from minigrad.ops.nn.embedding import embedding_of as embedding
 from minigrad.ops.nn.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from minigrad.ops.nn.interpolate import interpolate
 from minigrad.ops.nn.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -97,17 +103,7 @@ from minigrad.ops.nn.margin_loss import (
 )
 from minigrad.ops.nn.normalization import group_norm, layer_norm, rms_norm
 from minigrad.ops.nn.pad import pad
-from minigrad.ops.nn.pool import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
-)
-from minigrad.ops.nn.resample import interpolate
-from minigrad.ops.nn.similarity import cosine_similarity, normalize, pairwise_distance
+from minigrad.ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise.inplace import relu_
 from minigrad.ops.random.generator import stream_beside

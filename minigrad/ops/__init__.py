@@ -21,13 +21,11 @@ from minigrad.ops.factory import values as data
 from minigrad.ops.index import gather, mask, scatter_reduce
 from minigrad.ops.index import index_select as pick
 from minigrad.ops.index import indexing as index
-from minigrad.ops.linalg import batched_products as batches
-from minigrad.ops.linalg import cdist, distance, einsum, lu, matrix_exp, products, solve, spectral
+from minigrad.ops.linalg import add_products, distance, einsum, lu, matrix_functions, products, solve, spectral
 from minigrad.ops.linalg import cholesky_qr as factor
 from minigrad.ops.linalg import matmul as linalg
-from minigrad.ops.linalg import matrix_chain as chain
 from minigrad.ops.linalg import norms as matrix_norm
-from minigrad.ops.nn import adaptive_pool, batch_norm, conv, ctc, dropout, fold, pool, rnn, rnn_cell, similarity
+from minigrad.ops.nn import adaptive_pool, batch_norm, conv, ctc, dropout, fold, pool, rnn, rnn_cell
 from minigrad.ops.nn import embedding as embed
 from minigrad.ops.nn import normalization as norm
 from minigrad.ops.pointwise import (
@@ -100,12 +98,12 @@ RENAMED: dict[str, Any] = {"bool": copy.to_bool, "float": copy.float_, "int": co
 # Each module says itself which of its functions are functions of `minigrad` (`__all__`), which are methods of Tensor
 # (METHODS), which of these have a form in place (IN_PLACE), and what Tensor's properties are (PROPERTIES).
 MODULES: tuple[ModuleType, ...] = (
-    adaptive_pool, aliases, batch_norm, batches, binary, bits, broadcast, cdist, chain, compare, compare_inplace,
+    adaptive_pool, add_products, aliases, batch_norm, binary, bits, broadcast, compare, compare_inplace,
     complex, conv, copy, count, create, ctc, cumulative, data, diagonal, distance, division, dropout, dtypes, einsum,
     embed, extrema, extremes, factor, fill, fold, functions, gather, generator, grid, index, inplace, join, linalg, lu,
-    mask, matrix_exp, matrix_norm, memory, moments, norm, pick, pool, products, properties, quantile, random, rectify,
-    reduce, repeat, rnn, rnn_cell, rounding, scatter_reduce, sequences, shape, shape_inplace, similarity, slices,
-    smooth, softmax, solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
+    mask, matrix_functions, matrix_norm, memory, moments, norm, pick, pool, products, properties, quantile, random,
+    rectify, reduce, repeat, rnn, rnn_cell, rounding, scatter_reduce, sequences, shape, shape_inplace, slices, smooth,
+    softmax, solve, sort, special, special_pairs, spectral, split, ternary, turn, unary,
 )
 
 

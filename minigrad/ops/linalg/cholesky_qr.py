@@ -18,19 +18,8 @@ from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.linalg.matrix_checks import (
-    Factors,
-    check_float,
-    check_kernel,
-    check_matrices,
-    check_sizes,
-    check_square,
-    fit_of_system,
-    lower,
-    not_definite,
-    singular,
-    telling,
-)
+from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.matrices import Factors, reports_failure, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
@@ -39,66 +28,66 @@ METHODS = ("cholesky", "cholesky_inverse", "cholesky_solve", "qr")
 
 def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
     """L so that `x == L @ L.T`, or its transpose; and for each matrix 0 or which leading part has no such factor."""
-    turned = x.swapaxes(-1, -2) if upper else x
+    transposed = x.swapaxes(-1, -2) if upper else x
     info = np.zeros(x.shape[:-2], np.int32, like=x)
     try:
-        with telling(x):
-            made = np.linalg.cholesky(turned)
+        with reports_failure(x):
+            result = np.linalg.cholesky(transposed)
     except np.linalg.LinAlgError:
-        made = np.zeros_like(turned)
+        result = np.zeros_like(transposed)
         for i in np.ndindex(x.shape[:-2]):
-            info[i], k = leading(turned[i])
-            made[i][:k, :k] = np.linalg.cholesky(turned[i][:k, :k])
-    return (made.swapaxes(-1, -2) if upper else made), info
+            info[i], k = leading(transposed[i])
+            result[i][:k, :k] = np.linalg.cholesky(transposed[i][:k, :k])
+    return (result.swapaxes(-1, -2) if upper else result), info
 
 
 def leading(x: Any) -> tuple[int, int]:
     """Of the leading parts of a matrix the order of the first without a factor (0: none), and of the last with one."""
     for k in range(1, len(x) + 1):
         try:
-            with telling(x):
+            with reports_failure(x):
                 np.linalg.cholesky(x[:k, :k])
         except np.linalg.LinAlgError:
             return k, k - 1
     return 0, len(x)
 
 
-class LinalgCholeskyEx(Node):
-    """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
+class CholeskyFactor(Node, number=None):
+    """The factor of a matrix, which it has been found to be."""
 
     __slots__ = ()
-    saves = ("L",)
     constants = ("upper",)
 
-    @staticmethod
-    def forward(a: Tensor, y: Any, upper: bool) -> Tensor:
-        return record1(LinalgCholeskyEx, y, a, (y,), (upper,))
+    @classmethod
+    def forward(cls, a: Tensor, y: Any, upper: bool) -> Tensor:
+        """Record the factor `y` of a Tensor."""
+        return record1(cls, y, a, (y,), (upper,))
 
     def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
         g, y = (xp.swapaxes(g, -1, -2), xp.swapaxes(y, -1, -2)) if upper else (g, y)
-        turned = xp.swapaxes(y, -1, -2)
-        first = xp.apply(LinalgSolveTriangular, turned, mirrored(xp, xp.matmul(turned, g)) / 2, True)
-        return xp.swapaxes(xp.apply(LinalgSolveTriangular, turned, xp.swapaxes(first, -1, -2), True), -1, -2)
+        transposed = xp.swapaxes(y, -1, -2)
+        first = xp.apply(LinalgSolveTriangular, transposed, mirrored(xp, xp.matmul(transposed, g)) / 2, True)
+        return xp.swapaxes(xp.apply(LinalgSolveTriangular, transposed, xp.swapaxes(first, -1, -2), True), -1, -2)
 
 
 def mirrored(xp: Any, m: Any) -> Any:
     """The symmetric matrices that have the lower triangles of these."""
     n = m.shape[-1]
-    return xp.masked(lower(m, n, n), m) + xp.swapaxes(xp.masked(lower(m, n, n, -1), m), -1, -2)
+    return xp.masked(triangle(m, n, n), m) + xp.swapaxes(xp.masked(triangle(m, n, n, -1), m), -1, -2)
 
 
-class Cholesky(Node):
+class LinalgCholeskyEx(CholeskyFactor):
+    """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
+
+    __slots__ = ()
+    saves = ("L",)
+
+
+class Cholesky(CholeskyFactor):
     """The same as `torch.cholesky` gives it."""
 
     __slots__ = ()
     saves = ("result",)
-    constants = ("upper",)
-
-    @staticmethod
-    def forward(a: Tensor, y: Any, upper: bool) -> Tensor:
-        return record1(Cholesky, y, a, (y,), (upper,))
-
-    backward = LinalgCholeskyEx.backward
 
 
 class CholeskyInverse(Node):
@@ -131,7 +120,7 @@ class CholeskySolve(Node):
     @staticmethod
     def forward(b: Tensor, a: Tensor, upper: bool) -> Tensor:
         out = between(a.array, b.array, upper)
-        return record2(CholeskySolve, out, b, a, (a, out), (upper,), fit_of_system(out, b.array, a.array))
+        return record2(CholeskySolve, out, b, a, (a, out), (upper,), system_metadata(out, b.array, a.array))
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool) -> tuple[Any, Any]:
         gb = xp.apply(CholeskySolve, g, a, upper)
@@ -142,8 +131,8 @@ class CholeskySolve(Node):
 
 def between(a: Any, b: Any, upper: bool) -> Any:
     """What `a @ a.T @ x == b` is solved by, or `a.T @ a @ x == b` if `upper`; one triangle of `a` counts."""
-    values, turned = LinalgSolveTriangular.values, a.swapaxes(-1, -2)
-    return values(a, values(turned, b, False), True) if upper else values(turned, values(a, b, False), True)
+    values, transposed = LinalgSolveTriangular.values, a.swapaxes(-1, -2)
+    return values(a, values(transposed, b, False), True) if upper else values(transposed, values(a, b, False), True)
 
 
 class LinalgQr(Factors):
@@ -157,8 +146,8 @@ class LinalgQr(Factors):
     @staticmethod
     def forward(a: Tensor, mode: Any) -> tuple[Tensor, ...]:
         x = a.array
-        made = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
-        return record_many(LinalgQr, made, a, (mode,), saved=made)
+        result = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
+        return record_many(LinalgQr, result, a, (mode,), saved=result)
 
     def backward(self, xp: Any, gs: list[Any], q: Any, r: Any, mode: str) -> Any:
         if mode == "r":
@@ -193,13 +182,13 @@ def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Tensor]:
     """What `cholesky_ex` gives; `name`: who reports a matrix that is not positive definite (None: nobody)."""
-    check_square(input, "linalg.cholesky")
-    check_float(input, "linalg.cholesky")
-    check_kernel(input, "cholesky_cpu")
-    made, info = cholesky_factor(input.array, upper)
+    checks.square(input, "linalg.cholesky")
+    checks.floating(input, "linalg.cholesky")
+    checks.kernel(input, "cholesky_cpu")
+    result, info = cholesky_factor(input.array, upper)
     if name is not None and info.any():
-        not_definite(name, info)
-    return LinalgCholeskyEx.forward(input, made, upper), plain(info)
+        checks.not_definite(name, info)
+    return LinalgCholeskyEx.forward(input, result, upper), plain(info)
 
 
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> return_types.linalg_cholesky_ex:
@@ -235,21 +224,21 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     warn_once(CHOLESKY_DEPRECATED)
     if not input.array.size:
         return Cholesky.forward(input, input.array.copy(), upper)
-    check_square(input, "cholesky")
-    check_kernel(input, "cholesky_cpu")
-    made, info = cholesky_factor(input.array, upper)
+    checks.square(input, "cholesky")
+    checks.kernel(input, "cholesky_cpu")
+    result, info = cholesky_factor(input.array, upper)
     if info.any():
-        not_definite("cholesky", info)
-    return Cholesky.forward(input, made, upper)
+        checks.not_definite("cholesky", info)
+    return Cholesky.forward(input, result, upper)
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of `L @ L.mT`, where `input` is L, or its transpose if `upper`."""
-    check_square(input, "cholesky_inverse")
-    check_kernel(input, "cholesky_inverse_out_cpu")
-    zero = np.diagonal(input.array, 0, -2, -1) == 0
-    if zero.any():
-        singular("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
+    checks.square(input, "cholesky_inverse")
+    checks.kernel(input, "cholesky_inverse_out_cpu")
+    info = zero_pivots(input.array)
+    if info.any():
+        checks.singular("cholesky_inverse", info)
     return CholeskyInverse.forward(input, upper)
 
 
@@ -261,25 +250,25 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     if input.array.dtype != L.array.dtype:
         raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
                            f"{input.dtype.type_name} and A of type {L.dtype.type_name} instead.")
-    check_sizes(L)
+    checks.square_sizes(L)
     (n, k), size = input.array.shape[-2:], L.array.shape[-1]
     if n != size:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but each "
                            f"b matrix is {n} by {k}")
     broadcast_shape(input.array.shape[:-2], L.array.shape[:-2])
-    check_kernel(input, "cholesky_solve_cpu")
+    checks.kernel(input, "cholesky_solve_cpu")
     same_device(input.array, L.array)
     return CholeskySolve.forward(input, L, upper)
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """`A == Q @ R`. Mode "complete": Q is square; "r": R alone, which has no derivative."""
-    check_matrices(A, "linalg.qr")
-    check_float(A, "linalg.qr")
+    checks.matrices(A, "linalg.qr")
+    checks.floating(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
                            "'complete'")
-    check_kernel(A, "geqrf_cpu")
+    checks.kernel(A, "geqrf_cpu")
     return return_types.linalg_qr(LinalgQr.forward(A, mode))
 
 

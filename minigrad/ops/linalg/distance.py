@@ -1,4 +1,4 @@
-"""Norms: how long a vector is, and how far apart two are, in the p-norm."""
+"""Distances of tensors, of rows, and of each row from each other row: mirrors PyTorch's Distance.cpp."""
 
 from __future__ import annotations
 
@@ -7,66 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import dtype as dtype_type
-from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad._base.dtype import from_numpy_dtype, result_dtype
+from minigrad.backends.numpy import WORDS
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
+from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, check_minus
-from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
+from minigrad.ops._dispatch.same_device import same_device
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, check_minus
+from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.matrices import system_metadata
+from minigrad.ops.linalg.norms import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm
+from minigrad.ops.pointwise.arithmetic import Sub
+from minigrad.ops.pointwise.scalar import AddScalar
+from minigrad.ops.reduce.sums import sum
+from minigrad.ops.shape.views import Expand, View, dim_of, reshape
+from minigrad.ops.tensor.copy import Clone, cast
 
-__all__ = ["dist"]
-METHODS = (*__all__,)
+__all__ = ["cdist", "cosine_similarity", "dist", "pairwise_distance"]
+METHODS = ("dist",)
 
 Shape = tuple[int, ...]
 
-
-def length(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
-    """The p-norm of an array; of float16 in float32, since squares would overflow."""
-    size = abs(x.astype(FLOAT32) if x.dtype is FLOAT16 else x)
-    if p == 0:
-        y = total((x != 0).astype(size.dtype), axes, keepdims=keepdim)
-    elif p == 1:
-        y = total(size, axes, keepdims=keepdim)
-    elif p == 2:
-        y = np.sqrt(total(size * size, axes, keepdims=keepdim))
-    elif math.isinf(p):
-        y = size.max(axes, keepdims=keepdim) if p > 0 else size.min(axes, keepdims=keepdim)
-    else:
-        y = np.power(total(np.power(size, p), axes, keepdims=keepdim), 1 / p)
-    return y.astype(x.dtype, copy=False)
-
-
-def slope(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any:
-    """The gradient of `a`, whose p-norm over `axes` is `y`, the reduced dimensions kept; 0 where the norm is 0."""
-    if p == 1:
-        return g * xp.sign(a)
-    if p == 2:
-        return a * xp.masked(y != 0, g / y)
-    if math.isinf(p):
-        return xp.sign(a) * share_evenly(xp, g, (a == y) | (a == -y) | (a != a), axes)
-    sign = xp.sign(a)
-    steep = xp.masked(a != 0, sign * xp.power(a * sign, p - 1))
-    return steep * xp.masked(y != 0, g / xp.power(y, p - 1))
-
-
-class LinalgVectorNorm(Node):
-    """(sum |x|^p)^(1/p) over some dimensions, and its limits: how many are not 0, the largest, the smallest."""
-
-    __slots__ = ()
-    saves = ("self", "result")
-    constants = ("ord",)
-
-    @staticmethod
-    def forward(a: Tensor, p: float, axes: Shape | None, keepdim: bool, dtype: Any = None) -> Tensor:
-        x = a.array if dtype is None else a.array.astype(dtype, copy=False)
-        axes = tuple(range(x.ndim)) if axes is None else axes
-        y = length(x, p, axes, keepdim)
-        input_metadata = None if x.dtype is a.array.dtype else ((x.shape, a.array.dtype),)
-        return record1(LinalgVectorNorm, y, a, (a, y), (p, axes, kept_shape(x.shape, axes)), input_metadata)
-
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape) -> Any:
-        return slope(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes) if p else None
+MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True,
+         "donot_use_mm_for_euclid_dist": False}
+MANY = 25  # rows, from which on distances are computed by a product of matrices
 
 
 class Dist(Node):
@@ -79,49 +43,122 @@ class Dist(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, p: float) -> Tensor:
         x, y, _ = broadcast_and_promote(a.array, b.array)
-        z = length(x - y, p, tuple(range(max(x.ndim, y.ndim))), False)
+        z = p_norm(x - y, p, tuple(range(max(x.ndim, y.ndim))), False)
         return record2(Dist, z, a, b, (a, b, z), (p,), tuple([(v.array.shape, v.array.dtype) for v in (a, b)]))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
         if p == 0:
             return None, None
-        apart = a - b
-        d = slope(xp, g, apart, z, p, tuple(range(apart.ndim)))
+        difference = a - b
+        d = norm_gradient(xp, g, difference, z, p, tuple(range(difference.ndim)))
         return d, -d
 
 
-def check_filled(p: float, shape: Shape, dim: Dims) -> None:
-    """PyTorch's errors where the largest or the smallest of no elements is asked for."""
-    if 0 <= p < math.inf or 0 not in shape:
-        return
-    if dim is None or dim == ():
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
-                           "operation does not have an identity")
-    for each in (dim,) if isinstance(dim, int) else dim:
-        if shape[one_of(each, len(shape))] == 0:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {each}because this "
-                               "dimension is empty and the operation does not have an identity")
+class NormDim(VectorNorm, name="Norm", number=1):
+    """The p-norm over dimensions, under the name that it has inside of a distance."""
+
+    __slots__ = ()
+    constants = ("p",)
 
 
-def vector_norm(input: Tensor, p: float, dim: Dims, keepdim: bool, dtype: dtype_type | None) -> Tensor:
-    """`torch.linalg.vector_norm`, and what `norm` is for all orders but `nuc`.
+class Cdist(Node):
+    """Of each pair of rows by itself."""
+
+    __slots__ = ()
+    saves = ("x1", "x2", "result")
+    constants = ("p",)
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, p: float) -> Tensor:
+        x, y = a.array, b.array
+        z = np.zeros((*broadcast_shape(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype, like=x)
+        if z.size and x.shape[-1]:
+            z = p_norm(x[..., :, None, :] - y[..., None, :, :], p, (-1,), False)
+        return record2(Cdist, z, a, b, (a, b, z), (p,), system_metadata(z, x, y))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
+        g_transposed, z_transposed = xp.swapaxes(g, -1, -2), xp.swapaxes(z, -1, -2)
+        return xp.apply(CdistBackward, g, a, b, z, p), xp.apply(CdistBackward, g_transposed, b, a, z_transposed, p)
+
+
+class CdistBackward(Node):
+    """The gradient of the first rows; as in PyTorch it has no derivative."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
+        if p == 0 or 0 in (*z.shape, a.shape[-1]):
+            return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
+        difference = a[..., :, None, :] - b[..., None, :, :]
+        last = difference.ndim - 1
+        return WORDS.sum(norm_gradient(WORDS, g[..., None], difference, z[..., None], p, (last,)), (last - 1,), False)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, b: Tensor, z: Tensor, p: float) -> Tensor:
+        y = CdistBackward.values(g.array, a.array, b.array, z.array, p)
+        return record_n(CdistBackward, y, (g, a, b, z))
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        raise NotImplementedError("the derivative for '_cdist_backward' is not implemented.")
+
+
+class EuclideanDist(Node):
+    """Of all pairs at once: `|a - b|**2 == |a|**2 + |b|**2 - 2 * a @ b`."""
+
+    __slots__ = ()
+    saves = ("x1", "x2", "result")
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        x, y = a.array, b.array
+        same_device(x, y)
+        squares = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :] - 2 * (x @ y.swapaxes(-1, -2))
+        z = np.sqrt(np.maximum(squares, 0))
+        return record2(EuclideanDist, z, a, b, (a, b, z))
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> tuple[Any, Any]:
+        ratio = xp.masked(z != 0, g / z)
+        transposed = xp.swapaxes(ratio, -1, -2)
+        return (a * xp.sum(ratio, (z.ndim - 1,), True) - xp.matmul(ratio, b),
+                b * xp.sum(transposed, (z.ndim - 1,), True) - xp.matmul(transposed, a))
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
+          compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).
+
+    By a product of matrices if `compute_mode` says so, or leaves it open and there are many rows, for p = 2.
 
     Raises:
-        RuntimeError: for a tensor of integers or bools, a `dtype` that is narrower than the input's, and for the
-            largest or the smallest of no elements.
+        RuntimeError: if the columns differ in number, or p is negative.
     """
-    if not input.dtype.is_floating_point:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{input.dtype.type_name}")
-    if dtype is not None and not dtype.is_floating_point:
-        raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
-                           f"{dtype.type_name}")
-    if dtype is not None and dtype.itemsize < input.dtype.itemsize:
-        raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({input.dtype.type_name}) should be "
-                           f"convertible without narrowing to the specified dtype ({dtype.type_name})")
-    check_filled(p, input.array.shape, dim)
-    axes = axes_of(dim, input.array.ndim)
-    return LinalgVectorNorm.forward(input, p, axes, keepdim, None if dtype is None else dtype.numpy)
+    if compute_mode not in MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    for name, v in (("X1", x1), ("X2", x2)):
+        if v.array.dtype.kind != "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {v.dtype.type_name}")
+        if v.array.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {v.array.ndim}D")
+    m, n = x1.array.shape, x2.array.shape
+    if m[-1] != n[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {m[-1]} X2: {n[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    lead = broadcast_shape(m[:-2], n[:-2])
+    if 0 not in (*lead, *m, *n):
+        checks.product_dtypes(x1, x2, "bmm")
+    checks.kernel(x1, "cdist")
+    by_product = MODES[compute_mode]
+    if by_product is None:
+        by_product = m[-2] > MANY or n[-2] > MANY
+    size = math.prod(lead)
+    if p != 2 or not by_product or 0 in (*m, *n) or not size:
+        return Cdist.forward(x1, x2, p)
+    if size > 1:
+        x1, x2 = [reshape(Expand.forward(v, (*lead, *v.array.shape[-2:])), (size, *v.array.shape[-2:]))
+                  for v in (x1, x2)]
+    return View.forward(EuclideanDist.forward(x1, x2), (*lead, m[-2], n[-2]))
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
@@ -135,3 +172,32 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{input.dtype.type_name} instead.")
     return Dist.forward(input, other, p)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of `x1 - x2 + eps` over the last dimension."""
+    difference = AddScalar.forward(Sub.forward(x1, x2), eps)
+    ndim = difference.array.ndim
+    return NormDim.forward(difference, float(p), (ndim - 1,) if ndim else (), keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between `x1` and `x2` along `dim`; norms below `eps` count as `eps`.
+
+    Raises:
+        RuntimeError: for integers, or shapes that do not broadcast.
+        IndexError: if `dim` is out of range.
+    """
+    shape = broadcast_shape(x1.array.shape, x2.array.shape)
+    dtype = from_numpy_dtype(result_dtype(x1.array, x2.array))
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.type_name}")
+    axis = dim_of(dim, len(shape))
+    rows = []
+    for tensor in (x1, x2):
+        x = cast(tensor, dtype.numpy)
+        x = x if x.array.shape == shape else Expand.forward(x, shape)
+        norm = Clone.forward(LinalgVectorNorm.forward(x, 2.0, (axis,)[:len(shape)], True))
+        norm.array = np.maximum(norm.array, norm.array.dtype.type(eps))  # as in PyTorch not part of the graph
+        rows.append(x / norm)
+    return sum(rows[0] * rows[1], axis)

@@ -11,7 +11,8 @@ from minigrad.core.record import record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.linalg.matrix_checks import Factors, LinAlgError
+from minigrad.ops.linalg.checks import LinAlgError
+from minigrad.ops.linalg.matrices import Factors
 from minigrad.ops.linalg.spectral import LinalgSvd, of_inverse, pinv
 from minigrad.ops.shape.views import expand
 
@@ -82,8 +83,8 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *,
     if driver == "gels" and (rank < min(m, n)).any():
         raise LinAlgError("torch.linalg.lstsq: The least squares solution could not be computed because the input "
                           f"matrix does not have full rank (error code: {int(rank.min()) + 1}).")
-    turned = np.swapaxes(u, -1, -2) @ right
-    x = np.swapaxes(vh, -1, -2) @ (np.where(keep, 1 / np.where(keep, s, 1), 0)[..., None] * turned)
+    transposed = np.swapaxes(u, -1, -2) @ right
+    x = np.swapaxes(vh, -1, -2) @ (np.where(keep, 1 / np.where(keep, s, 1), 0)[..., None] * transposed)
     has_left = driver not in (None, "gelsy") and m > n and bool((rank == n).all())
     left = ((a.array @ x - right) ** 2).sum(-2) if has_left else np.empty(0, dtype, like=s)
     x = (x[..., 0] if vector else x).astype(dtype, copy=False)

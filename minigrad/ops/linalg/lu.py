@@ -12,24 +12,14 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
+from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import where_is
-from minigrad.ops.linalg.matrix_checks import (
-    Factors,
-    check_alike,
-    check_float,
-    check_kernel,
-    check_matrices,
-    check_square,
-    factored,
-    first_bad,
-    fit_of_system,
-    lower,
-    zero_pivots,
-)
+from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.matrices import Factors, lu_factored, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular, check_sides
 
 __all__ = ["lu_solve"]
@@ -58,29 +48,31 @@ def parts(xp: Any, lu: Any) -> tuple[Any, Any]:
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
     i = np.arange(k, like=where_is(lu))
-    left = xp.put(xp.masked(lower(lu, rows, columns, -1), lu), (..., i, i), 1.0)
-    right = xp.masked(~lower(lu, rows, columns, -1), lu)
+    below = triangle(lu, rows, columns, -1)
+    left, right = xp.put(xp.masked(below, lu), (..., i, i), 1.0), xp.masked(~below, lu)
     return xp.getitem(left, (..., slice(k))), xp.getitem(right, (..., slice(k), slice(None)))
 
 
 def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
-    """The gradient of `L @ U` from those of L and U."""
+    """The gradient of `L @ U` from those of L and U, of which only the triangles count."""
     rows, columns = left.shape[-2], right.shape[-1]
     k = min(rows, columns)
-    turned, turned_right = xp.swapaxes(left, -1, -2), xp.swapaxes(right, -1, -2)
+    gl = xp.masked(triangle(left, rows, k, -1), gl)
+    gu = xp.masked(~triangle(right, k, columns, -1), gu)
+    transposed, turned_right = xp.swapaxes(left, -1, -2), xp.swapaxes(right, -1, -2)
     beyond = None
     if columns > k:  # U has more columns: they are L**-1 @ those of A
-        beyond = xp.apply(LinalgSolveTriangular, turned, xp.getitem(gu, (..., slice(k, columns))), True, True, True)
+        beyond = xp.apply(LinalgSolveTriangular, transposed, xp.getitem(gu, (..., slice(k, columns))), True, True, True)
         gl = gl - xp.matmul(beyond, xp.swapaxes(xp.getitem(right, (..., slice(k, columns))), -1, -2))
         gu, turned_right = xp.getitem(gu, (..., slice(k))), xp.getitem(turned_right, (..., slice(k), slice(None)))
     elif rows > k:  # L has more rows: they are those of A @ U**-1
         below = (..., slice(k, rows), slice(None))
         beyond = xp.apply(LinalgSolveTriangular, turned_right, xp.getitem(gl, below), False, False)
         gu = gu - xp.matmul(xp.swapaxes(xp.getitem(left, below), -1, -2), beyond)
-        gl, turned = xp.getitem(gl, (..., slice(k), slice(None))), xp.getitem(turned, (..., slice(k)))
-    inside = (xp.masked(lower(left, k, k, -1), xp.matmul(turned, gl)) +
-              xp.masked(~lower(left, k, k, -1), xp.matmul(gu, turned_right)))
-    inside = xp.apply(LinalgSolveTriangular, turned, inside, True, True, True)
+        gl, transposed = xp.getitem(gl, (..., slice(k), slice(None))), xp.getitem(transposed, (..., slice(k)))
+    inside = (xp.masked(triangle(left, k, k, -1), xp.matmul(transposed, gl)) +
+              xp.masked(~triangle(left, k, k, -1), xp.matmul(gu, turned_right)))
+    inside = xp.apply(LinalgSolveTriangular, transposed, inside, True, True, True)
     ga = xp.apply(LinalgSolveTriangular, turned_right, inside, False, False)
     return ga if beyond is None else xp.concatenate([ga, beyond], -1 if columns > k else -2)
 
@@ -98,10 +90,8 @@ class LinalgLuFactorEx(Node):
         return record1(LinalgLuFactorEx, lu, a, (lu, pivots), (True, back))
 
     def backward(self, xp: Any, g: Any, lu: Any, pivots: Any, pivot: bool, back: Any) -> Any:
-        rows, columns = lu.shape[-2:]
-        k = min(rows, columns)
-        gl = xp.getitem(xp.masked(lower(g, rows, columns, -1), g), (..., slice(k)))
-        gu = xp.getitem(xp.masked(~lower(g, rows, columns, -1), g), (..., slice(k), slice(None)))
+        k = min(lu.shape[-2:])
+        gl, gu = xp.getitem(g, (..., slice(k))), xp.getitem(g, (..., slice(k), slice(None)))
         return in_order(xp, of_matrix(xp, gl, gu, *parts(xp, lu)), back)
 
 
@@ -119,9 +109,6 @@ class LinalgLu(Factors):
 
     def backward(self, xp: Any, gs: list[Any], left: Any, right: Any, pivot: bool, back: Any) -> Any:
         gl, gu = [xp.zeros(v.shape, v) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
-        k = left.shape[-1]
-        gl = xp.masked(lower(left, left.shape[-2], k, -1), gl)
-        gu = xp.masked(~lower(right, k, right.shape[-1], -1), gu)
         return in_order(xp, of_matrix(xp, gl, gu, left, right), back)
 
 
@@ -134,14 +121,13 @@ class LinalgLuSolve(Node):
 
     @staticmethod
     def values(lu: Any, b: Any, order: Any, left: bool, adjoint: bool) -> Any:
-        """On arrays."""
         if not left:
             return LinalgLuSolve.values(lu, b.swapaxes(-1, -2), order, True, not adjoint).swapaxes(-1, -2)
-        solve, turned = LinalgSolveTriangular.values, lu.swapaxes(-1, -2)
+        solve, transposed = LinalgSolveTriangular.values, lu.swapaxes(-1, -2)
         lead = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
         b, order = np.broadcast_to(b, lead + b.shape[-2:]), np.broadcast_to(order, (*lead, lu.shape[-1]))
         if adjoint:
-            y = solve(turned, solve(turned, b, False), True, True, True)
+            y = solve(transposed, solve(transposed, b, False), True, True, True)
             return np.take_along_axis(y, np.argsort(order, -1)[..., None], -2)
         return solve(lu, solve(lu, np.take_along_axis(b, order[..., None], -2), False, True, True), True)
 
@@ -149,18 +135,18 @@ class LinalgLuSolve(Node):
     def forward(lu: Tensor, b: Tensor, order: Any, left: bool, adjoint: bool) -> Tensor:
         out = LinalgLuSolve.values(lu.array, b.array, order, left, adjoint)
         return record2(LinalgLuSolve, out, lu, b, (lu, out), (left, adjoint, order),
-                       fit_of_system(out, lu.array, b.array))
+                       system_metadata(out, lu.array, b.array))
 
     def backward(self, xp: Any, g: Any, lu: Any, x: Any, left: bool, adjoint: bool, order: Any) -> tuple[Any, Any]:
         gb = xp.apply(LinalgLuSolve, lu, g, order, left, not adjoint)
-        solved, found = (x, gb) if left else (xp.swapaxes(x, -1, -2), xp.swapaxes(gb, -1, -2))
-        first, second = (solved, found) if adjoint == left else (found, solved)
+        solved, of_b = (x, gb) if left else (xp.swapaxes(x, -1, -2), xp.swapaxes(gb, -1, -2))
+        first, second = (solved, of_b) if adjoint == left else (of_b, solved)
         ga = -xp.matmul(first, xp.swapaxes(second, -1, -2))
         n, lead = lu.shape[-1], ga.shape[:-2]
         ga = in_order(xp, ga, np.broadcast_to(order, (*lead, n)))
         l_part, u_part = parts(xp, lu)
-        return (xp.masked(lower(lu, n, n, -1), xp.matmul(ga, xp.swapaxes(u_part, -1, -2))) +
-                xp.masked(~lower(lu, n, n, -1), xp.matmul(xp.swapaxes(l_part, -1, -2), ga)), gb)
+        return (xp.masked(triangle(lu, n, n, -1), xp.matmul(ga, xp.swapaxes(u_part, -1, -2))) +
+                xp.masked(~triangle(lu, n, n, -1), xp.matmul(xp.swapaxes(l_part, -1, -2), ga)), gb)
 
 
 def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
@@ -171,20 +157,20 @@ def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if a.array.size:
-        check_kernel(a, "lu_cpu")
-    return factored(a.array)
+        checks.kernel(a, "lu_cpu")
+    return lu_factored(a.array)
 
 
 def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
     """What `lu_factor_ex` gives; `name`: who reports a zero on the diagonal of U (None: nobody)."""
-    made, swaps = decomposed(a, "torch.lu_factor", pivot)
-    info, pivots = zero_pivots(made), plain(swaps)
+    result, swaps = decomposed(a, "torch.lu_factor", pivot)
+    info, pivots = zero_pivots(result), plain(swaps)
     if name is not None and info.any():
-        where, at = first_bad(info)
+        where, at = checks.first_failure(info)
         raise RuntimeError(f"torch.linalg.{name}: {where}U[{at},{at}] is zero and using it on lu_solve would result in "
                            "a division by zero. If you still want to perform the factorization, consider calling "
                            "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
-    return LinalgLuFactorEx.forward(a, made, pivots), pivots, plain(info)
+    return LinalgLuFactorEx.forward(a, result, pivots), pivots, plain(info)
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
@@ -199,27 +185,22 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """`A == P @ L @ U`."""
-    made, swaps = decomposed(A, "linalg.lu", pivot)
-    rows, columns = made.shape[-2:]
-    k, i = min(rows, columns), np.arange(min(rows, columns), like=made)
-    left = np.where(lower(made, rows, columns, -1), made, made.dtype.type(0))
-    left[..., i, i] = 1
-    right = np.where(lower(made, rows, columns, -1), made.dtype.type(0), made)[..., :k, :]
+    matrix, swaps = decomposed(A, "linalg.lu", pivot)
+    rows = matrix.shape[-2]
     order = order_of(swaps, rows)
-    turned = np.eye(rows, dtype=made.dtype, like=beside(made))[order]
-    factors = LinalgLu.forward(A, (left[..., :k], right), order)
-    return return_types.linalg_lu((plain(turned.swapaxes(-1, -2)), *factors))
+    permutation = np.eye(rows, dtype=matrix.dtype, like=beside(matrix))[order].swapaxes(-1, -2)
+    return return_types.linalg_lu((plain(permutation), *LinalgLu.forward(A, parts(WORDS, matrix), order)))
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """What `A @ X == B` is solved by, or `X @ A == B` if not `left`, where A (`adjoint`: its transpose) is known by
     what `lu_factor` gives."""
-    check_float(LU, "torch.linalg.lu_solve")
-    check_alike(LU, B, "LU B", "linalg.lu_solve")
+    checks.floating(LU, "torch.linalg.lu_solve")
+    checks.same_dtype(LU, B, "LU B", "linalg.lu_solve")
     if pivots.array.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    check_square(LU, "torch.linalg.lu_solve")
-    check_matrices(B, "linalg.lu_solve", "B")
+    checks.square(LU, "torch.linalg.lu_solve")
+    checks.matrices(B, "linalg.lu_solve", "B")
     check_sides(LU.array.shape, B.array.shape, left, "linalg.lu_solve")
     shape = LU.array.shape[:-1]
     if shape[-1:] != pivots.array.shape[-1:]:
@@ -227,7 +208,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     if shape != pivots.array.shape:
         raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
                            f"with shape {list(pivots.array.shape)} instead")
-    check_kernel(LU, "linalg.lu_solve")
+    checks.kernel(LU, "linalg.lu_solve")
     return LinalgLuSolve.forward(LU, B, order_of(pivots.array, shape[-1]), left, adjoint)
 
 

@@ -14,16 +14,8 @@ from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.linalg.product_checks import (
-    check_into,
-    check_output,
-    kind_of,
-    no_bools,
-    plus,
-    same_dtype,
-    size_of,
-    wanted,
-)
+from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
+from minigrad.ops.linalg.matrices import metadata_of, needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Add
 from minigrad.ops.shape.views import (
     Expand,
@@ -60,11 +52,11 @@ class Mm(Node):
         if type(x) is not type(y):
             same_device(x, y)
         try:
-            made = x.dot(y)
+            result = x.dot(y)
         except ValueError:  # NumPy's: the sizes do not fit
             check_matrices(a, b)
             raise
-        return record2(Mm, made, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
+        return record2(Mm, result, a, b, (a if b._requires_grad else None, b if a._requires_grad else None))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return (None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
@@ -82,8 +74,9 @@ class Bmm(Node):
         x, y = a.array, b.array
         if type(x) is not type(y):
             same_device(x, y)
-        made = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
-        return record2(Bmm, made, a, b, wanted(a, b), (), None if x.dtype is y.dtype else (kind_of(x), kind_of(y)))
+        result = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
+        metadata = None if x.dtype is y.dtype else (metadata_of(x), metadata_of(y))
+        return record2(Bmm, result, a, b, needed_by_product(a, b), (), metadata)
 
     backward = Mm.backward
 
@@ -98,7 +91,7 @@ class Mv(Node):
     def forward(a: Tensor, v: Tensor) -> Tensor:
         if type(a.array) is not type(v.array):
             same_device(a.array, v.array)
-        return record2(Mv, a.array.dot(v.array), a, v, wanted(a, v))
+        return record2(Mv, a.array.dot(v.array), a, v, needed_by_product(a, v))
 
     def backward(self, xp: Any, g: Any, a: Any, v: Any) -> tuple[Any, Any]:
         return (None if v is None else xp.reshape(g, (-1, 1)) * v,
@@ -115,7 +108,7 @@ class Dot(Node):
     def forward(a: Tensor, b: Tensor) -> Tensor:
         if type(a.array) is not type(b.array):
             same_device(a.array, b.array)
-        return record2(Dot, a.array.dot(b.array), a, b, wanted(a, b))
+        return record2(Dot, a.array.dot(b.array), a, b, needed_by_product(a, b))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return None if b is None else g * b, None if a is None else g * a
@@ -133,16 +126,16 @@ class Addmm(Node):
         x, v, w = bias.array, a.array, b.array
         if type(v) is not type(w) or type(x) is not type(v):
             same_device(x, v, w)
-        turned = w.flags.f_contiguous and not scales
-        if turned and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
+        transposed = w.flags.f_contiguous and not scales
+        if transposed and 8 <= len(v) <= 48 and w.size >= 1 << 15 and type(w) is np.ndarray:
             y = np.add(w.T.dot(v.T).T, x, np.empty((len(v), w.shape[1]), w.dtype))  # BLAS is slow the other way round
         elif scales:
-            y = plus(x, v.dot(w), *scales)
+            y = scaled_sum(x, v.dot(w), *scales)
         else:
             y = v.dot(w)
             y += x
-        input_metadata = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
-        return record_n(AddmmOfT if turned else Addmm, y, (bias, a, b), wanted(a, b), scales, input_metadata)
+        metadata = None if x.shape == y.shape else ((x.shape, x.dtype), None, None)
+        return record_n(AddmmOfT if transposed else Addmm, y, (bias, a, b), needed_by_product(a, b), scales, metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         scaled = g if alpha == 1 else g * alpha
@@ -186,7 +179,7 @@ def check_matrices(input: Tensor, mat2: Tensor) -> None:
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
     check_inner(input, mat2)
-    same_dtype(input, mat2, "mm")
+    product_dtypes(input, mat2, "mm")
     if input.array.size and mat2.array.size:
         no_bools(input, "addmm_impl_cpu_")
 
@@ -198,38 +191,57 @@ def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
         return
     if n * m * p < SMALL:
         no_bools(input, kernel)
-        same_dtype(input, mat2, "bmm")
+        product_dtypes(input, mat2, "bmm")
     elif mat2.array.dtype.kind == "f":
-        same_dtype(mat2, input, "bmm")
+        product_dtypes(mat2, input, "bmm")
     else:
         check_matrices(plain(input.array[0]), plain(mat2.array[0]))
 
 
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
-    for name, v in (("batch1", input), ("batch2", mat2)):
+def check_3d(batch1: Tensor, batch2: Tensor) -> None:
+    """PyTorch's error for what are no batches of matrices."""
+    for name, v in (("batch1", batch1), ("batch2", batch2)):
         if v.array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    (batch, _, m), found = input.array.shape, mat2.array.shape
-    if found[:2] != (batch, m):
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: "
-                           f"[{found[0]}, {found[1]}].")
+
+
+def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
+    """PyTorch's errors for batches that do not fit."""
+    check_3d(batch1, batch2)
+    (count, _, m), shape = batch1.array.shape, batch2.array.shape
+    if shape[:2] != (count, m):
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {m}] but got: "
+                           f"[{shape[0]}, {shape[1]}].")
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
+    check_bmm(input, mat2)
     check_batches(input, mat2, "bmm")
     return Bmm.forward(input, mat2)
+
+
+def check_mv(mat: Tensor, vec: Tensor, input: Tensor | None = None) -> None:
+    """PyTorch's errors for a matrix and a vector that do not fit, or an `input` to which their product is added."""
+    a, v = mat.array, vec.array
+    ndim = 1 if input is None else input.array.ndim
+    if a.ndim != 2 or v.ndim != 1 or ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {ndim}, {a.ndim}, {v.ndim}")
+    size = a.shape[0] if input is None else input.array.size
+    if a.shape[1] != v.shape[0] or size not in (1, a.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({v.shape[0]})")
+    other = vec if input is None else input
+    if not other.array.dtype == a.dtype == v.dtype:
+        names = [t.dtype.type_name for t in (other, mat, vec)]
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
+    if input is not None or a.size:
+        no_bools(mat, "addmv_impl_cpu")
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
     size_of(input, 0)  # raises if it has none
-    if input.array.ndim != 2 or vec.array.ndim != 1:
-        raise RuntimeError("vector + matrix @ vector expected, got "
-                           f"1, {input.array.ndim}, {vec.array.ndim}")
-    if input.array.shape[1] != vec.array.shape[0]:
-        n, m = input.array.shape
-        raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.array.shape[0]})")
-    same_dtype(input, vec, "mv")
-    if input.array.size:
-        no_bools(input, "addmv_impl_cpu")
+    check_mv(input, vec)
     return Mv.forward(input, vec)
 
 
@@ -241,7 +253,7 @@ def check_vectors(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.array.shape[0]}] and src "
                            f"[{b.array.shape[0]}] to have the same number of elements, but got "
                            f"{a.array.shape[0]} and {b.array.shape[0]} elements respectively")
-    same_dtype(a, b, "dot")
+    product_dtypes(a, b, "dot")
     no_bools(a, "dot")
 
 
@@ -257,20 +269,20 @@ def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {v.array.ndim}-D tensor")
     check_inner(mat1, mat2)
-    same_dtype(input, mat2, "addmm")
-    same_dtype(mat1, mat2, "addmm of two")
+    product_dtypes(input, mat2, "addmm")
+    product_dtypes(mat1, mat2, "addmm of two")
     return mat1.array.shape[0], mat2.array.shape[1]
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`."""
-    check_into(input, check_addmm(input, mat1, mat2))
+    expands_to(input, check_addmm(input, mat1, mat2))
     return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
 
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addmm`, in place."""
-    check_output(input, check_addmm(input, mat1, mat2), mat2)
+    in_place_output(input, check_addmm(input, mat1, mat2), mat2)
     return in_place(addmm, input, mat1, mat2, beta=beta, alpha=alpha)
 
 

@@ -1,32 +1,133 @@
-"""Norms of vectors and of matrices, and condition numbers, made of other ops: mirrors `linalg_norm` and its like in
-PyTorch's LinearAlgebra.cpp."""
+"""Norms of vectors and of matrices, and condition numbers: mirrors `linalg_norm` and its like in PyTorch's
+LinearAlgebra.cpp. The p-norm of vectors is an op, all else is made of other ops."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types
+from minigrad.backends.numpy import FLOAT16, FLOAT32, total
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.index.mask import masked_fill
-from minigrad.ops.linalg.distance import vector_norm
-from minigrad.ops.linalg.matrix_checks import check_float, check_matrices, check_precise, check_square
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.solve import inverted
 from minigrad.ops.linalg.spectral import svdvals
-from minigrad.ops.pointwise.arithmetic import Div, Mul
-from minigrad.ops.pointwise.minmax import nan_to_num
+from minigrad.ops.pointwise.arithmetic import Div
+from minigrad.ops.pointwise.minmax import ClampMin, nan_to_num
 from minigrad.ops.reduce.minmax import amax, amin
-from minigrad.ops.reduce.sums import Dims, SumDim
+from minigrad.ops.reduce.sums import Dims, SumDim, axes_of, kept_shape, one_of, share_evenly
 from minigrad.ops.shape.slices import narrow
-from minigrad.ops.shape.views import Permute, SqueezeDim, Unsqueeze, dim_of
+from minigrad.ops.shape.views import Expand, Permute, SqueezeDim, Unsqueeze, dim_of
 from minigrad.ops.tensor.copy import cast
 
 __all__ = ["norm"]
 METHODS = ("norm",)
 
+Shape = tuple[int, ...]
 Order = float | str | None
+ORDERS = ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf"))
+
+
+def p_norm(x: Any, p: float, axes: Shape, keepdim: bool) -> Any:
+    """The p-norm of an array; of float16 in float32, since squares would overflow."""
+    size = abs(x.astype(FLOAT32) if x.dtype is FLOAT16 else x)
+    if p == 0:
+        y = total((x != 0).astype(size.dtype), axes, keepdims=keepdim)
+    elif p == 1:
+        y = total(size, axes, keepdims=keepdim)
+    elif p == 2:
+        y = np.sqrt(total(size * size, axes, keepdims=keepdim))
+    elif math.isinf(p):
+        y = size.max(axes, keepdims=keepdim) if p > 0 else size.min(axes, keepdims=keepdim)
+    else:
+        y = np.power(total(np.power(size, p), axes, keepdims=keepdim), 1 / p)
+    return y.astype(x.dtype, copy=False)
+
+
+def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any:
+    """The gradient of `a`, whose p-norm over `axes` is `y`, the reduced dimensions kept; 0 where the norm is 0."""
+    if p == 1:
+        return g * xp.sign(a)
+    if p == 2:
+        return a * xp.masked(y != 0, g / y)
+    if math.isinf(p):
+        return xp.sign(a) * share_evenly(xp, g, (a == y) | (a == -y) | (a != a), axes)
+    sign = xp.sign(a)
+    steep = xp.masked(a != 0, sign * xp.power(a * sign, p - 1))
+    return steep * xp.masked(y != 0, g / xp.power(y, p - 1))
+
+
+class VectorNorm(Node, number=None):
+    """(sum |x|^p)^(1/p) over some dimensions, and its limits: how many are not 0, the largest, the smallest."""
+
+    __slots__ = ()
+    saves = ("self", "result")
+
+    @classmethod
+    def forward(cls, a: Tensor, p: float, axes: Shape | None, keepdim: bool, dtype: Any = None) -> Tensor:
+        """The norm of a Tensor."""
+        x = a.array if dtype is None else a.array.astype(dtype, copy=False)
+        axes = tuple(range(x.ndim)) if axes is None else axes
+        y = p_norm(x, p, axes, keepdim)
+        input_metadata = None if x.dtype is a.array.dtype else ((x.shape, a.array.dtype),)
+        return record1(cls, y, a, (a, y), (p, axes, kept_shape(x.shape, axes)), input_metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape) -> Any:
+        return norm_gradient(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes) if p else None
+
+
+class LinalgVectorNorm(VectorNorm):
+    """The norm as an op of its own."""
+
+    __slots__ = ()
+    constants = ("ord",)
+
+
+def check_filled(p: float, shape: Shape, dim: Dims) -> None:
+    """PyTorch's errors where the largest or the smallest of no elements is asked for."""
+    if 0 <= p < math.inf or 0 not in shape:
+        return
+    if dim is None or dim == ():
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
+                           "operation does not have an identity")
+    for each in (dim,) if isinstance(dim, int) else dim:
+        if shape[one_of(each, len(shape))] == 0:
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {each}because this "
+                               "dimension is empty and the operation does not have an identity")
+
+
+def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *,
+                dtype: dtype_type | None = None) -> Tensor:
+    """The norm of order `ord` of the elements, over all dimensions or over `dim`.
+
+    Raises:
+        RuntimeError: for a tensor of integers or bools, a `dtype` that is narrower than the input's, and for the
+            largest or the smallest of no elements.
+    """
+    if not x.dtype.is_floating_point:
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{x.dtype.type_name}")
+    if dtype is not None and not dtype.is_floating_point:
+        raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
+                           f"{dtype.type_name}")
+    if dtype is not None and dtype.itemsize < x.dtype.itemsize:
+        raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({x.dtype.type_name}) should be "
+                           f"convertible without narrowing to the specified dtype ({dtype.type_name})")
+    check_filled(ord, x.array.shape, dim)
+    axes = axes_of(dim, x.array.ndim)
+    return LinalgVectorNorm.forward(x, ord, axes, keepdim, None if dtype is None else dtype.numpy)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """The tensor over its p-norm along `dim`; norms below `eps` count as `eps`."""
+    norm = ClampMin.forward(vector_norm(input, float(p), dim, True), eps)
+    return Div.forward(input, Expand.forward(norm, input.array.shape))
 
 
 def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
@@ -42,7 +143,7 @@ def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = Fals
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else float(p), dim, keepdim, dtype)
+    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else float(p), dim, keepdim, dtype=dtype)
 
 
 def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: bool = False, *,
@@ -62,7 +163,7 @@ def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: boo
         check_order(input)
     if ord is not None and (input.array.ndim if dims is None else len(dims)) == 2:
         return matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
-    return vector_norm(input, 2.0 if ord is None else ord, dims, keepdim, dtype)
+    return vector_norm(input, 2.0 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 def check_order(v: Tensor) -> None:
@@ -75,21 +176,21 @@ def check_order(v: Tensor) -> None:
 def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim: bool = False, *,
                 dtype: dtype_type | None = None) -> Tensor:
     """A norm of matrices: "fro", "nuc", or 1, 2, infinity and their negatives."""
-    check_matrices(input, "linalg.matrix_norm")
+    checks.matrices(input, "linalg.matrix_norm")
     rows, columns = checked_dims(input, dim)
-    if ord not in ("fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
+    if ord not in ORDERS:
         shown = f"{ord:g}" if isinstance(ord, float) else ord
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
-    (check_precise if ord in ("nuc", 2, -2) else check_float)(input, "linalg.matrix_norm")
+    (checks.precise if ord in ("nuc", 2, -2) else checks.floating)(input, "linalg.matrix_norm")
     if ord == "fro":
-        return vector_norm(input, 2.0, (rows, columns), keepdim, dtype)
+        return vector_norm(input, 2.0, (rows, columns), keepdim, dtype=dtype)
     x = input if dtype is None else in_dtype(input, dtype)
     if ord in ("nuc", 2, -2):
         return of_singular_values(x, ord, rows, columns, keepdim)
     assert isinstance(ord, (int, float))
     if abs(ord) != 1:
         rows, columns = columns, rows
-    sums = vector_norm(x, 1.0, (rows,), keepdim, None)
+    sums = vector_norm(x, 1.0, (rows,), keepdim)
     return extreme(sums, ord, columns - int(rows < columns and not keepdim), keepdim)
 
 
@@ -125,13 +226,13 @@ def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bo
     order = (*others, rows, columns)
     values = svdvals(Permute.forward(v, order))
     if ord == "nuc":
-        made = SumDim.forward(values, (values.array.ndim - 1,), keepdim)
+        result = SumDim.forward(values, (values.array.ndim - 1,), keepdim)
     else:
-        made = extreme(values, ord, -1, keepdim)
+        result = extreme(values, ord, -1, keepdim)
     if not keepdim:
-        return made
+        return result
     back = tuple([order.index(d) for d in range(v.array.ndim)])
-    return Permute.forward(Unsqueeze.forward(made, made.array.ndim), back)
+    return Permute.forward(Unsqueeze.forward(result, result.array.ndim), back)
 
 
 def cond(input: Tensor, p: Order = None) -> Tensor:
@@ -140,26 +241,23 @@ def cond(input: Tensor, p: Order = None) -> Tensor:
     Raises:
         RuntimeError: for another order, and for matrices that are not square unless p is 2 or -2.
     """
-    check = "linalg.cond"
     if input.array.ndim < 2:
-        raise RuntimeError(f"{check}: The input tensor must have at least 2 dimensions.")
-    if p not in (None, "fro", "nuc", 1, 2, float("inf"), -1, -2, float("-inf")):
-        raise RuntimeError(f"{check} got an invalid norm type: {p}")
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is not None and p not in ORDERS:
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p not in (None, 2, -2):
-        check_square(input, f"{check}(ord={p:g})" if isinstance(p, float) else f"{check}(ord={p})")
+        checks.square(input, f"linalg.cond(ord={p:g})" if isinstance(p, float) else f"linalg.cond(ord={p})")
     if p in (None, "nuc", 2, -2) or input.array.size == 0:
         values = svdvals(input)
     if input.array.size == 0:
         return plain(np.zeros(input.array.shape[:-2], input.array.dtype, like=input.array))
     if p == "nuc":
         last = (values.array.ndim - 1,)
-        return Mul.forward(SumDim.forward(values, last, False), SumDim.forward(values.reciprocal(), last, False))
+        return SumDim.forward(values, last, False) * SumDim.forward(values.reciprocal(), last, False)
     if p in (None, 2, -2):
         dim = values.array.ndim - 1
         largest, smallest = narrow(values, dim, 0, 1), narrow(values, dim, values.array.shape[-1] - 1, 1)
-        top, bottom = (smallest, largest) if p == -2 else (largest, smallest)
-        return SqueezeDim.forward(Div.forward(top, bottom), dim)
+        return SqueezeDim.forward(smallest / largest if p == -2 else largest / smallest, dim)
     inverse, info = inverted(input, None)
     inverse = masked_fill(inverse, plain((info.array > 0)[..., None, None]), float("inf"))
-    product = Mul.forward(matrix_norm(input, p), matrix_norm(inverse, p))
-    return nan_to_num(product, float("inf"), float("inf"), -float("inf"))
+    return nan_to_num(matrix_norm(input, p) * matrix_norm(inverse, p), float("inf"), float("inf"), -float("inf"))

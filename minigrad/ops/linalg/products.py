@@ -1,6 +1,6 @@
-"""Products beyond `matmul`: those that add to a tensor, and those that PyTorch puts together from others.
+"""Products beyond `matmul`, most of which PyTorch composes of others.
 
-`addmv`, `addr`, `vdot`, `trace` and `cross` are ops; `outer`, `inner`, `tensordot` and `kron` are
+`vdot`, `trace` and `cross` are ops; `outer`, `inner`, `tensordot` and `kron` are
 made of `mul`, `mm` and views, as in PyTorch's LinearAlgebra.cpp, so that their graphs can be read.
 """
 
@@ -12,65 +12,22 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import HERE
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_n
+from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device, where_is
-from minigrad.ops._dispatch.scalars import check_scale
 from minigrad.ops._dispatch.type_promotion import broadcast_shape, input_metadata_of
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import Dot, check_vectors, dot, mm
-from minigrad.ops.linalg.product_checks import check_into, check_output, no_bools, plus, same_dtype, size_of, wanted
+from minigrad.ops.linalg.matrices import needed_by_product
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
 from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
 
-__all__ = ["addmv", "addr", "cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
-METHODS = ("addmv", "addr", "cross", "ger", "inner", "kron", "outer", "trace", "vdot")
-IN_PLACE = ("addmv", "addr")
-
-
-class Addmv(Node):
-    """A bias plus matrix times vector."""
-
-    __slots__ = ()
-    saves = ("mat", "vec")
-    constants = ("beta", "alpha")
-
-    @staticmethod
-    def forward(bias: Tensor, a: Tensor, v: Tensor, beta: float, alpha: float) -> Tensor:
-        same_device(bias.array, a.array, v.array)
-        y = plus(bias.array, a.array.dot(v.array), beta, alpha)
-        input_metadata = (*input_metadata_of(y.shape, y.dtype, bias.array), None, None)
-        return record_n(Addmv, y, (bias, a, v), wanted(a, v), (beta, alpha), input_metadata)
-
-    def backward(self, xp: Any, g: Any, a: Any, v: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
-        scaled = g * alpha
-        return (g * beta, None if v is None else xp.reshape(scaled, (-1, 1)) * v,
-                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), scaled))
-
-
-class Addr(Node):
-    """A bias plus the products of all elements of one vector with all of another."""
-
-    __slots__ = ()
-    saves = ("vec1", "vec2")
-    constants = ("beta", "alpha")
-
-    @staticmethod
-    def forward(bias: Tensor, v: Tensor, w: Tensor, beta: float, alpha: float) -> Tensor:
-        x, y = bias.array, v.array[:, None] * w.array
-        dtype = np.result_type(x, y)
-        out = plus(x.astype(dtype, copy=False), y.astype(dtype, copy=False), beta, alpha)
-        input_metadata = tuple([(t.shape, t.dtype) for t in (x, v.array, w.array)])
-        return record_n(Addr, out, (bias, v, w), wanted(v, w), (beta, alpha), input_metadata)
-
-    def backward(self, xp: Any, g: Any, v: Any, w: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
-        scaled = g * alpha
-        return (g * beta, None if w is None else xp.matmul(scaled, w),
-                None if v is None else xp.matmul(xp.swapaxes(scaled, 0, 1), v))
+__all__ = ["cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
+METHODS = ("cross", "ger", "inner", "kron", "outer", "trace", "vdot")
 
 
 class Vdot(Node):
@@ -82,7 +39,7 @@ class Vdot(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         same_device(a.array, b.array)
-        return record2(Vdot, a.array.dot(b.array), a, b, wanted(a, b))
+        return record2(Vdot, a.array.dot(b.array), a, b, needed_by_product(a, b))
 
     backward = Dot.backward
 
@@ -113,7 +70,7 @@ class LinalgCross(Node):
     def forward(a: Tensor, b: Tensor, dim: int) -> Tensor:
         same_device(a.array, b.array)
         y = vector_product(WORDS, a.array, b.array, dim)
-        return record2(LinalgCross, y, a, b, wanted(a, b), (dim,),
+        return record2(LinalgCross, y, a, b, needed_by_product(a, b), (dim,),
                        input_metadata_of(y.shape, y.dtype, a.array, b.array))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, dim: int) -> tuple[Any, Any]:
@@ -133,70 +90,13 @@ def turned(n: int, like: Any) -> Any:
     return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HERE else np.arange(n, n + 3, like=like) % 3
 
 
-def check_addmv(input: Tensor, mat: Tensor, vec: Tensor) -> tuple[int]:
-    """The shape of the product; PyTorch's errors for operands that do not fit."""
-    x, a, v = input.array, mat.array, vec.array
-    if a.ndim != 2 or v.ndim != 1 or x.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {x.ndim}, {a.ndim}, {v.ndim}")
-    if a.shape[1] != v.shape[0] or x.size not in (1, a.shape[0]):
-        raise RuntimeError(f"size mismatch, got input ({x.size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({v.shape[0]})")
-    if x.dtype != a.dtype or v.dtype != a.dtype:
-        names = [each.dtype.type_name for each in (input, mat, vec)]
-        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
-    no_bools(mat, "addmv_impl_cpu")
-    return a.shape[:1]
-
-
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
-    check_addmv(input, mat, vec)
-    return Addmv.forward(input, mat, vec, beta, alpha)
-
-
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
-    vectors("addr", vec1=vec1, vec2=vec2)
-    same_device(input.array, vec1.array, vec2.array)
-    check_into(input, (vec1.array.shape[0], vec2.array.shape[0]))
-    dtype = np.result_type(input.array, vec1.array, vec2.array)
-    for name, scale in (("beta", beta), ("alpha", alpha)):
-        check_scale(name, scale, dtype)
-    return Addr.forward(input, vec1, vec2, beta, alpha)
-
-
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`addmv`, in place."""
-    check_output(input, check_addmv(input, mat, vec), mat)
-    return in_place(addmv, input, mat, vec, beta=beta, alpha=alpha)
-
-
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`addr`, in place."""
-    vectors("addr", vec1=vec1, vec2=vec2)
-    x, n, m = input.array, vec1.array.shape[0], vec2.array.shape[0]
-    if x.ndim != 2:
-        raise RuntimeError(f"2D tensor expected, got {x.ndim}D tensor for input")
-    if x.shape != (n, m):
-        raise RuntimeError(f"size mismatch, input: {list(x.shape)}, v1: [{n}], v2: [{m}]")
-    return in_place(addr, input, vec1, vec2, beta=beta, alpha=alpha)
-
-
-def vectors(product: str, **given: Tensor) -> None:
-    """PyTorch's error for what should be a vector."""
-    for name, v in given.items():
-        if v.array.ndim != 1:
-            raise RuntimeError(f"{product}: Expected 1-D argument {name}, but got {v.array.ndim}-D")
-
-
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of all elements of one vector with all of another, shape (n, m)."""
-    vectors("outer", self=input, vec2=vec2)
+    checks.vectors("outer", self=input, vec2=vec2)
     return Mul.forward(reshape(input, (input.array.shape[0], 1)), vec2)
 
 
-def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """Another name of `outer`."""
-    return outer(input, vec2)
+ger = outer
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
@@ -242,7 +142,7 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
     if a.array.dtype != b.array.dtype:
         raise RuntimeError("both inputs should have same dtype")
     for i, j in zip(dims_a, dims_b, strict=True):
-        m, n = size_of(a, i), size_of(b, j)
+        m, n = checks.size_of(a, i), checks.size_of(b, j)
         if n == 1:
             a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True)
         elif m == 1:
@@ -284,7 +184,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; integers add up to int64."""
     if input.array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
-    no_bools(input, "trace")
+    checks.no_bools(input, "trace")
     return Trace.forward(input)
 
 
@@ -299,10 +199,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector product along `dim`, by default the first dimension of size 3."""
     if dim is None:
         warn_once(DIM_NOT_GIVEN)
-        found = [i for i, n in enumerate(input.array.shape) if n == 3]
-        if not found:
+        dims = [i for i, n in enumerate(input.array.shape) if n == 3]
+        if not dims:
             raise RuntimeError("no dimension of size 3 in input")
-        dim = found[0]
+        dim = dims[0]
     return vector_cross(input, other, dim=dim)
 
 
@@ -310,10 +210,10 @@ def vector_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along a dimension of size 3; the other dimensions are broadcast (`torch.linalg.cross`)."""
     if input.array.ndim != other.array.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    m, n = size_of(input, dim), size_of(other, dim)
+    m, n = checks.size_of(input, dim), checks.size_of(other, dim)
     if m != 3 or n != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {m} and {n}")
     broadcast_shape(input.array.shape, other.array.shape)
-    no_bools(input, "cross")
-    same_dtype(input, other, "bmm")
+    checks.no_bools(input, "cross")
+    checks.product_dtypes(input, other, "bmm")
     return LinalgCross.forward(input, other, dim)

@@ -19,21 +19,8 @@ from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
-from minigrad.ops.linalg.matrix_checks import (
-    Factors,
-    check_alike,
-    check_float,
-    check_kernel,
-    check_matrices,
-    check_precise,
-    check_square,
-    factored,
-    fit_of_system,
-    lower,
-    singular,
-    telling,
-    zero_pivots,
-)
+from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.matrices import Factors, lu_factored, reports_failure, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.spectral import LinalgSvd
 from minigrad.ops.pointwise.arithmetic import Where
 
@@ -46,7 +33,7 @@ def solved(a: Any, b: Any) -> Any:
     if backend_of(a) is not None and a.shape[:-2] != b.shape[:-2]:  # NumPy's own broadcasts
         a, b = of_one_batch(a, b)
     try:
-        with telling(a):
+        with reports_failure(a):
             return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
         a, b = of_one_batch(a, b)
@@ -66,7 +53,7 @@ def failures(x: Any, result: Any) -> Any:
     """For each matrix the number of its first zero pivot, 0 for none; only matrices with a NaN in the result can."""
     if not np.isnan(result).any():
         return np.zeros(x.shape[:-2], np.int32, like=x)
-    return zero_pivots(factored(x)[0])
+    return zero_pivots(lu_factored(x)[0])
 
 
 class LinalgInvEx(Node):
@@ -77,7 +64,6 @@ class LinalgInvEx(Node):
 
     @staticmethod
     def values(x: Any) -> Any:
-        """On arrays."""
         return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=beside(x)))
 
     @staticmethod
@@ -86,8 +72,8 @@ class LinalgInvEx(Node):
         return record1(LinalgInvEx, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
-        turned = xp.swapaxes(y, -1, -2)
-        return -xp.matmul(turned, xp.matmul(g, turned))
+        transposed = xp.swapaxes(y, -1, -2)
+        return -xp.matmul(transposed, xp.matmul(g, transposed))
 
 
 class LinalgSolveEx(Node):
@@ -103,7 +89,7 @@ class LinalgSolveEx(Node):
     def forward(a: Tensor, b: Tensor, left: bool = True, vector: bool = False) -> Tensor:
         x, y = a.array, b.array[..., None] if vector else b.array
         out = solved(x, y) if left else solved(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
-        input_metadata = fit_of_system(out, x, y)
+        input_metadata = system_metadata(out, x, y)
         if vector:
             out, input_metadata = out[..., 0], input_metadata and (input_metadata[0], (b.array.shape, y.dtype))
         return record2(LinalgSolveEx, out, a, b, (a, out), (left, vector), input_metadata)
@@ -129,9 +115,8 @@ class LinalgSolveTriangular(Node):
 
     @staticmethod
     def values(a: Any, b: Any, upper: bool, left: bool = True, unit: bool = False) -> Any:
-        """On arrays."""
         n = a.shape[-1]
-        a = np.where(lower(a, n, n, -int(unit), upper), a, a.dtype.type(0))
+        a = np.where(triangle(a, n, n, -int(unit), upper), a, a.dtype.type(0))
         a = a + np.eye(n, dtype=a.dtype, like=beside(a)) if unit else a
         return solved(a, b) if left else solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
@@ -139,13 +124,13 @@ class LinalgSolveTriangular(Node):
     def forward(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
         x, y = a.array, b.array
         out = LinalgSolveTriangular.values(x, y.astype(x.dtype, copy=False), upper, left, unit)
-        return record2(LinalgSolveTriangular, out, a, b, (a, out), (upper, left, unit), fit_of_system(out, x, y))
+        return record2(LinalgSolveTriangular, out, a, b, (a, out), (upper, left, unit), system_metadata(out, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, Any]:
         gb = xp.apply(LinalgSolveTriangular, xp.swapaxes(a, -1, -2), g, not upper, left, unit)
-        turned = xp.swapaxes(x, -1, -2)
-        ga = -(xp.matmul(gb, turned) if left else xp.matmul(turned, gb))
-        return xp.masked(lower(a, a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
+        transposed = xp.swapaxes(x, -1, -2)
+        ga = -(xp.matmul(gb, transposed) if left else xp.matmul(transposed, gb))
+        return xp.masked(triangle(a, a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
 
 
 class LinalgDet(Node):
@@ -200,13 +185,13 @@ class LinalgSlogdet(Factors):
 
 def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
     """What `inv_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
-    check_square(a, "linalg.inv")
-    check_precise(a, "linalg.inv")
-    made = LinalgInvEx.forward(a)
-    info = failures(a.array, made.array)
+    checks.square(a, "linalg.inv")
+    checks.precise(a, "linalg.inv")
+    result = LinalgInvEx.forward(a)
+    info = failures(a.array, result.array)
     if name is not None and info.any():
-        singular(name, info)
-    return made, plain(info)
+        checks.singular(name, info)
+    return result, plain(info)
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
@@ -225,23 +210,23 @@ def inverse(input: Tensor) -> Tensor:
 
 def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor, Tensor]:
     """What `solve_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
-    check_square(a, "linalg.solve")
-    check_float(a, "linalg.solve")
+    checks.square(a, "linalg.solve")
+    checks.floating(a, "linalg.solve")
     m, n = a.array.shape, b.array.shape
-    check_alike(a, b, "A B", "linalg.solve")
+    checks.same_dtype(a, b, "A B", "linalg.solve")
     vector = len(n) == 1 or n == m[:-1]
     if not vector:
-        check_matrices(b, "linalg.solve", "B")
+        checks.matrices(b, "linalg.solve", "B")
     check_sides(m, (*n, 1) if vector else n, left, "linalg.solve")
     if vector and not left:
         raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
                            "In this case linalg.solve is equivalent to B / A.squeeze(-1)")
-    check_kernel(a, "lu_cpu")
-    made = LinalgSolveEx.forward(a, b, left, vector)
-    info = failures(a.array, made.array)
+    checks.kernel(a, "lu_cpu")
+    result = LinalgSolveEx.forward(a, b, left, vector)
+    info = failures(a.array, result.array)
     if name is not None and info.any():
-        singular(name, info, "The solver failed because the input matrix is singular.")
-    return made, plain(info)
+        checks.singular(name, info, "The solver failed because the input matrix is singular.")
+    return result, plain(info)
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
@@ -273,19 +258,19 @@ def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True
                      unitriangular: bool = False) -> Tensor:
     """`solve` for a matrix of which the upper or the lower triangle counts, with ones on the diagonal if
     `unitriangular`; NaN where it has no inverse."""
-    check_square(input, "linalg.solve_triangular")
-    check_matrices(B, "linalg.solve_triangular", "B")
+    checks.square(input, "linalg.solve_triangular")
+    checks.matrices(B, "linalg.solve_triangular", "B")
     check_sides(input.array.shape, B.array.shape, left, "linalg.solve_triangular")
-    check_kernel(input, "triangular_solve_cpu")
+    checks.kernel(input, "triangular_solve_cpu")
     same_device(input.array, B.array)
     return LinalgSolveTriangular.forward(input, B, upper, left, unitriangular)
 
 
 def det(input: Tensor) -> Tensor:
     """The determinant of a square matrix."""
-    check_square(input, "linalg.det")
-    check_float(input, "linalg.det")
-    check_kernel(input, "lu_cpu")
+    checks.square(input, "linalg.det")
+    checks.floating(input, "linalg.det")
+    checks.kernel(input, "lu_cpu")
     return LinalgDet.forward(input)
 
 
@@ -296,8 +281,8 @@ def slogdet(input: Tensor) -> return_types.slogdet:
 
 def signed(v: Tensor, name: str) -> tuple[Tensor, ...]:
     """The same as a tuple; `name`: in the words of PyTorch's errors."""
-    check_square(v, name)
-    check_precise(v, name)
+    checks.square(v, name)
+    checks.precise(v, name)
     return LinalgSlogdet.forward(v)
 
 

@@ -17,16 +17,8 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import where_is
-from minigrad.ops.linalg.matrix_checks import (
-    Factors,
-    LinAlgError,
-    check_float,
-    check_kernel,
-    check_matrices,
-    check_square,
-    spread,
-    telling,
-)
+from minigrad.ops.linalg import checks
+from minigrad.ops.linalg.matrices import Factors, diagonal_matrices, reports_failure
 from minigrad.ops.shape.views import Transpose
 
 __all__: list[str] = ["pinverse", "svd"]
@@ -45,20 +37,19 @@ class LinalgSvd(Factors):
 
     @staticmethod
     def values(x: Any, full: bool = False) -> tuple[Any, Any, Any]:
-        """On arrays."""
         try:
-            with telling(x):
+            with reports_failure(x):
                 u, s, vh = np.linalg.svd(x, full)
         except np.linalg.LinAlgError:
             reason = "is ill-conditioned or has too many repeated singular values." if np.isfinite(x).all() else \
                      "contained non-finite values."
-            raise LinAlgError(FAILED.format("linalg.svd") + reason) from None
+            raise checks.LinAlgError(FAILED.format("linalg.svd") + reason) from None
         return u, s, vh
 
     @staticmethod
     def forward(a: Tensor, full: bool = False) -> tuple[Tensor, ...]:
-        made = LinalgSvd.values(a.array, full)
-        return record_many(LinalgSvd, made, a, (full,), saved=made)
+        result = LinalgSvd.values(a.array, full)
+        return record_many(LinalgSvd, result, a, (full,), saved=result)
 
     def backward(self, xp: Any, gs: list[Any], u: Any, s: Any, vh: Any, full: bool) -> Any:
         gu, g_s, gvh = gs
@@ -69,12 +60,12 @@ class LinalgSvd(Factors):
             gvh = None if gvh is None else xp.getitem(gvh, (..., slice(k), slice(None)))
         rows, columns = xp.reshape(s, (*s.shape, 1)), xp.reshape(s, (*s.shape[:-1], 1, k))
         turned_u, turned_vh = xp.swapaxes(u, -1, -2), xp.swapaxes(vh, -1, -2)
-        inside = None if g_s is None else spread(xp, g_s)
-        apart = off_diagonal(xp, (columns - rows) * (columns + rows))
+        inside = None if g_s is None else diagonal_matrices(xp, g_s)
+        difference = off_diagonal(xp, (columns - rows) * (columns + rows))
         if gu is not None:
-            inside = plus(inside, skew(xp, xp.matmul(turned_u, gu)) * apart * columns)
+            inside = plus(inside, skew(xp, xp.matmul(turned_u, gu)) * difference * columns)
         if gvh is not None:
-            inside = plus(inside, rows * (skew(xp, xp.matmul(gvh, turned_vh)) * -apart))
+            inside = plus(inside, rows * (skew(xp, xp.matmul(gvh, turned_vh)) * -difference))
         ga = xp.matmul(xp.matmul(u, inside), vh)
         if gu is not None and u.shape[-2] > k:
             rest = gu / columns
@@ -110,28 +101,27 @@ class LinalgEigh(Factors):
 
     @staticmethod
     def values(x: Any, upper: bool) -> tuple[Any, Any]:
-        """On arrays."""
         try:
-            with telling(x):
+            with reports_failure(x):
                 return np.linalg.eigh(x, "U" if upper else "L")
         except np.linalg.LinAlgError:
-            raise LinAlgError(FAILED.format("linalg.eigh") + "is ill-conditioned or has too many repeated "
-                              "eigenvalues.") from None
+            raise checks.LinAlgError(FAILED.format("linalg.eigh") +
+                                     "is ill-conditioned or has too many repeated eigenvalues.") from None
 
     @staticmethod
     def forward(a: Tensor, upper: bool) -> tuple[Tensor, ...]:
-        made = LinalgEigh.values(a.array, upper)
-        return record_many(LinalgEigh, made, a, saved=made)
+        result = LinalgEigh.values(a.array, upper)
+        return record_many(LinalgEigh, result, a, saved=result)
 
     def backward(self, xp: Any, gs: list[Any], values: Any, vectors: Any) -> Any:
         g, gv = gs
-        turned = xp.swapaxes(vectors, -1, -2)
+        transposed = xp.swapaxes(vectors, -1, -2)
         if gv is None:
-            return xp.matmul(vectors * xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1])), turned)
+            return xp.matmul(vectors * xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1])), transposed)
         n = values.shape[-1]
         rows, columns = xp.reshape(values, (*values.shape, 1)), xp.reshape(values, (*values.shape[:-1], 1, n))
-        inside = skew(xp, xp.matmul(turned, gv)) / 2 * off_diagonal(xp, columns - rows)
-        return xp.matmul(xp.matmul(vectors, inside if g is None else inside + spread(xp, g)), turned)
+        inside = skew(xp, xp.matmul(transposed, gv)) / 2 * off_diagonal(xp, columns - rows)
+        return xp.matmul(xp.matmul(vectors, inside if g is None else inside + diagonal_matrices(xp, g)), transposed)
 
 
 class LinalgPinv(Node):
@@ -150,10 +140,10 @@ class LinalgPinv(Node):
 
 def of_inverse(xp: Any, g: Any, a: Any, p: Any) -> Any:
     """The gradient of a matrix from that of its pseudo-inverse `p`."""
-    turned, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
-    left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, turned))
-    right = xp.matmul(xp.matmul(turned, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
-    return left + right - xp.matmul(turned, xp.matmul(g, turned))
+    transposed, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
+    left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, transposed))
+    right = xp.matmul(xp.matmul(transposed, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
+    return left + right - xp.matmul(transposed, xp.matmul(g, transposed))
 
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:
@@ -170,13 +160,12 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 def check_svd(a: Tensor, driver: str | None) -> None:
     """PyTorch's errors for what has no singular values here."""
-    check_matrices(a, "linalg.svd")
+    checks.matrices(a, "linalg.svd")
     if driver is not None:
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
                            "cuSOLVER backend.")
-    if a.array.dtype.kind != "f":
-        check_float(a, "linalg.svd")
-    check_kernel(a, "linalg_svd_cpu")
+    checks.floating(a, "linalg.svd")
+    checks.kernel(a, "linalg_svd_cpu")
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
@@ -205,10 +194,10 @@ def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
 
 def is_upper(a: Tensor, triangle: str) -> bool:
     """Which triangle counts; PyTorch's errors for what has no eigenvalues here."""
-    check_square(a, "linalg.eigh")
+    checks.square(a, "linalg.eigh")
     if triangle.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {triangle}")
-    check_kernel(a, "linalg_eigh_cpu")
+    checks.kernel(a, "linalg_eigh_cpu")
     return triangle.upper() == "U"
 
 
@@ -250,7 +239,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
         raise RuntimeError(f"linalg.pinv({input.dtype.type_name}{{{list(input.array.shape)}}}): expected a tensor with "
                            "2 or more dimensions of float, double, cfloat or cdouble types")
     if hermitian:
-        check_square(input, "linalg.eigh")
+        checks.square(input, "linalg.eigh")
     u, vh, _ = values_and_cut(input, hermitian, 0.0 if rcond is not None else atol, rtol if rcond is None else rcond)
     return LinalgPinv.forward(input, np.matmul(u, vh).swapaxes(-1, -2).astype(input.array.dtype, copy=False))
 
@@ -263,9 +252,9 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
                 rtol: Any = None) -> Tensor:
     """How many singular values are above `max(atol, rtol * the largest)`, int64."""
-    check_matrices(input, "torch.linalg.matrix_rank")
+    checks.matrices(input, "torch.linalg.matrix_rank")
     if hermitian:
-        check_square(input, "linalg.eigh")
+        checks.square(input, "linalg.eigh")
     check_svd(input, None)
     *_, keep = values_and_cut(input, hermitian, atol if tol is None else tol, rtol if tol is None else 0.0)
     return plain(keep.sum(-1, dtype=np.int64))

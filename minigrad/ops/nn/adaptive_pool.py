@@ -1,10 +1,11 @@
-"""Adaptive max pools: the last dimensions cut into as many windows as are asked for, and the greatest of each."""
+"""Adaptive pools: the last dimensions cut into as many windows as are asked for, and the mean or maximum of each."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +18,15 @@ from minigrad.ops._dispatch.arg_parser import framed
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.index.flat_indexing import scatter_into
 from minigrad.ops.nn.pool import as_row, from_row
+from minigrad.ops.nn.resample import resampling
+from minigrad.ops.reduce.sums import mean
 
-__all__ = ["adaptive_max_pool1d"]
+__all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d"]
 
 Shape = tuple[int, ...]
+
+AdaptiveAvgPool2D = resampling(__name__, "AdaptiveAvgPool2D", "adaptive_avg_pool2d")
+AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu")
 
 
 class AdaptiveMaxPool(Node, number=None):
@@ -37,12 +43,12 @@ class AdaptiveMaxPool(Node, number=None):
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
         planes = x.reshape(-1, math.prod(x.shape[-cls.dims:]))
-        found = greatest(planes, x.shape[-cls.dims:], sizes)
+        indices = greatest(planes, x.shape[-cls.dims:], sizes)
         rows = np.arange(len(planes), like=x)[:, None]
         shape = (*x.shape[:-cls.dims], *sizes)
-        places = (rows * planes.shape[1] + found).reshape(shape)
-        made = record1(cls, planes[rows, found].reshape(shape), a, (a,), (places, x.shape))
-        return made, plain(found.reshape(shape))
+        places = (rows * planes.shape[1] + indices).reshape(shape)
+        result = record1(cls, planes[rows, indices].reshape(shape), a, (a,), (places, x.shape))
+        return result, plain(indices.reshape(shape))
 
     def backward(self, xp: Any, g: Any, a: Any, places: Any, shape: Shape) -> Any:
         return scatter_into(xp, g, places, shape)
@@ -61,7 +67,7 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool):
 def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
     """For each row and each window where the greatest is: of equal ones the first, but of NaN the last."""
     places = np.arange(math.prod(size), like=planes).reshape(size)
-    found = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
+    indices = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
     for i, window in enumerate(itertools.product(*map(range, sizes))):
         inside = places[tuple([slice(at * n // o, -(-(at + 1) * n // o)) for at, n, o in
                                zip(window, size, sizes, strict=True)])].reshape(-1)
@@ -70,30 +76,85 @@ def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
         broken = np.isnan(part)
         if backend_of(planes) is not None or broken.any():  # a GPU is not waited for
             best = np.where(broken.any(1), part.shape[1] - 1 - broken[:, ::-1].argmax(1), best)
-        found[:, i] = inside[best]
-    return found
+        indices[:, i] = inside[best]
+    return indices
 
 
-def check(shape: Shape, name: str, k: int) -> None:
-    """PyTorch's errors for an input that an adaptive max pool does not take."""
-    if len(shape) not in (k + 1, k + 2):
-        raise RuntimeError(f"{name}(): Expected {k + 1}D or {k + 2}D tensor, but got: {list(shape)}")
-    for dim in range(1, len(shape)):
+def check_filled(shape: Shape, name: str, first: int = 1) -> None:
+    """PyTorch's error for an empty dimension from `first` on."""
+    for dim in range(first, len(shape)):
         if not shape[dim]:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
                                f"has sizes {list(shape)} with dimension {dim} being empty")
 
 
-def pooled(op: type[AdaptiveMaxPool], name: str, input: Tensor, output_size: Any, k: int) -> tuple[Tensor, Tensor]:
-    """An adaptive max pool of the last `k` dimensions, and where the greatest are."""
-    shape = input.array.shape
-    if isinstance(output_size, (tuple, list)):
-        if len(shape) <= len(output_size):
-            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-        sizes = tuple([shape[i - len(output_size)] if n is None else n for i, n in enumerate(output_size)])
-    else:
-        sizes = (output_size,) * k
-    check(shape, name, k)
+def sizes_of(shape: Shape, output_size: Any, k: int) -> Shape:
+    """The size that a pool over `k` dimensions shall have: a number for all, or for each one or None."""
+    if not isinstance(output_size, (tuple, list)):
+        return (output_size,) * k
+    if len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    return tuple([shape[i - len(output_size)] if n is None else n for i, n in enumerate(output_size)])
+
+
+def size_of_row(output_size: Any, name: str) -> Any:
+    """The size that a pool over one dimension shall have."""
+    if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
+        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
+    return output_size[0] if isinstance(output_size, (tuple, list)) else output_size
+
+
+def adaptive_avg_pool(k: int, input: Tensor, output_size: Any) -> Tensor:
+    """An adaptive average pool of the last `k` dimensions; where each is to be 1 it is the mean, as in PyTorch."""
+    shape, name = input.array.shape, f"adaptive_avg_pool{k}d"
+    sizes = tuple([int(n) for n in sizes_of(shape, output_size, k)])
+    if len(sizes) != k:
+        raise RuntimeError(f"{name}: output_size must be {k}")
+    if min(sizes) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received "
+                           f"{{{', '.join(map(str, sizes[:2]))}{''.join([f',{n}' for n in sizes[2:]])}}}")
+    if set(sizes) == {1}:
+        return mean(input, tuple(range(-1, -k - 1, -1)), True)
+    if k == 3 or len(shape) in (k + 1, k + 2):
+        check_filled(shape, name, 1 if k == 3 else len(shape) - k)
+    if len(shape) not in (k + 1, k + 2):
+        raise RuntimeError(f"{name}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
+    op = AdaptiveAvgPool2D if k == 2 else AdaptiveAvgPool3D
+    return op.forward(input, tuple([averages(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
+
+
+def averages(size: int, out: int) -> Any:
+    """The matrix of an average pool that makes `out` of `size` elements."""
+    matrix = np.zeros((out, size))
+    for i in range(out):
+        start, end = i * size // out, -(-(i + 1) * size // out)
+        matrix[i, start:end] = 1 / (end - start)
+    return matrix
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
+    size, row = size_of_row(output_size, "adaptive_avg_pool1d"), as_row(input, "adaptive_avg_pool1d")
+    return from_row(adaptive_avg_pool(2, row, (1, int(size))))
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the mean of each."""
+    return adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the mean of each."""
+    return adaptive_avg_pool(3, input, output_size)
+
+
+def adaptive_max_pool(op: type[AdaptiveMaxPool], input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """An adaptive max pool of the last dimensions, and where the greatest are."""
+    shape, k, name = input.array.shape, op.dims, f"adaptive_max_pool{op.dims}d"
+    sizes = sizes_of(shape, output_size, k)
+    if len(shape) not in (k + 1, k + 2):
+        raise RuntimeError(f"{name}(): Expected {k + 1}D or {k + 2}D tensor, but got: {list(shape)}")
+    check_filled(shape, name)
     if len(sizes) != k:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {k}")
     if min(sizes) < 0:
@@ -104,54 +165,34 @@ def pooled(op: type[AdaptiveMaxPool], name: str, input: Tensor, output_size: Any
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
     """(N, C, L) or (C, L) cut into `output_size` windows: the greatest of each, and where it is."""
-    if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
-        raise RuntimeError("adaptive_max_pool1d() argument 'output_size' should contain one int (got "
-                           f"{len(output_size)})")
-    row = as_row(input, "adaptive_max_pool1d")
-    for dim, n in enumerate(input.array.shape[1:], 1):
-        if not n:
-            raise RuntimeError("adaptive_max_pool1d(): Expected input to have non-zero size for non-batch dimensions, "
-                               f"but input has sizes {list(input.array.shape)} with dimension {dim} being empty")
-    size = output_size[0] if isinstance(output_size, (tuple, list)) else output_size
-    values, places = pooled(AdaptiveMaxPool2D, "adaptive_max_pool2d", row, (1, size), 2)
+    size, row = size_of_row(output_size, "adaptive_max_pool1d"), as_row(input, "adaptive_max_pool1d")
+    check_filled(input.array.shape, "adaptive_max_pool1d")
+    values, places = adaptive_max_pool(AdaptiveMaxPool2D, row, (1, size))
     return from_row(values), from_row(places)
-
-
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any,
-                                     return_indices: bool = False) -> tuple[Tensor, Tensor]:
-    """(N, C, H, W) or (C, H, W) cut into windows of `output_size`: the greatest of each, and where it is in H × W."""
-    return pooled(AdaptiveMaxPool2D, "adaptive_max_pool2d", input, output_size, 2)
-
-
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any,
-                                     return_indices: bool = False) -> tuple[Tensor, Tensor]:
-    """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`: the greatest of each, and where it is."""
-    return pooled(AdaptiveMaxPool3D, "adaptive_max_pool3d", input, output_size, 3)
 
 
 IN_FRAME = framed(adaptive_max_pool1d, "adaptive_max_pool1d")
 
 
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any,
-                                     return_indices: bool = False) -> tuple[Tensor, Tensor]:
-    """(N, C, L) or (C, L) cut into `output_size` windows: the greatest of each, and where it is."""
-    made: tuple[Tensor, Tensor] = IN_FRAME(input, output_size)
-    return made
+def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str) -> tuple[Callable[..., Any], ...]:
+    """The two functions of `nn.functional`: one gives the indices, the other only if it is asked to."""
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        return pool(input, output_size)
+
+    def values(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        result = pool(input, output_size)
+        return result if return_indices else result[0]
+
+    with_indices.__doc__ = f"{shape} cut into windows of `output_size`: the greatest of each, and where it is."
+    values.__doc__ = f"{shape} cut into windows of `output_size`, and the greatest of each."
+    for call, own_name in ((values, name), (with_indices, f"{name.removesuffix('_of')}_with_indices")):
+        call.__name__ = call.__qualname__ = own_name  # where pickle finds it
+    return values, with_indices
 
 
-def adaptive_max_pool1d_of(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """(N, C, L) or (C, L) cut into `output_size` windows, and the greatest of each."""
-    made = adaptive_max_pool1d_with_indices(input, output_size)
-    return made if return_indices else made[0]
-
-
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the greatest of each."""
-    made = adaptive_max_pool2d_with_indices(input, output_size)
-    return made if return_indices else made[0]
-
-
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the greatest of each."""
-    made = adaptive_max_pool3d_with_indices(input, output_size)
-    return made if return_indices else made[0]
+adaptive_max_pool1d_of, adaptive_max_pool1d_with_indices = functional(
+    IN_FRAME, "adaptive_max_pool1d_of", "(N, C, L) or (C, L)")
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = functional(
+    partial(adaptive_max_pool, AdaptiveMaxPool2D), "adaptive_max_pool2d", "(N, C, H, W) or (C, H, W)")
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = functional(
+    partial(adaptive_max_pool, AdaptiveMaxPool3D), "adaptive_max_pool3d", "(N, C, D, H, W) or (C, D, H, W)")

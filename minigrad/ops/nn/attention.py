@@ -22,7 +22,6 @@ from minigrad.ops._dispatch.templates import OfResult, widely
 from minigrad.ops.activation.softmax import Softmax, SoftmaxBackward
 from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.nn.dropout import dropout
-from minigrad.ops.pointwise.arithmetic import Add
 from minigrad.ops.pointwise.scalar import MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.repeat import repeat_interleave
@@ -64,13 +63,13 @@ class ScaledDotProductFlashAttentionForCpu(Node):
 
     @staticmethod
     def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> Tensor:
-        made = widely(ScaledDotProductFlashAttentionForCpu.values, "flash_attention", q.array, k.array, v.array, scale,
-                      bias)
+        values = ScaledDotProductFlashAttentionForCpu.values
+        result = widely(values, "flash_attention", q.array, k.array, v.array, scale, bias)
         if not q.array.flags.c_contiguous:  # the result lies in memory as the queries do
             laid_out = np.empty_like(q.array)
-            laid_out[...] = made
-            made = laid_out
-        return record_n(ScaledDotProductFlashAttentionForCpu, made, (q, k, v), (q, k, v), (scale, bias))
+            laid_out[...] = result
+            result = laid_out
+        return record_n(ScaledDotProductFlashAttentionForCpu, result, (q, k, v), (q, k, v), (scale, bias))
 
     @staticmethod
     def values(q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:
@@ -79,8 +78,8 @@ class ScaledDotProductFlashAttentionForCpu(Node):
         return product(weighed(q5, k[:, :, None], bias), v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
 
     def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
-        found: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
-        return found
+        grads: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
+        return grads
 
 
 class FlashAttentionBackward:
@@ -104,7 +103,6 @@ class FlashAttentionBackward:
 
     @staticmethod
     def forward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> tuple[Tensor, ...]:
-        """On Tensors."""
         found = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
         return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in found])
 
@@ -160,9 +158,7 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
 def of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """What PyTorch gives where nothing looks, or there is nothing to see: zeros, in the graph of all three."""
     zeros = plain(np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.array.dtype, like=query.array))
-    total = Add.forward(Add.forward(sum(query), sum(key)), sum(value))
-    made: Tensor = Add.forward(zeros, MulScalar.forward(total, 0))
-    return made
+    return zeros + MulScalar.forward(sum(query) + sum(key) + sum(value), 0)
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -198,6 +194,6 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     scores = matmul(MulScalar.forward(query, root), MulScalar.forward(Transpose.forward(key, -2, -1), root))
     if bias is not None:
         mask = attn_mask if attn_mask is not None and attn_mask._requires_grad else plain(bias)
-        scores = Add.forward(scores, mask)
+        scores = scores + mask
     weights = SafeSoftmax.forward(scores, scores.array.ndim - 1)
     return matmul(dropout(weights, dropout_p, True) if dropout_p else weights, value)

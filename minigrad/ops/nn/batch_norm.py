@@ -116,7 +116,7 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
     if not training and running_mean is not None and running_var is not None:
         return BatchNormOf.forward(input, weight, bias, running_mean.array, running_var.array, along, eps)
     inner = (shape[0], channels, math.prod(shape[2:]))
-    made = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
+    result = NativeBatchNorm.forward(input, weight, bias, (0, 2), along, eps, inner)
     if running_mean is not None and running_var is not None:
         x = input.array.reshape(inner)
         count = x.size // max(channels, 1)
@@ -124,15 +124,15 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
         variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
         for running, found in ((running_mean, mean), (running_var, variance)):
             running.array[...] = (1 - momentum) * running.array + momentum * found.reshape(-1)  # PyTorch counts none
-    return made
+    return result
 
 
 def scaled_copy(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """What PyTorch makes of a batch without elements."""
-    made = Clone.forward(input)
+    result = Clone.forward(input)
     if weight is not None:
-        made = made * weight[0]
-    return made if bias is None else made + bias[0]
+        result = result * weight[0]
+    return result if bias is None else result + bias[0]
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
@@ -153,9 +153,9 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     parts = [None if v is None else Repeat.forward(v, (n,)) for v in (weight, bias)]
     running = [None if v is None else Repeat.forward(v, (n,)) for v in (running_mean, running_var)]
     rows = View.forward(input, (1, n * c, *shape[2:]))
-    made = batch_norm_of(rows, running[0], running[1], parts[0], parts[1], use_input_stats, momentum, eps)
+    result = batch_norm_of(rows, running[0], running[1], parts[0], parts[1], use_input_stats, momentum, eps)
     for given, found in zip((running_mean, running_var), running, strict=True):
         if given is not None and found is not None and use_input_stats:
             given.array[...] = found.array.reshape(n, c).mean(0)
             counter_of(given).value += 1
-    return View.forward(made, shape)
+    return View.forward(result, shape)

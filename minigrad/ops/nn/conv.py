@@ -8,8 +8,8 @@ the derivative of the others, so that a formula made of them can be differentiat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from minigrad.core.record import NUMBER, record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops._dispatch.type_promotion import check_cast
-from minigrad.ops.nn.im2col import BatchLast, Sweep, chunks, first, order_of
 from minigrad.ops.nn.pad import ConstantPadNd
-from minigrad.ops.nn.windows import Window, add_back, at_a_time
+from minigrad.ops.nn.windows import BatchLast, Sweep, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
@@ -43,7 +42,19 @@ def in_groups(rows: Any, groups: int) -> Any:
     return rows.reshape(groups, len(rows) // groups, rows.shape[1])
 
 
-class Convolve(Node):
+class ConvolutionPart(Node, number=None):
+    """One of the three: `values` of two arrays, the sweep, and the shape of the result where that does not follow."""
+
+    __slots__ = ()
+    values: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def forward(cls, a: Tensor, b: Tensor, sweep: Sweep, *size: Shape) -> Tensor:
+        """The product on Tensors."""
+        return record2(cls, cls.values(a.array, b.array, sweep, *size), a, b, (a, b), (sweep,))
+
+
+class Convolve(ConvolutionPart):
     """A convolution: x of shape (N, C, …), w of shape (O, C / groups, *kernel)."""
 
     __slots__ = ()
@@ -60,15 +71,11 @@ class Convolve(Node):
             y[part] = order.pictures(np.matmul(weights, cols).reshape(w.shape[0], -1))
         return y.astype(x.dtype, copy=False)
 
-    @staticmethod
-    def forward(a: Tensor, w: Tensor, sweep: Sweep) -> Tensor:
-        return record2(Convolve, Convolve.values(a.array, w.array, sweep), a, w, (a, w), (sweep,))
-
     def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
         return xp.apply(ConvolveInput, g, w, sweep, a.shape), xp.apply(ConvolveWeight, g, a, sweep, w.shape)
 
 
-class ConvolveInput(Node):
+class ConvolveInput(ConvolutionPart):
     """What a gradient of a convolution's result gives its input, of the shape `size`."""
 
     __slots__ = ()
@@ -96,10 +103,6 @@ class ConvolveInput(Node):
             out[part] = added
         return out.astype(g.dtype, copy=False)
 
-    @staticmethod
-    def forward(g: Tensor, w: Tensor, sweep: Sweep, size: Shape) -> Tensor:
-        return record2(ConvolveInput, ConvolveInput.values(g.array, w.array, sweep, size), g, w, (g, w), (sweep,))
-
     def backward(self, xp: Any, h: Any, g: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
         return xp.apply(Convolve, h, w, sweep), xp.apply(ConvolveWeight, g, h, sweep, w.shape)
 
@@ -117,7 +120,7 @@ def flipped(w: Any, groups: int) -> Any:
     return turned.reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
 
 
-class ConvolveWeight(Node):
+class ConvolveWeight(ConvolutionPart):
     """What a gradient of a convolution's result gives its weights, of the shape `size`."""
 
     __slots__ = ()
@@ -132,10 +135,6 @@ class ConvolveWeight(Node):
             rows = in_groups(order.rows(wide_g[part]), sweep.groups)
             out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
         return np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size).astype(g.dtype, copy=False)
-
-    @staticmethod
-    def forward(g: Tensor, a: Tensor, sweep: Sweep, size: Shape) -> Tensor:
-        return record2(ConvolveWeight, ConvolveWeight.values(g.array, a.array, sweep, size), g, a, (g, a), (sweep,))
 
     def backward(self, xp: Any, h: Any, g: Any, a: Any, sweep: Sweep) -> tuple[Any, Any]:
         return xp.apply(Convolve, a, h, sweep), xp.apply(ConvolveInput, g, h, sweep, a.shape)
@@ -160,11 +159,11 @@ class Convolution(Node):
     def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep, transposed: bool) -> tuple[Any, ...]:
         for_a, for_w, for_bias = [edge is not None for edge in self.next]
         of_bias = xp.sum(g, (0, *range(2, g.ndim)), False) if for_bias else None
-        if transposed:
-            return (xp.apply(Convolve, g, w, sweep) if for_a else None,
-                    xp.apply(ConvolveWeight, a, g, sweep, w.shape) if for_w else None, of_bias)
-        return (xp.apply(ConvolveInput, g, w, sweep, a.shape) if for_a else None,
-                xp.apply(ConvolveWeight, g, a, sweep, w.shape) if for_w else None, of_bias)
+        result, input = (a, g) if transposed else (g, a)  # of the convolution that is not transposed
+        of_a = None
+        if for_a:
+            of_a = xp.apply(Convolve, g, w, sweep) if transposed else xp.apply(ConvolveInput, g, w, sweep, a.shape)
+        return of_a, xp.apply(ConvolveWeight, result, input, sweep, w.shape) if for_w else None, of_bias
 
 
 def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
@@ -182,18 +181,15 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Swee
     window = sweep.window
     if min(window.padding) < 0:
         raise RuntimeError("negative padding is not supported")
-    if min(window.stride) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
-    if min(window.dilation) <= 0:
-        raise RuntimeError("non-positive dilation is not supported")
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
-    if w.shape[0] < groups or w.shape[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be "
-                           + (f"at least {groups} at dimension 0, but got weight of size {list(w.shape)} instead"
-                              if w.shape[0] < groups else
-                              f"divisible by {groups} at dimension 0, but got weight of size [{list(w.shape)}] "
-                              "instead"))
+    for name, n in (("stride", min(window.stride)), ("dilation", min(window.dilation)), ("groups", groups)):
+        if n <= 0:
+            raise RuntimeError(f"non-positive {name} is not supported")
+    if w.shape[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got "
+                           f"weight of size {list(w.shape)} instead")
+    if w.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but "
+                           f"got weight of size [{list(w.shape)}] instead")
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
     channels = w.shape[0] if transposed else w.shape[1] * groups
     if x.shape[1] != channels:
@@ -269,8 +265,8 @@ def convolution(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, s
         around = sizes_of(padding, ndim, "padding", k)
     sweep = Sweep(Window(kernel, step, around, gaps), groups)
     check_shapes(source, weight, bias, sweep, False)
-    made = Convolution.forward(source, weight, bias, sweep, None)
-    return made if has_batch else SqueezeDim.forward(made, 0)
+    result = Convolution.forward(source, weight, bias, sweep, None)
+    return result if has_batch else SqueezeDim.forward(result, 0)
 
 
 def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps: Shape) -> tuple[Tensor, Shape]:
@@ -319,45 +315,44 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
         raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
                            f"({outside}). Output size is too small")
     shape = (len(source.array), weight.array.shape[1] * groups, *size)
-    made = Convolution.forward(source, weight, bias, sweep, shape)
-    return made if has_batch else SqueezeDim.forward(made, 0)
+    result = Convolution.forward(source, weight, bias, sweep, shape)
+    return result if has_batch else SqueezeDim.forward(result, 0)
 
 
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
-           dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k); `padding` may be 'same' or 'valid'.
+def conv_of(k: int, doc: str) -> Callable[..., Tensor]:
+    """The convolution over `k` dimensions."""
+    name = f"conv{k}d"
+
+    def call(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
+             dilation: Sizes = 1, groups: int = 1) -> Tensor:
+        return convolution(name, input, weight, bias, stride, padding, dilation, groups)
+    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
+    return call
+
+
+def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
+    """The transposed convolution over `k` dimensions."""
+    name = f"conv_transpose{k}d"
+
+    def call(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
+             output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
+        return transposed(name, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
+    return call
+
+
+conv1d = conv_of(1, """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k).
+
+    `padding` may be 'same' or 'valid'.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or the window is larger than the input.
-    """
-    return convolution("conv1d", input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
-           dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The convolution of (N, C, H, W) or (C, H, W) by weights (O, C / groups, kH, kW); the rest as `conv1d`."""
-    return convolution("conv2d", input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
-           dilation: Sizes = 1, groups: int = 1) -> Tensor:
-    """The convolution of (N, C, D, H, W) by weights (O, C / groups, kD, kH, kW); the rest as `conv1d`."""
-    return convolution("conv3d", input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
-                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """The transposed convolution of (N, C, L) by weights (C, O / groups, k); errors as `conv1d`."""
-    return transposed("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
-                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """The transposed convolution of (N, C, H, W) by weights (C, O / groups, kH, kW); errors as `conv1d`."""
-    return transposed("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
-                     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
-    """The transposed convolution of (N, C, D, H, W) by weights (C, O / groups, kD, kH, kW); errors as `conv1d`."""
-    return transposed("conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation)
+    """)
+conv2d = conv_of(2, "The convolution of (N, C, H, W) or (C, H, W) by weights (O, C / groups, kH, kW); as `conv1d`.")
+conv3d = conv_of(3, "The convolution of (N, C, D, H, W) by weights (O, C / groups, kD, kH, kW); as `conv1d`.")
+conv_transpose1d = conv_transpose_of(
+    1, "The transposed convolution of (N, C, L) by weights (C, O / groups, k); errors as `conv1d`.")
+conv_transpose2d = conv_transpose_of(
+    2, "The transposed convolution of (N, C, H, W) by weights (C, O / groups, kH, kW); errors as `conv1d`.")
+conv_transpose3d = conv_transpose_of(
+    3, "The transposed convolution of (N, C, D, H, W) by weights (C, O / groups, kD, kH, kW); errors as `conv1d`.")

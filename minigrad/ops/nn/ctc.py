@@ -27,7 +27,7 @@ from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 
 __all__ = ["ctc_loss"]
 
-ENUM = ("none", "mean", "sum")
+REDUCTIONS = ("none", "mean", "sum")
 WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
 
 
@@ -123,8 +123,8 @@ def ends(ahead: Any, states: States) -> Any:
     if not len(ahead):
         return np.where(last == 0, 0, -math.inf)
     final = ahead[np.maximum(states.steps - 1, 0), n]
-    found = np.where(last > 0, np.logaddexp(final[n, last], final[n, last - 1]), final[n, last])
-    return np.where(states.steps > 0, found, np.where(last == 0, 0, -math.inf))
+    likelihood = np.where(last > 0, np.logaddexp(final[n, last], final[n, last - 1]), final[n, last])
+    return np.where(states.steps > 0, likelihood, np.where(last == 0, 0, -math.inf))
 
 
 def states_of(targets: Any, steps: Any, lengths: Any, blank: int) -> States:
@@ -156,21 +156,21 @@ def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank:
         raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < shape[2]:
         raise RuntimeError("blank must be in label range")
-    for name, given in (("input_lengths", steps), ("target_lengths", lengths)):
-        if len(given) != shape[1]:
+    arguments = {"input_lengths": steps, "target_lengths": lengths}
+    for name, values in arguments.items():
+        if len(values) != shape[1]:
             raise RuntimeError(f"{name} must be of size batch_size")
-    for name, given in (("input_lengths", steps), ("target_lengths", lengths)):
-        if given.min() < 0:
-            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {given[given < 0][0]}{WHILE}")
+    for name, values in arguments.items():
+        if values.min() < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value "
+                               f"{values[values < 0][0]}{WHILE}")
     if targets.ndim not in (1, 2):
         raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.ndim}-dimensional tensor for argument #2 "
                            f"'targets'{WHILE}")
-    if targets.ndim == 1 and len(targets) != lengths.sum():
-        raise RuntimeError(f"Expected tensor to have size {lengths.sum()} at dimension 0, but got size {len(targets)} "
-                           f"for argument #2 'targets'{WHILE}")
-    if targets.ndim == 2 and len(targets) != shape[1]:
-        raise RuntimeError(f"Expected tensor to have size {shape[1]} at dimension 0, but got size {len(targets)} "
-                           f"for argument #2 'targets'{WHILE}")
+    size = lengths.sum() if targets.ndim == 1 else shape[1]
+    if len(targets) != size:
+        raise RuntimeError(f"Expected tensor to have size {size} at dimension 0, but got size {len(targets)} for "
+                           f"argument #2 'targets'{WHILE}")
     if targets.ndim == 2 and targets.shape[1] < lengths.max():
         raise RuntimeError(f"Expected tensor to have size at least {lengths.max()} at dimension 1, but got size "
                            f"{targets.shape[1]} for argument #2 'targets'{WHILE}")
@@ -210,14 +210,14 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     steps, lengths = lengths_of("input_lengths", input_lengths), lengths_of("target_lengths", target_lengths)
     check(x.array.shape, texts, steps, lengths, blank)
     states = states_of(texts.astype(np.int64), steps, lengths, blank)
-    made = CtcLoss.forward(x, states, blank, tuple(steps.tolist()), tuple(lengths.tolist()), zero_infinity)
+    loss = CtcLoss.forward(x, states, blank, tuple(steps.tolist()), tuple(lengths.tolist()), zero_infinity)
     if zero_infinity:
-        made = Where.forward(plain(made.array == math.inf), plain(np.zeros((), made.array.dtype)), made)
-    if ENUM[reduction:reduction + 1] == ("mean",):
-        return mean(Div.forward(made, plain(np.maximum(lengths, 1).astype(made.array.dtype))))
-    if ENUM[reduction:reduction + 1] == ("sum",):
-        return sum(made)
-    return made if batched else SqueezeDim.forward(made, 0)
+        loss = Where.forward(plain(loss.array == math.inf), plain(np.zeros((), loss.array.dtype)), loss)
+    if reduction == 1:
+        return mean(Div.forward(loss, plain(np.maximum(lengths, 1).astype(loss.array.dtype))))
+    if reduction == 2:
+        return sum(loss)
+    return loss if batched else SqueezeDim.forward(loss, 0)
 
 
 IN_FRAME = framed(ctc_loss, "ctc_loss")
@@ -236,6 +236,6 @@ def ctc_loss_of(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequ
         RuntimeError: if the lengths do not fit, or `blank` is no letter.
         ValueError: for another reduction.
     """
-    number = ENUM.index(checked(None, None, reduction))
-    made: Tensor = IN_FRAME(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
-    return made
+    number = REDUCTIONS.index(checked(None, None, reduction))
+    loss: Tensor = IN_FRAME(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+    return loss

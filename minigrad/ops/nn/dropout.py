@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,94 +83,69 @@ def vector_of(x: Any) -> int:
 def multiplied(input: Tensor, factor: Any, inplace: bool) -> Tensor:
     """The tensor times an array."""
     other = plain(factor)
-    made: Tensor = in_place(Mul.forward, input, other) if inplace else Mul.forward(input, other)
-    return made
+    result: Tensor = in_place(Mul.forward, input, other) if inplace else Mul.forward(input, other)
+    return result
 
 
-def dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool) -> Tensor:
-    """Dropout, as PyTorch puts it together."""
+def check_probability(p: float) -> None:
+    """PyTorch's error for what is no probability."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropped(input: Tensor, p: float, train: bool, channels: bool = False, inplace: bool = False,
+            alpha: bool = False) -> Tensor:
+    """Dropout, as PyTorch composes it; `channels`: of whole channels.
+
+    `alpha`: mean and variance stay as they are, for selu: what is dropped gets selu's lower limit.
+    """
+    check_probability(p)
     if p == 0 or not train or not input.array.size:
         return input
     if p == 1:
         return multiplied(input, input.array.dtype.type(0), inplace)
-    if backend_of(input.array) is not None and not channels and not inplace:
+    if backend_of(input.array) is not None and not channels and not inplace and not alpha:
         return NativeDropout.forward(input, p)
-    check_cast(FLOAT32, input.array.dtype)
+    check_cast(FLOAT32, promote_scalar(input.array, -1)[0].dtype if alpha else input.array.dtype)
     noise = kept(input, p, channels)
-    noise /= noise.dtype.type(1 - p)
-    return multiplied(input, noise, inplace)
-
-
-def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace: bool) -> Tensor:
-    """Dropout that leaves mean and variance as they are, for selu: what is dropped gets selu's lower limit."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if p == 0 or not train or not input.array.size:
-        return input
-    if p == 1:
-        return multiplied(input, input.array.dtype.type(0), inplace)
-    check_cast(FLOAT32, promote_scalar(input.array, -1)[0].dtype)
-    noise = kept(input, p, channels)
+    if not alpha:
+        noise /= noise.dtype.type(1 - p)
+        return multiplied(input, noise, inplace)
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
     shift = plain((noise - 1) * noise.dtype.type(ALPHA * scale) + noise.dtype.type(ALPHA * scale * p))
     scaled = multiplied(input, noise * noise.dtype.type(scale), inplace)
-    made: Tensor = in_place(Add.forward, scaled, shift) if inplace else Add.forward(scaled, shift)
-    return made
+    result: Tensor = in_place(Add.forward, scaled, shift) if inplace else Add.forward(scaled, shift)
+    return result
 
 
-def dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """Each element becomes 0 with probability `p`, else it is divided by 1 - p; nothing happens unless `train`.
+def variant(doc: str, **options: bool) -> Callable[[Tensor, float, bool], Tensor]:
+    """One of PyTorch's operators; `options` are those of `dropped`."""
+    def call(input: Tensor, p: float, train: bool) -> Tensor:
+        return dropped(input, p, train, **options)
+    call.__doc__ = doc
+    return call
+
+
+dropout = variant("""Each element becomes 0 with probability `p`, else it is divided by 1 - p; only if `train`.
 
     Raises:
         ValueError: if `p` is no probability.
-    """
-    return dropped(input, p, train, False, False)
+    """)
+dropout_ = variant("`dropout`, in place.", inplace=True)
+feature_dropout = variant("`dropout` of whole channels of (N, C, …).", channels=True)
+feature_dropout_ = variant("`feature_dropout`, in place.", channels=True, inplace=True)
+alpha_dropout = variant("`dropout` for networks of selu: it keeps mean and variance.", alpha=True)
+alpha_dropout_ = variant("`alpha_dropout`, in place.", alpha=True, inplace=True)
+feature_alpha_dropout = variant("`alpha_dropout` of whole channels of (N, C, …).", alpha=True, channels=True)
+feature_alpha_dropout_ = variant("`feature_alpha_dropout`, in place.", alpha=True, channels=True, inplace=True)
 
-
-def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`dropout`, in place."""
-    return dropped(input, p, train, False, True)
-
-
-def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`dropout` of whole channels of (N, C, …)."""
-    return dropped(input, p, train, True, False)
-
-
-def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`feature_dropout`, in place."""
-    return dropped(input, p, train, True, True)
-
-
-def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`dropout` for networks of selu: it keeps mean and variance."""
-    return alpha_dropped(input, p, train, False, False)
-
-
-def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`alpha_dropout`, in place."""
-    return alpha_dropped(input, p, train, False, True)
-
-
-def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`alpha_dropout` of whole channels of (N, C, …)."""
-    return alpha_dropped(input, p, train, True, False)
-
-
-def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`feature_alpha_dropout`, in place."""
-    return alpha_dropped(input, p, train, True, True)
-
-
-NOT_TWO = (
+DROPOUT2D_DIMS = (
     "dropout2d: Received a {}-D input to dropout2d, which is deprecated and will result in an error in a future "
     "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists "
     "to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch "
     "dimension (i.e. 3D or 4D inputs)."
 )
-THREE = (
+DROPOUT2D_OF_3D = (
     "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
     "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
     "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
@@ -179,14 +155,13 @@ THREE = (
 
 def dropout_of(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element becomes 0 with probability `p`, else it is divided by 1 - p; nothing happens unless `training`."""
-    return dropped(input, p, training, False, inplace)
+    return dropped(input, p, training, inplace=inplace)
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, L) or (C, L)."""
+    check_probability(p)
     ndim = input.array.ndim
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d "
                            "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
@@ -198,38 +173,36 @@ def without_batch(input: Tensor, p: float, training: bool, inplace: bool, ndim: 
     """Channels dropped of (N, C, …) of `ndim` dimensions; what has another number of them gets a batch dimension."""
     if input.array.ndim == ndim:
         return dropped(input, p, training, True, inplace)
-    made = dropped(input.unsqueeze(0), p, training, True, inplace)
-    return input if inplace and training and p else made.squeeze(0)
+    result = dropped(input.unsqueeze(0), p, training, True, inplace)
+    return input if inplace and training and p else result.squeeze(0)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, H, W); of fewer dimensions with a warning, as in PyTorch."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    check_probability(p)
     ndim = input.array.ndim
     if ndim not in (3, 4):
-        warnings.warn(NOT_TWO.format(ndim), UserWarning, stacklevel=2)
+        warnings.warn(DROPOUT2D_DIMS.format(ndim), UserWarning, stacklevel=2)
     if ndim == 3:
-        warnings.warn(THREE, UserWarning, stacklevel=2)
+        warnings.warn(DROPOUT2D_OF_3D, UserWarning, stacklevel=2)
     return dropped(input, p, training, True, inplace)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    check_probability(p)
     ndim = input.array.ndim
     if ndim not in (4, 5):
-        warnings.warn(NOT_TWO.format(ndim).replace("2d", "3d").replace("2 spatial", "3 spatial").replace("3D or 4D",
-                      "4D or 5D"), UserWarning, stacklevel=2)
+        text = DROPOUT2D_DIMS.replace("2d", "3d").replace("2 spatial", "3 spatial").replace("3D or 4D", "4D or 5D")
+        warnings.warn(text.format(ndim), UserWarning, stacklevel=2)
     return without_batch(input, p, training, inplace, 5)
 
 
 def alpha_dropout_of(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """`dropout` for networks of selu: it keeps mean and variance."""
-    return alpha_dropped(input, p, training, False, inplace)
+    return dropped(input, p, training, False, inplace, alpha=True)
 
 
 def feature_alpha_dropout_of(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels of (N, C, …)."""
-    return alpha_dropped(input, p, training, True, inplace)
+    return dropped(input, p, training, True, inplace, alpha=True)

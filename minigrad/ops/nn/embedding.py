@@ -69,8 +69,8 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
 
     @staticmethod
     def forward(g: Tensor, indices: Any, shape: tuple[int, ...], padding_idx: int, by_frequency: bool) -> Tensor:
-        made = EmbeddingBackward.values(g.array, indices, shape, padding_idx, by_frequency)
-        return record1(EmbeddingBackward, made, g, (), (indices, padding_idx, by_frequency, shape[0]))
+        result = EmbeddingBackward.values(g.array, indices, shape, padding_idx, by_frequency)
+        return record1(EmbeddingBackward, result, g, (), (indices, padding_idx, by_frequency, shape[0]))
 
     def backward(self, xp: Any, h: Any, indices: Any, padding_idx: int, by_frequency: bool, count: int) -> Any:
         weights = (indices != padding_idx).astype(xp.dtype(h))
@@ -100,11 +100,11 @@ class Trilinear(Node):
         check_kind(x, "b", "bmm")
         same_device(x, weights, y)
         if backend_of(x) is None:
-            made = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
+            result = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
         else:
             (n, i), (o, _, j) = x.shape, weights.shape
-            made = ((x @ weights.swapaxes(0, 1).reshape(i, o * j)).reshape(n, o, j) @ y[:, :, None])[:, :, 0]
-        return record_n(Trilinear, made, (a, w, b), (a, w, b))
+            result = ((x @ weights.swapaxes(0, 1).reshape(i, o * j)).reshape(n, o, j) @ y[:, :, None])[:, :, 0]
+        return record_n(Trilinear, result, (a, w, b), (a, w, b))
 
     def backward(self, xp: Any, g: Any, x: Any, w: Any, y: Any) -> tuple[Any, Any, Any]:
         (n, i), (o, _, j) = x.shape, w.shape
@@ -177,9 +177,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         RuntimeError: if the shapes do not fit.
     """
     x, y, w = input1.array, input2.array, weight.array
-    given = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
-    if len({v.array.dtype for v in given.values()}) > 1:
-        kinds = [f"{name}: {IN_C[v.array.dtype.name]}" for name, v in given.items()]
+    operands = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({v.array.dtype for v in operands.values()}) > 1:
+        kinds = [f"{name}: {IN_C[v.array.dtype.name]}" for name, v in operands.items()]
         raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     if x.ndim != y.ndim:
         raise RuntimeError("bilinear(): input dimensions do not match: got " f"{x.ndim} and {y.ndim}")
@@ -196,6 +196,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     rows = [reshape(v, (-1, size(v, -1))) for v in (input1, input2)]
     if w.ndim != 3:
         raise RuntimeError("number of dimensions must match")
-    made = Trilinear.forward(rows[0], weight, rows[1])
-    made = View.forward(made, (*x.shape[:-1], w.shape[0]))
-    return made if bias is None else Add.forward(made, bias)
+    result = Trilinear.forward(rows[0], weight, rows[1])
+    result = View.forward(result, (*x.shape[:-1], w.shape[0]))
+    return result if bias is None else Add.forward(result, bias)

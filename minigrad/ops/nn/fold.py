@@ -71,8 +71,8 @@ class Rearranged(Node, number=None):
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
         """The rearranged tensor."""
         x = a.array
-        made = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
-        return record1(cls, made, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
+        result = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
+        return record1(cls, result, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
 
     def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:
         return xp.reshape(xp.transpose(xp.reshape(g, parts), back), shape)
@@ -103,11 +103,11 @@ def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Wi
     kernel, gaps = pair(kernel_size, "kernel_size"), pair(dilation, "dilation")
     around, step = pair(padding, "padding"), pair(stride, "stride")
     window = Window(kernel, step, around, gaps)
-    for name, sizes in (("kernel", window.kernel), ("dilation", window.dilation), ("stride", window.stride)):
+    for name, short, sizes in (("kernel size", "kernel", kernel), ("dilation", "dilation", gaps),
+                               ("stride", "stride", step)):
         if min(sizes) <= 0:
-            short = {"kernel": "kernel_", "dilation": "dilation_", "stride": "stride_"}[name]
-            raise RuntimeError(f"{name}{' size' if name == 'kernel' else ''} should be greater than zero, but got "
-                               f"{short}height: {sizes[0]} {short}width: {sizes[1]}")
+            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {sizes[0]} "
+                               f"{short}_width: {sizes[1]}")
     if min(window.padding) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {window.padding[0]} pad_width: "
                            f"{window.padding[1]}")
@@ -158,6 +158,15 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     return Col2Im.forward(input, window, pixels)
 
 
+def check_pixels(shape: Shape, op: str, name: str, factor: int) -> None:
+    """PyTorch's errors for what are no pictures, and for a factor that is not positive."""
+    if len(shape) < 3:
+        raise RuntimeError(f"{op} expects input to have at least 3 dimensions, but got input with {len(shape)} "
+                           "dimension(s)")
+    if factor <= 0:
+        raise RuntimeError(f"{op} expects a positive {name}, but got {factor}")
+
+
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(…, C * r * r, H, W) as (…, C, H * r, W * r).
 
@@ -165,11 +174,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         RuntimeError: if the channels cannot be divided so.
     """
     shape, r = input.array.shape, upscale_factor
-    if len(shape) < 3:
-        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input with "
-                           f"{len(shape)} dimension(s)")
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    check_pixels(shape, "pixel_shuffle", "upscale_factor", r)
     if shape[-3] % (r * r):
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
                            f"upscale_factor, but input.size(-3)={shape[-3]} is not divisible by {r * r}")
@@ -185,11 +190,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         RuntimeError: if height or width cannot be divided so.
     """
     shape, r = input.array.shape, downscale_factor
-    if len(shape) < 3:
-        raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
-                           f"{len(shape)} dimension(s)")
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    check_pixels(shape, "pixel_unshuffle", "downscale_factor", r)
     for name, dim in (("height", -2), ("width", -1)):
         if shape[dim] % r:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "

@@ -1,4 +1,4 @@
-"""Losses between numbers: how far an input is from a target, element by element. Losses of classes: class_loss.py."""
+"""Losses between numbers: how far an input is from a target, element by element. Of classes: cross_entropy.py."""
 
 from __future__ import annotations
 
@@ -49,19 +49,25 @@ class Loss(Node, number=None):
         check_cast(x.dtype, dtype)
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
-        apart, share = reduced(cls.values(x, y, *const).astype(dtype, copy=False), reduction)
-        if reduction != "none":
-            input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
-        made: Tensor = record2(cls, apart, a, b, (a, b), (share, *const), input_metadata)
-        return made
+        losses = cls.values(x, y, *const).astype(dtype, copy=False)
+        return record_loss(cls, losses, a, b, (a, b), reduction, const, input_metadata)
 
 
-def reduced(apart: Any, reduction: str) -> tuple[Any, float]:
+def record_loss(cls: type[Node], losses: Any, a: Tensor, b: Tensor, saved: tuple[Any, ...], reduction: str,
+                const: tuple[Any, ...] = (), input_metadata: Any = None) -> Tensor:
+    """The losses of elements, reduced, as the result of an op of two Tensors."""
+    loss, share = reduced(losses, reduction)
+    if reduction != "none":
+        input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
+    return record2(cls, loss, a, b, saved, (share, *const), input_metadata)
+
+
+def reduced(losses: Any, reduction: str) -> tuple[Any, float]:
     """The mean or the sum of elements, or they themselves; and the share that each has in it."""
     if reduction == "none":
-        return apart, 1.0
-    count = apart.size if reduction == "mean" else 1
-    return total(apart, None, count=count), 1 / count if count else math.nan
+        return losses, 1.0
+    count = losses.size if reduction == "mean" else 1
+    return total(losses, None, count=count), 1 / count if count else math.nan
 
 
 class MseLoss(Loss):
@@ -132,9 +138,9 @@ class BinaryCrossEntropy(Node):
             if backend_of(v) is None and ((v < 0) | (v > 1)).any():  # to ask a device would wait for it
                 raise RuntimeError(f"all elements of {name} should be between 0 and 1")
         same_device(x, y, *([] if weight is None else [weight.array]))
-        apart = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
-        loss, share = reduced(apart if weight is None else apart * weight.array, reduction)
-        return record2(BinaryCrossEntropy, loss, a, b, (a, b, weight), (share,))
+        losses = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
+        losses = losses if weight is None else losses * weight.array
+        return record_loss(BinaryCrossEntropy, losses, a, b, (a, b, weight), reduction)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, share: float) -> tuple[Any, Any]:
         scale = g * share if w is None else w * (g * share)
@@ -163,13 +169,11 @@ class BinaryCrossEntropyWithLogits(Node):
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         log = LogSigmoid.values(wide)
         log = log if pos_weight is None else log * ((pos_weight.array - 1) * y + 1)
-        apart = ((1 - y) * wide - log).astype(b.array.dtype, copy=False)
+        losses = ((1 - y) * wide - log).astype(b.array.dtype, copy=False)
         if weight is not None:
-            apart = (apart * weight.array).astype(apart.dtype, copy=False)
-        loss, share = reduced(apart, reduction)
-        if reduction != "none":
-            input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
-        return record2(BinaryCrossEntropyWithLogits, loss, a, b, (a, b, weight, pos_weight), (share,), input_metadata)
+            losses = (losses * weight.array).astype(losses.dtype, copy=False)
+        saved = (a, b, weight, pos_weight)
+        return record_loss(BinaryCrossEntropyWithLogits, losses, a, b, saved, reduction, (), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, p: Any, share: float) -> tuple[Any, Any]:
         scale = g * share if w is None else w * (g * share)
@@ -191,10 +195,9 @@ class SoftMarginLoss(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, reduction: str) -> Tensor:
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
-        apart, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
-        if reduction != "none":
-            input_metadata = tuple([(v.array.shape, v.array.dtype) for v in (a, b)])
-        return record1(SoftMarginLoss, apart, a, (a, b), (share,), input_metadata[:1])
+        loss, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
+        metadata = input_metadata[:1] if reduction == "none" else ((a.array.shape, a.array.dtype),)
+        return record1(SoftMarginLoss, loss, a, (a, b), (share,), metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> Any:
         return b * xp.sigmoid(-b * a) * (g * -share)
@@ -204,8 +207,7 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str,
     """The reduction that is asked for, be it by the two flags of early PyTorch, with its warning."""
     if size_average is None and reduce is None:
         return reduction
-    averaged, as_one = size_average is None or bool(size_average), reduce is None or bool(reduce)
-    old = "none" if not as_one else "mean" if averaged else "sum"
+    old = "none" if reduce is not None and not reduce else "mean" if size_average is None or size_average else "sum"
     warnings.warn("size_average and reduce args will be deprecated, please use "
                   f"reduction='{old}' instead.", UserWarning, stacklevel=stacklevel + 1)
     return old
@@ -219,9 +221,9 @@ def checked(size_average: bool | None, reduce: bool | None, reduction: str) -> s
     return reduction
 
 
-def apply_reduction(apart: Tensor, reduction: str) -> Tensor:
+def apply_reduction(losses: Tensor, reduction: str) -> Tensor:
     """The mean or the sum of a tensor, or itself."""
-    return apart if reduction == "none" else mean(apart) if reduction == "mean" else sum(apart)
+    return losses if reduction == "none" else mean(losses) if reduction == "mean" else sum(losses)
 
 
 def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -245,11 +247,11 @@ def underivable(name: str, **inputs: Tensor | None) -> None:
                                "This input cannot have requires_grad True.")
 
 
-def weighted(apart: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def weighted(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """Losses times weights, reduced; their mean is that of the weights together."""
     if weight is None:
-        return apply_reduction(apart, reduction)
-    scaled = apart * weight
+        return apply_reduction(losses, reduction)
+    scaled = losses * weight
     return sum(scaled) / sum(weight) if reduction == "mean" else apply_reduction(scaled, reduction)
 
 
@@ -281,9 +283,9 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or none) of the absolute differences; arguments and errors as `mse_loss`."""
     reduction = checked(size_average, reduce, reduction)
-    apart = Abs.forward(Sub.forward(*together(input, target)))
+    losses = Abs.forward(Sub.forward(*together(input, target)))
     check_weight(weight, input)
-    return weighted(apart, weight, reduction)
+    return weighted(losses, weight, reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
@@ -334,11 +336,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 def plain_expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Weights in the shape of the targets, where they broadcast to it."""
-    found = weight.array.shape
-    for dim in range(-1, -len(found) - 1, -1):
-        if -dim > len(shape) or found[dim] not in (1, shape[dim]):
-            raise RuntimeError(f"Attempting to broadcast a dimension of length {found[dim]} at {dim}! Mismatching "
-                               f"argument at index 1 had {Size(found)}; but expected shape should be broadcastable to "
+    sizes = weight.array.shape
+    for dim in range(-1, -len(sizes) - 1, -1):
+        if -dim > len(shape) or sizes[dim] not in (1, shape[dim]):
+            raise RuntimeError(f"Attempting to broadcast a dimension of length {sizes[dim]} at {dim}! Mismatching "
+                               f"argument at index 1 had {Size(sizes)}; but expected shape should be broadcastable to "
                                f"{list(shape)}")
     return Expand.forward(weight, shape)
 

@@ -42,8 +42,8 @@ class MkldnnRnnLayer(ManyOutputs):
         bias = b_ih.array + b_hh.array
         ys, *loop = MkldnnRnnLayer.values(turned(x.array, reverse), w_ih.array, w_hh.array, bias, h.array, c.array)
         out = in_a_row(turned(ys, reverse))
-        made = out, ys[-1].copy(), loop[1][-1].copy()
-        return record_many(MkldnnRnnLayer, made, inputs, (reverse, x._requires_grad, *loop), saved=(*inputs, out))
+        result = out, ys[-1].copy(), loop[1][-1].copy()
+        return record_many(MkldnnRnnLayer, result, inputs, (reverse, x._requires_grad, *loop), saved=(*inputs, out))
 
     @staticmethod
     def values(x: Any, w_ih: Any, w_hh: Any, bias: Any, h: Any, c: Any) -> tuple[Any, Any, Any, Any]:
@@ -92,12 +92,12 @@ class MkldnnRnnLayerBackward:
         for k, partner in enumerate((g, np.concatenate([c[None], cells[:-1]]), i, curved)):
             slopes[:, k] *= partner
         found, dh, dc = np.empty((time, batch, 4, size), x.dtype, like=x), g_h, g_c
-        apart, flat = found.swapaxes(1, 2), found.reshape(time, batch, 4 * size)
+        difference, flat = found.swapaxes(1, 2), found.reshape(time, batch, 4 * size)
         for t in range(time - 1, -1, -1):
             dh = dh + g_out[t]
             dc = dc + dh * through[t]
-            np.multiply(slopes[t, :3], dc, apart[t, :3])
-            np.multiply(slopes[t, 3], dh, apart[t, 3])
+            np.multiply(slopes[t, :3], dc, difference[t, :3])
+            np.multiply(slopes[t, 3], dh, difference[t, 3])
             dc = dc * f[t]
             dh = flat[t].dot(w_hh)
         rows = flat.reshape(time * batch, 4 * size)

@@ -20,9 +20,9 @@ from minigrad.ops._dispatch.elementwise import check_kind, underived
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
+from minigrad.ops.linalg.distance import pairwise_distance
 from minigrad.ops.nn.loss import apply_reduction, checked, reduced, reduction_of, underivable
-from minigrad.ops.nn.similarity import pairwise_distance
-from minigrad.ops.pointwise.arithmetic import Add, Div, Exp, Log, Mul, Neg, Sub, Where
+from minigrad.ops.pointwise.arithmetic import Exp, Log, Where
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar, SubScalar
@@ -52,12 +52,9 @@ def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Fla
     if any(v.array.dtype.kind != "f" for v in (input, target)):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     how = checked(size_average, reduce, "sum" if reduction == "batchmean" else reduction)
-    if log_target:
-        apart = Mul.forward(Exp.forward(target), Sub.forward(target, input))
-    else:
-        apart = Sub.forward(Xlogy.forward(target, target), Mul.forward(target, input))
-    made = apply_reduction(apart, how)
-    return made / input.array.shape[0] if reduction == "batchmean" and not old and input.array.ndim else made
+    losses = Exp.forward(target) * (target - input) if log_target else Xlogy.forward(target, target) - target * input
+    loss = apply_reduction(losses, how)
+    return loss / input.array.shape[0] if reduction == "batchmean" and not old and input.array.ndim else loss
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
@@ -69,14 +66,14 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     """
     reduction = checked(size_average, reduce, reduction)
     if log_input:
-        loss = Sub.forward(Exp.forward(input), Mul.forward(target, input))
+        losses = Exp.forward(input) - target * input
     else:
-        loss = Sub.forward(input, Mul.forward(target, Log.forward(AddScalar.forward(input, eps))))
+        losses = input - target * Log.forward(AddScalar.forward(input, eps))
     if full:
-        stirling = Add.forward(Sub.forward(Mul.forward(target, Log.forward(target)), target),
-                               MulScalar.forward(Log.forward(MulScalar.forward(target, 2 * math.pi)), 0.5))
-        loss = Add.forward(loss, MaskedFill.forward(stirling, plain(target.array <= 1), 0))
-    return apply_reduction(loss, reduction)
+        half_log = MulScalar.forward(Log.forward(MulScalar.forward(target, 2 * math.pi)), 0.5)
+        stirling = target * Log.forward(target) - target + half_log
+        losses = losses + MaskedFill.forward(stirling, plain(target.array <= 1), 0)
+    return apply_reduction(losses, reduction)
 
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
@@ -89,7 +86,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = MulScalar.forward(plain(np.ones_like(input.array)), var)
+        var = plain(np.ones_like(input.array)) * var
     elif (var.array < 0).any():
         raise ValueError("var has negative entry/entries")
     m, n = input.array.shape, var.array.shape
@@ -102,22 +99,26 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
         raise ValueError(f"{reduction} is not valid")
     spread = Clone.forward(var)
     in_place(ClampMin.forward, plain(spread.array), eps)  # not part of the graph
-    apart = Sub.forward(input, target)
-    loss = Mul.forward(Add.forward(Log.forward(spread), Div.forward(Pow.forward(apart, 2), spread)), 0.5)
-    if full:
-        loss = Add.forward(loss, 0.5 * math.log(2 * math.pi))
-    return apply_reduction(loss, reduction)
+    losses = (Log.forward(spread) + Pow.forward(input - target, 2) / spread) * 0.5
+    return apply_reduction(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Flag = None,
                          reduce: Flag = None, reduction: str = "mean") -> Tensor:
     """The input where the target is 1; where it is -1 what it lacks to `margin`."""
     reduction = checked(size_average, reduce, reduction)
-    x, t = input.array, target.array
-    zeros = plain(np.zeros(x.shape, x.dtype, like=beside(x)))
-    short = ClampMin.forward(Sub.forward(plain(np.full(x.shape, margin, x.dtype, like=beside(x))), input), 0)
-    return apply_reduction(Add.forward(Where.forward(plain(t != 1), short, zeros),
-                                       Where.forward(plain(t != -1), input, zeros)), reduction)
+    short, t = ClampMin.forward(filled_like(input, margin) - input, 0), target.array
+    return apply_reduction(where_or_zero(t != 1, short) + where_or_zero(t != -1, input), reduction)
+
+
+def filled_like(v: Tensor, value: float) -> Tensor:
+    """A tensor of one number, of the shape and dtype of another."""
+    return plain(np.full(v.array.shape, value, v.array.dtype, like=beside(v.array)))
+
+
+def where_or_zero(condition: Any, v: Tensor) -> Tensor:
+    """The elements where a condition holds, else 0."""
+    return Where.forward(plain(condition), v, filled_like(v, 0))
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
@@ -128,9 +129,8 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
                            f"{Size(input1.array.shape)}, input2: {Size(input2.array.shape)}, target: "
                            f"{Size(target.array.shape)} ")
-    apart = Sub.forward(input1, input2)
-    apart = Mul.forward(Neg.forward(target), apart)
-    return apply_reduction(ClampMin.forward(AddScalar.forward(apart, margin), 0), reduction)
+    difference = input1 - input2
+    return apply_reduction(ClampMin.forward(AddScalar.forward(-target * difference, margin), 0), reduction)
 
 
 def check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
@@ -160,7 +160,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = Minimum.forward(far, pairwise_distance(positive, negative, p, eps))
-    return apply_reduction(ClampMin.forward(Sub.forward(AddScalar.forward(near, margin), far), 0), reduction)
+    return apply_reduction(ClampMin.forward(AddScalar.forward(near, margin) - far, 0), reduction)
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
@@ -176,7 +176,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     near, far = between(anchor, positive), between(anchor, negative)
     if swap:
         far = Minimum.forward(far, between(positive, negative))
-    return apply_reduction(ClampMin.forward(Sub.forward(Add.forward(near, margin), far), 0), reduction)
+    return apply_reduction(ClampMin.forward(near + margin - far, 0), reduction)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
@@ -193,15 +193,12 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     if input1.array.ndim != ndim + 1 or input2.array.ndim != ndim + 1:
         raise RuntimeError(f"{ndim}D target tensor expects {ndim + 1}D input tensors, but found inputs with sizes "
                            f"{list(input1.array.shape)} and {list(input2.array.shape)}.")
-    inner = sum(Mul.forward(input1, input2), ndim)
-    sizes = [AddScalar.forward(sum(Mul.forward(v, v), ndim), 1e-12) for v in (input1, input2)]
-    cosine = Div.forward(inner, Mul.forward(*sizes).sqrt())
-    ones = plain(np.ones(cosine.array.shape, cosine.array.dtype, like=beside(cosine.array)))
-    zeros = plain(np.zeros(cosine.array.shape, cosine.array.dtype, like=beside(cosine.array)))
-    above = ClampMin.forward(SubScalar.forward(cosine, margin), 0)
-    t = target.array
-    return apply_reduction(Add.forward(Where.forward(plain(t == 1), Sub.forward(ones, cosine), zeros),
-                                       Where.forward(plain(t == -1), above, zeros)), reduction)
+    inner = sum(input1 * input2, ndim)
+    squares1, squares2 = [AddScalar.forward(sum(v * v, ndim), 1e-12) for v in (input1, input2)]
+    cosine = inner / (squares1 * squares2).sqrt()
+    above, t = ClampMin.forward(SubScalar.forward(cosine, margin), 0), target.array
+    losses = where_or_zero(t == 1, filled_like(cosine, 1) - cosine) + where_or_zero(t == -1, above)
+    return apply_reduction(losses, reduction)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
@@ -228,11 +225,11 @@ class MultiMarginLoss(Node):
     def forward(a: Tensor, target: Tensor, margin: float, p: int, weight: Any, reduction: str) -> Tensor:
         x = a.array.reshape(-1, *a.array.shape[-1:] or (1,))
         index = (np.arange(len(x), like=x), target.array.reshape(-1))
-        apart = np.maximum(margin - x[index][:, None] + x, 0) ** p
-        apart[index] = 0
+        gaps = np.maximum(margin - x[index][:, None] + x, 0) ** p
+        gaps[index] = 0
         even = np.full(len(x), 1 / x.shape[1], x.dtype, like=beside(x))
         share = even if weight is None else weight[index[1]] / x.shape[1]
-        loss, part = reduced(apart.sum(1) * share, reduction)
+        loss, part = reduced(gaps.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
         return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))
 
@@ -245,17 +242,15 @@ class MultiMarginLossBackward:
 
     @staticmethod
     def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
-        """On arrays."""
         rows = a.reshape(len(share), -1)
-        apart = margin - rows[index][:, None] + rows
-        slopes = np.where(apart > 0, 1 if p == 1 else 2 * apart, 0) * (g.reshape(-1) * share)[:, None]
+        gaps = margin - rows[index][:, None] + rows
+        slopes = np.where(gaps > 0, 1 if p == 1 else 2 * gaps, 0) * (g.reshape(-1) * share)[:, None]
         slopes[index] = 0
         slopes[index] = -slopes.sum(1)
         return slopes.reshape(a.shape).astype(a.dtype, copy=False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
-        """On Tensors."""
         return underived("multi_margin_loss_backward", MultiMarginLossBackward.values(g.array, a.array, *const), g, a)
 
 

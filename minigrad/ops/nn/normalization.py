@@ -19,8 +19,6 @@ from minigrad.core.record import NUMBER, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops.nn.layer_norm_rows import gradients, normalized
-from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.pointwise.unary import Rsqrt
@@ -59,15 +57,15 @@ class Standard:
     def values(x: Any, axes: Shape, eps: float, kept: tuple[Any, Any]) -> tuple[Any, Any]:
         """On arrays: mean and deviation are there already."""
         mean, scale = kept
-        made = None if type(x) is np.ndarray else by_kernel("standardize", x, mean, scale, 1, 0)
-        return (x - mean) * scale if made is None else made, scale
+        result = None if type(x) is np.ndarray else by_kernel("standardize", x, mean, scale, 1, 0)
+        return (x - mean) * scale if result is None else result, scale
 
     @staticmethod
     def forward(a: Tensor, axes: Shape, eps: float, kept: Any) -> tuple[Tensor, Tensor]:
         """On Tensors: made anew, so that derivatives go through."""
-        apart = a - MeanDim.forward(a, axes, True)
-        scale = Rsqrt.forward(MeanDim.forward(apart * apart, axes, True) + eps)
-        return apart * scale, scale
+        difference = a - MeanDim.forward(a, axes, True)
+        scale = Rsqrt.forward(MeanDim.forward(difference * difference, axes, True) + eps)
+        return difference * scale, scale
 
 
 class StandardBackward:
@@ -75,11 +73,10 @@ class StandardBackward:
 
     @staticmethod
     def values(g: Any, x: Any, scale: Any, axes: Shape) -> Any:
-        """On arrays."""
-        made = None if type(g) is np.ndarray else by_kernel("standardize_backward", g, x, mean_of(g, axes),
-                                                           mean_of(g * x, axes), scale)
-        if made is not None:
-            return made
+        result = None if type(g) is np.ndarray else by_kernel(
+            "standardize_backward", g, x, mean_of(g, axes), mean_of(g * x, axes), scale)
+        if result is not None:
+            return result
         out = x * mean_of(g * x, axes)
         np.subtract(g, out, out=out)
         out -= mean_of(g, axes)
@@ -88,7 +85,6 @@ class StandardBackward:
 
     @staticmethod
     def forward(g: Tensor, x: Tensor, scale: Tensor, axes: Shape) -> Tensor:
-        """On Tensors."""
         return (g - MeanDim.forward(g, axes, True) - x * MeanDim.forward(g * x, axes, True)) * scale
 
 
@@ -116,11 +112,11 @@ class Norm(Node, number=None):
             return finished(cls, y, a, weight, bias, None, (axes, along, eps, inner, (mean, scale)))
         grouped = (x.astype(FLOAT32) if x.dtype is FLOAT16 else x).reshape(inner)
         mean = mean_of(grouped, axes)
-        made = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
+        result = None if type(x) is np.ndarray or x.dtype is FLOAT16 else by_kernels(
             grouped, mean, axes, eps, weight if cls.whole else None, bias if cls.whole else None)
-        if made is not None:
-            const, left = (axes, along, eps, inner, (mean, made[1])), None if cls.whole else along
-            return finished(cls, made[0].reshape(x.shape), a, weight, bias, left, const)
+        if result is not None:
+            const, left = (axes, along, eps, inner, (mean, result[1])), None if cls.whole else along
+            return finished(cls, result[0].reshape(x.shape), a, weight, bias, left, const)
         y = grouped - mean
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
@@ -140,7 +136,7 @@ class Norm(Node, number=None):
 
 
 def in_rows(x: Any) -> bool:
-    """Whether there is the fast way of `minigrad.ops.nn.layer_norm_rows` for an array."""
+    """Whether there is the fast way of `normalized` for an array."""
     return type(x) is np.ndarray and x.dtype in ONES and x.size > 0
 
 
@@ -189,7 +185,6 @@ class Total:
 
     @staticmethod
     def forward(a: Tensor, axes: Shape) -> Tensor:
-        """On Tensors."""
         return SumDim.forward(a, axes, False)
 
 
@@ -222,6 +217,77 @@ class NativeGroupNorm(Norm):
     kernel = "GroupNormKernelImpl"
 
 
+# layer_norm on NumPy's arrays, as rows of a matrix. NumPy takes three times as long to combine a column or a row of
+# numbers with a matrix of short rows as to combine two matrices: 1,024 × 64 numbers, 20 µs instead of 6 to 12. So sums
+# along rows or columns are products with vectors (4 µs), a column times a row is a product of matrices (15 instead of
+# 27 µs), and in the gradient each row is combined with no more than a factor and a shift, as in PyTorch's kernel:
+# `layer_norm` of (16, 64, 64), forward and backward, takes 0.7 of the time.
+
+
+
+def ones_of(count: int, dtype: Any) -> Any:
+    """A vector of ones, which nobody writes into."""
+    ones = ONES[dtype]
+    return ones[:count] if count <= len(ones) else np.ones(count, dtype)
+
+
+def normalized(x: Any, w: Any, b: Any, eps: float, shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """Rows less their mean, over their deviation, times the weights, plus the bias, in another shape; the means, and 1
+    over the deviations, a column each."""
+    dtype, count = x.dtype, x.dtype.type(x.shape[1])
+    mean = (x.dot(ones_of(x.shape[1], dtype)) / count)[:, None]
+    out = np.empty(shape, dtype)
+    y = np.subtract(x, mean, out.reshape(x.shape))
+    scale = np.vecdot(y, y)
+    scale /= count
+    scale += dtype.type(eps)
+    scale = (1 / np.sqrt(scale))[:, None]
+    y *= scale if w is None else scale.dot(w.reshape(1, -1))
+    if b is not None:
+        y += b.reshape(-1)
+    return out, mean, scale
+
+
+def gradients(g: Any, x: Any, w: Any, kept: tuple[Any, Any], wanted: list[bool],
+              shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """What the gradient `g` of `normalized` gives rows, in another shape, weights and bias, if they are `wanted`;
+    `kept`: the means, and 1 over the deviations."""
+    for_input, for_weight, for_bias = wanted
+    mean, scale, by_weight, by_bias = kept[0], kept[1][:, 0], None, None
+    if for_input or for_weight:
+        difference = x - mean
+        both = g * difference
+    if for_weight:
+        by_weight = scale.dot(both)
+    if for_bias:
+        by_bias = ones_of(len(g), g.dtype).dot(g)
+    return of_rows(g, difference, both, w, scale, shape) if for_input else None, by_weight, by_bias
+
+
+def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int, ...]) -> Any:
+    """What goes back to the rows: g * w * scale - apart * factor - shift, where a factor is the sum of `both * w` over
+    a row (times scale³ over its length) and a shift that of `g * w`; `both` is `g * apart`. `apart` is written over."""
+    result = np.empty(shape, g.dtype)
+    out, count = result.reshape(g.shape), g.dtype.type(g.shape[1])
+    if w is None:
+        w = ones_of(g.shape[1], g.dtype)
+        np.multiply(g, scale[:, None], out)
+    else:
+        w = w.reshape(-1)
+        np.dot(scale[:, None], w[None], out)
+        out *= g
+    factor, shift = both.dot(w), g.dot(w)
+    for _ in range(3):
+        factor *= scale
+    shift *= scale
+    factor /= count
+    shift /= count
+    apart *= factor[:, None]
+    out -= apart
+    out -= shift[:, None]
+    return result
+
+
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
     """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
     given, dtype = [v for v in parts if v is not None], input.array.dtype
@@ -240,7 +306,7 @@ def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
 def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                 star: str) -> Shape:
     """The shape that is normalised; PyTorch's errors where something does not have it."""
-    shape, found = tuple(normalized_shape), input.array.shape
+    shape, sizes = tuple(normalized_shape), input.array.shape
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
                            "element, but got normalized_shape = []")
@@ -248,9 +314,9 @@ def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor |
         if part is not None and part.array.shape != shape:
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                                f"{list(part.array.shape)} and normalized_shape = {list(shape)}")
-    if found[max(len(found) - len(shape), 0):] != shape:
+    if sizes[max(len(sizes) - len(shape), 0):] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{star}"
-                           f"{', '.join(map(str, shape))}], but got input of size{list(found)}")
+                           f"{', '.join(map(str, shape))}], but got input of size{list(sizes)}")
     return shape
 
 
@@ -262,8 +328,8 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
         RuntimeError: if these shapes do not fit.
     """
     shape = check_parts(input, normalized_shape, weight, bias, ", ")
-    found = input.array.shape
-    rows = math.prod(found[:len(found) - len(shape)])
+    sizes = input.array.shape
+    rows = math.prod(sizes[:len(sizes) - len(shape)])
     check_dtypes(input, weight, bias)
     return NativeLayerNorm.forward(input, weight, bias, (1,), shape, eps, (rows, math.prod(shape)))
 
@@ -312,6 +378,6 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         refuse("rms_norm", x.dtype)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     small = float(np.finfo(x.dtype).eps) if eps is None else eps
-    made = Mul.forward(input, Rsqrt.forward(AddScalar.forward(MeanDim.forward(Pow.forward(input, 2), axes, True),
-                                                              small)))
-    return made if weight is None else cast(Mul.forward(made, weight), x.dtype)
+    mean_square = MeanDim.forward(Pow.forward(input, 2), axes, True)
+    result = input * Rsqrt.forward(AddScalar.forward(mean_square, small))
+    return result if weight is None else cast(result * weight, x.dtype)

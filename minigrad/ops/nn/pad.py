@@ -32,11 +32,7 @@ class ConstantPadNd(Node):
         sides = sides_of(pad, x.ndim)
         size = tuple([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)])
         out = np.full(size, value, x.dtype, like=beside(x))
-        inner = tuple([slice(max(left, 0), m - max(right, 0)) for m, (left, right) in zip(out.shape, sides,
-                                                                                          strict=True)])
-        outer = tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(x.shape, sides,
-                                                                                            strict=True)])
-        out[inner] = x[outer]
+        out[inner_part(out.shape, sides)] = x[kept_part(x.shape, sides)]
         return out
 
     @staticmethod
@@ -51,6 +47,16 @@ def sides_of(pad: Shape, ndim: int) -> list[tuple[int, int]]:
     """The padding before and after each of all dimensions, the first dimension first."""
     given = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(given)) + given[::-1]
+
+
+def inner_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
+    """Where in a padded tensor of this shape the tensor itself is."""
+    return tuple([slice(max(left, 0), n - max(right, 0)) for n, (left, right) in zip(shape, sides, strict=True)])
+
+
+def kept_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
+    """What negative padding leaves of a tensor of this shape."""
+    return tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(shape, sides, strict=True)])
 
 
 class FromWithin(Node, number=None):
@@ -97,34 +103,18 @@ class Gathered(Node):
         return xp.getitem(h, (..., *np.ix_(*places)))
 
 
-class ReflectionPad1D(FromWithin):
-    __slots__ = ()
+def pads_of(name: str) -> list[type[FromWithin]]:
+    """The ops that pad one, two and three dimensions."""
+    def op(k: int) -> type[FromWithin]:
+        class Op(FromWithin, name=f"{name}{k}D"):
+            __slots__ = ()
+        return Op
+    return [op(k) for k in (1, 2, 3)]
 
 
-class ReflectionPad2D(FromWithin):
-    __slots__ = ()
-
-
-class ReflectionPad3D(FromWithin):
-    __slots__ = ()
-
-
-class ReplicationPad1D(FromWithin):
-    __slots__ = ()
-
-
-class ReplicationPad2D(FromWithin):
-    __slots__ = ()
-
-
-class ReplicationPad3D(FromWithin):
-    __slots__ = ()
-
-
-OPS: dict[str, tuple[Any, ...]] = {
-    "reflect": (ReflectionPad1D, ReflectionPad2D, ReflectionPad3D),
-    "replicate": (ReplicationPad1D, ReplicationPad2D, ReplicationPad3D),
-}
+ReflectionPad1D, ReflectionPad2D, ReflectionPad3D = REFLECT = pads_of("ReflectionPad")
+ReplicationPad1D, ReplicationPad2D, ReplicationPad3D = REPLICATE = pads_of("ReplicationPad")
+OPS = {"reflect": REFLECT, "replicate": REPLICATE}
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -200,14 +190,12 @@ def circular(input: Tensor, sides: Shape) -> Tensor:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
     size = tuple([n + left + right for n, (left, right) in zip(shape, around, strict=True)])
     out = plain(np.empty(size, input.array.dtype, like=beside(input.array)))
-    inner = tuple([slice(max(left, 0), m - max(right, 0)) for m, (left, right) in zip(out.array.shape, around,
-                                                                                      strict=True)])
-    outer = tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(shape, around, strict=True)])
+    kept = kept_part(shape, around)
     padded = range(len(shape) - 1, len(shape) - len(sides) // 2 - 1, -1)
     middle = input
     for dim in padded:
-        middle = Slice.forward(middle, dim, outer[dim])
-    setitem(out, inner, middle)
+        middle = Slice.forward(middle, dim, kept[dim])
+    setitem(out, inner_part(out.array.shape, around), middle)
     for dim in padded:
         left, right = around[dim]
         n, front = out.array.shape[dim], (slice(None),) * dim

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,17 +14,17 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops.nn import resample
-from minigrad.ops.nn.resample import AdaptiveAvgPool2D, AdaptiveAvgPool3D, AvgPool2D
+from minigrad.ops.nn.resample import Resample, resampling
 from minigrad.ops.nn.windows import Window, offsets
-from minigrad.ops.reduce.sums import mean
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 from minigrad.ops.tensor.storage import size
 
-__all__ = ["adaptive_avg_pool1d", "avg_pool1d", "max_pool1d", "max_pool2d"]
+__all__ = ["avg_pool1d", "max_pool1d", "max_pool2d"]
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
+
+AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d")
 
 
 class MaxPool2DWithIndices(Node):
@@ -42,34 +42,41 @@ class MaxPool2DWithIndices(Node):
         return xp.apply(MaxPoolBackward, g, a, y, window)
 
 
-class MaxPoolBackward(Node, name="MaxPool2DWithIndicesBackward"):
-    """What goes back: each gradient to the element that was taken. As in PyTorch zeros go to what was pooled."""
+class ByTakers(Node, number=None):
+    """An op on windows and on the elements that were taken from them; as in PyTorch zeros go to what was pooled."""
 
     __slots__ = ()
     saves = ("self",)
+    values: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def forward(cls, v: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
+        """The op on Tensors; `y` are the greatest elements of `a`."""
+        return record2(cls, cls.values(v.array, a.array, y, window), v, a, (a,), (y, window))
+
+
+class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
+    """What goes back: each gradient to the element that was taken."""
+
+    __slots__ = ()
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
         out = np.zeros(x.shape, g.dtype, like=x)
-        apart = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
+        difference = max(window.dilation) == 1 and all(k <= s for k, s in zip(window.kernel, window.stride))
         for elements, windows, taken in takers(x, y, window):
             part = masked(taken, g[windows])
-            out[elements] = part if apart else out[elements] + part
+            out[elements] = part if difference else out[elements] + part
         return out
-
-    @staticmethod
-    def forward(g: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
-        return record2(MaxPoolBackward, MaxPoolBackward.values(g.array, a.array, y, window), g, a, (a,), (y, window))
 
     def backward(self, xp: Any, h: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, a)
 
 
-class Taken(Node):
+class Taken(ByTakers):
     """Of each window the element where another array has its greatest."""
 
     __slots__ = ()
-    saves = ("self",)
 
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:
@@ -77,10 +84,6 @@ class Taken(Node):
         for elements, windows, taken in takers(x, y, window):
             out[windows] += masked(taken, h[elements])
         return out
-
-    @staticmethod
-    def forward(h: Tensor, a: Tensor, y: Any, window: Window) -> Tensor:
-        return record2(Taken, Taken.values(h.array, a.array, y, window), h, a, (a,), (y, window))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(MaxPoolBackward, g, a, y, window), xp.zeros(a.shape, a)
@@ -93,10 +96,10 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     places = offsets(x.shape[-2:], y.shape[-2:], window)
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
     for _, elements, windows in places[:-1]:
-        found = x[elements]
-        taken = found == y[windows]
+        values = x[elements]
+        taken = values == y[windows]
         if some_broken:
-            taken |= (found != found) & broken[windows]
+            taken |= (values != values) & broken[windows]
         taken &= free[windows]
         free[windows] ^= taken
         yield elements, windows, taken
@@ -104,9 +107,10 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
         yield elements, windows, free[windows]
 
 
-def lowest(dtype: Any) -> Any:
-    """What is below all numbers of a dtype."""
-    return -math.inf if dtype.kind == "f" else np.iinfo(dtype).min
+def lowest(shape: Sequence[int], x: Any) -> Any:
+    """An array of the least number of a dtype, that of `x`."""
+    least = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    return np.full(shape, least, x.dtype, like=beside(x))
 
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
@@ -123,14 +127,14 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
             if last <= first:
                 continue
             part = slice(start + first * stride, start + (last - 1) * stride + 1, stride)
-            found = x[(..., part) if dim == -1 else (..., part, slice(None))]
+            elements = x[(..., part) if dim == -1 else (..., part, slice(None))]
             if y is None and last - first == count:
-                y = found.copy()
+                y = elements.copy()
                 continue
-            y = np.full(shape, lowest(x.dtype), x.dtype, like=beside(x)) if y is None else y
+            y = lowest(shape, x) if y is None else y
             into = y[(..., slice(first, last)) if dim == -1 else (..., slice(first, last), slice(None))]
-            np.maximum(into, found, out=into)
-        x = np.full(shape, lowest(x.dtype), x.dtype, like=beside(x)) if y is None else y
+            np.maximum(into, elements, out=into)
+        x = lowest(shape, x) if y is None else y
     return x
 
 
@@ -211,8 +215,8 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     window = window_of("max_pool2d", kernel_size, stride, padding, dilation)
     check_pictures(input, "max_pool2d")
     check_kind(input.array, "b", "max_pool2d")
-    made = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
-    return (made, plain(indices_of(input.array, made.array, window))) if return_indices else made
+    result = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
+    return (result, plain(indices_of(input.array, result.array, window))) if return_indices else result
 
 
 def as_row(input: Tensor, op: str) -> Tensor:
@@ -231,6 +235,11 @@ def from_row(made: Tensor) -> Tensor:
 def single(value: Any) -> int:
     """A number that may stand in a tuple."""
     return int(value[0] if isinstance(value, (tuple, list)) else value)
+
+
+def stride_of(stride: Any, kernel: int) -> int:
+    """The stride over one dimension: by default as long as the window."""
+    return kernel if stride is None or stride == () or stride == [] else single(stride)
 
 
 def check_row(size: int, k: int, s: int, p: int, d: int) -> None:
@@ -256,12 +265,12 @@ def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
                            f"input, but got:{list(shape)}")
     k = single(kernel_size)
-    s, p, d = single(k if stride is None or stride == () or stride == [] else stride), single(padding), single(dilation)
+    s, p, d = stride_of(stride, k), single(padding), single(dilation)
     if not return_indices:
         check_row(shape[-1], k, s, p, d)
         check_kind(input.array, "bui", "max_pool1d_impl")
-    made = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
-    return (from_row(made[0]), from_row(made[1])) if return_indices else from_row(made)
+    result = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
+    return (from_row(result[0]), from_row(result[1])) if return_indices else from_row(result)
 
 
 def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
@@ -280,7 +289,7 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     size(input, -3)  # raises where there is no such dimension
     check_pictures(input, "avg_pool2d")
     out = pooled_size(shape, window, ceil_mode)
-    sums, means = [[resample.averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in
+    sums, means = [[averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in
                     zip(shape[-2:], out, window.kernel, window.stride, window.padding, strict=True)]
                    for divide in (False, True)]
     if input.array.dtype.name == "int64":
@@ -290,83 +299,30 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return AvgPool2D.forward(input, tuple(means))
 
 
+def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool,
+             divide: bool) -> Any:
+    """The matrix of an average pool along one dimension; without `divide` of a sum."""
+    matrix = np.zeros((out, size))
+    for i in range(out):
+        start = i * stride - padding
+        end = min(start + kernel, size + padding)
+        inside = slice(max(start, 0), min(end, size))
+        count = end - start if include_pad else inside.stop - inside.start
+        matrix[i, inside] = 1 / count if divide else 1
+    return matrix
+
+
 def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     """An average pool of integers: each sum over its divisor, rounded towards 0."""
     counts = divisor
     if divisor is None:
         counts = moved(np.rint(1 / np.outer(*[m.max(1) for m in means])), beside(x))
-    return np.trunc(resample.Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
+    return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of each window of (N, C, L) or (C, L); arguments as `avg_pool2d`."""
-    k = single(kernel_size)
-    s = k if stride is None or stride == () or stride == [] else single(stride)
-    row = as_row(input, "avg_pool1d")
-    return from_row(avg_pool2d(row, (1, k), (1, s), (0, single(padding)), ceil_mode, count_include_pad))
-
-
-def sizes_wanted(input: Tensor, output_size: Any, op: str, k: int) -> Shape:
-    """The size that an adaptive pool shall have: a number for all dimensions, or for each one or None."""
-    shape = input.array.shape
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * k
-    if len(given) != k:
-        raise RuntimeError(f"{op}: output_size must be {k}")
-    sizes = tuple([shape[i - k] if n is None else int(n) for i, n in enumerate(given)])
-    if min(sizes) < 0:
-        raise RuntimeError(f"{op}: elements of output_size must be greater than or equal to 0 but received "
-                           f"{{{', '.join(map(str, sizes[:2]))}{''.join([f',{n}' for n in sizes[2:]])}}}")
-    return sizes
-
-
-def check_adaptive(shape: Shape, op: str, k: int) -> None:
-    """PyTorch's errors for an input that an adaptive pool does not take; in 3d it looks for the empty one first."""
-    fits = len(shape) in (k + 1, k + 2)
-    for dim in range(1 if k == 3 else len(shape) - k, len(shape)):
-        if (fits or k == 3) and not shape[dim]:
-            raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
-                               f"sizes {list(shape)} with dimension {dim} being empty")
-    if not fits:
-        raise RuntimeError(f"{op}(): Expected {k + 1}D or {k + 2}D tensor, but got {list(shape)}")
-
-
-def adaptive(op: Any, name: str, input: Tensor, output_size: Any, k: int) -> Tensor:
-    """An adaptive pool of the last `k` dimensions; where each is to be 1 it is the mean, as in PyTorch."""
-    shape = input.array.shape
-    if isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    sizes = sizes_wanted(input, output_size, name, k)
-    if set(sizes) == {1}:
-        return mean(input, tuple(range(-1, -k - 1, -1)), True)
-    check_adaptive(shape, name, k)
-    made: Tensor = op.forward(input, tuple([resample.adaptive(n, o) for n, o in zip(shape[-k:], sizes, strict=True)]))
-    return made
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, H, W) or (C, H, W) cut into windows of `output_size`, and the mean of each."""
-    return adaptive(AdaptiveAvgPool2D, "adaptive_avg_pool2d", input, output_size, 2)
-
-
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
-    if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
-        raise RuntimeError("adaptive_avg_pool1d() argument 'output_size' should contain one int (got "
-                           f"{len(output_size)})")
-    row = as_row(input, "adaptive_avg_pool1d")
-    return from_row(adaptive_avg_pool2d(row, (1, single(output_size))))
-
-
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """(N, C, D, H, W) or (C, D, H, W) cut into windows of `output_size`, and the mean of each."""
-    return adaptive(AdaptiveAvgPool3D, "adaptive_avg_pool3d", input, output_size, 3)
-
-
-def area(input: Tensor, sizes: Any) -> Tensor:
-    """An adaptive average pool over as many dimensions as there are sizes."""
-    pools = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
-    return pools[len(sizes) - 1](input, sizes)
-
-
-resample.AREA.append(area)
+    k, row = single(kernel_size), as_row(input, "avg_pool1d")
+    window = (1, k), (1, stride_of(stride, k)), (0, single(padding))
+    return from_row(avg_pool2d(row, *window, ceil_mode, count_include_pad))

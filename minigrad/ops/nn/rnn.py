@@ -51,10 +51,10 @@ def stacked(run: Layer, x: Tensor, states: Sequence[State], params: Sequence[Ten
     for k in range(plan.num_layers):
         if k and plan.train and plan.dropout:
             x = dropout(x, plan.dropout, True)
-        made = [run(x, states[n], own[n], bool(n % 2) and plan.bidirectional)
-                for n in range(k * directions, (k + 1) * directions)]
-        finals += [state for _, state in made]
-        x = Cat.forward([y for y, _ in made], made[0][0].array.ndim - 1) if plan.bidirectional else made[0][0]
+        result = [run(x, states[n], own[n], bool(n % 2) and plan.bidirectional)
+                  for n in range(k * directions, (k + 1) * directions)]
+        finals += [state for _, state in result]
+        x = Cat.forward([y for y, _ in result], result[0][0].array.ndim - 1) if plan.bidirectional else result[0][0]
     return x, [Stack.forward(parts, 0) for parts in zip(*finals, strict=True)]
 
 
@@ -93,36 +93,24 @@ def fused_lstm(x: Tensor, state: State, w: Weights, reverse: bool) -> tuple[Tens
     return y, tuple(last)
 
 
-def lstm(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
-         bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor, Tensor]:
-    """An LSTM over (time, batch, features): (output, h, c). `hx` is (h, c), each (layers * directions, batch, size).
+def recurrent(name: str, step: Cell, doc: str) -> Callable[..., Any]:
+    """The function of the networks of one kind of cell, with PyTorch's parameters."""
+    def call(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+             bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, ...]:
+        return network(step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
+    return call
 
-    `params`: by layer and direction w_ih, w_hh, and where they are wanted b_ih, b_hh, and a projection. Packed data is
-    given as (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional).
+
+lstm = recurrent("lstm", lstm_step, """An LSTM over (time, batch, features): (output, h, c).
+
+    `hx` is (h, c), each (layers * directions, batch, size). `params`: by layer and direction w_ih, w_hh, and where they
+    are wanted b_ih, b_hh, and a projection. Packed data is given as (data, batch_sizes, hx, params, has_biases,
+    num_layers, dropout, train, bidirectional).
 
     Raises:
         RuntimeError: if there is no step to make.
-    """
-    y, h, c = network(lstm_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    return y, h, c
-
-
-def gru(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
-        bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor]:
-    """A GRU, called as `lstm` with one state: (output, h)."""
-    y, h = network(gru_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    return y, h
-
-
-def rnn_tanh(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
-             bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor]:
-    """A recurrent network with tanh, called as `gru`."""
-    y, h = network(tanh_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    return y, h
-
-
-def rnn_relu(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
-             bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor]:
-    """A recurrent network with relu, called as `gru`."""
-    y, h = network(relu_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    return y, h
+    """)
+gru = recurrent("gru", gru_step, "A GRU, called as `lstm` with one state: (output, h).")
+rnn_tanh = recurrent("rnn_tanh", tanh_step, "A recurrent network with tanh, called as `gru`.")
+rnn_relu = recurrent("rnn_relu", relu_step, "A recurrent network with relu, called as `gru`.")

@@ -51,14 +51,14 @@ def chunks(gates: Tensor, count: int) -> tuple[Tensor, ...]:
     return UnsafeSplit.forward(gates, gates.array.shape[-1] // count, gates.array.ndim - 1)
 
 
-def tanh_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
-    """h' = tanh(gates + w_hh @ h)."""
-    return (Tanh.forward(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
+def plain_step(activation: Any) -> Cell:
+    """h' = activation(gates + w_hh @ h)."""
+    def step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
+        return (activation(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
+    return step
 
 
-def relu_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
-    """h' = relu(gates + w_hh @ h)."""
-    return (Relu.forward(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
+tanh_step, relu_step = plain_step(Tanh.forward), plain_step(Relu.forward)
 
 
 def lstm_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
@@ -159,26 +159,17 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
     return h, c
 
 
-def one_step(step: Cell, count: int, input: Tensor, hx: Tensor, *weights: Any) -> Tensor:
-    """One step of a cell whose state is the hidden one alone."""
-    w = Weights(*weights)
-    check_cell(input, hx, w, count)
-    return step(input, (hx,), w, gates_of)[0]
-
-
-def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+def cell(name: str, step: Cell, count: int, doc: str) -> Callable[..., Tensor]:
+    """The function of one step of a cell whose state is the hidden one alone; `count`: how many gates it has."""
+    def call(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
              b_hh: Tensor | None = None) -> Tensor:
-    """One step of a GRU, from the hidden state `hx` to the next."""
-    return one_step(gru_step, 3, input, hx, w_ih, w_hh, b_ih, b_hh)
+        w = Weights(w_ih, w_hh, b_ih, b_hh)
+        check_cell(input, hx, w, count)
+        return step(input, (hx,), w, gates_of)[0]
+    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
+    return call
 
 
-def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-                  b_hh: Tensor | None = None) -> Tensor:
-    """`tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh)`."""
-    return one_step(tanh_step, 1, input, hx, w_ih, w_hh, b_ih, b_hh)
-
-
-def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-                  b_hh: Tensor | None = None) -> Tensor:
-    """`relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)`."""
-    return one_step(relu_step, 1, input, hx, w_ih, w_hh, b_ih, b_hh)
+gru_cell = cell("gru_cell", gru_step, 3, "One step of a GRU, from the hidden state `hx` to the next.")
+rnn_tanh_cell = cell("rnn_tanh_cell", tanh_step, 1, "`tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh)`.")
+rnn_relu_cell = cell("rnn_relu_cell", relu_step, 1, "`relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)`.")

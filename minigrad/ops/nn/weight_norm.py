@@ -25,8 +25,8 @@ class WeightNormInterface(Node):
     @staticmethod
     def forward(v: Tensor, g: Tensor, dim: int) -> Tensor:
         axes = tuple([i for i in range(v.array.ndim) if i != dim])
-        made = v.array * (g.array / np.sqrt((v.array * v.array).sum(axes, keepdims=True)))
-        return record2(WeightNormInterface, made, v, g, (v, g), (dim, axes))
+        result = v.array * (g.array / np.sqrt((v.array * v.array).sum(axes, keepdims=True)))
+        return record2(WeightNormInterface, result, v, g, (v, g), (dim, axes))
 
     def backward(self, xp: Any, gw: Any, v: Any, g: Any, dim: int, axes: tuple[int, ...]) -> tuple[Any, Any]:
         length = xp.sqrt(xp.sum(v * v, axes, True))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.ops.nn.im2col import BatchLast, Shifted, order_of
-from minigrad.ops.nn.windows import Window
+from minigrad.ops.nn.windows import BatchLast, Shifted, Window, order_of
 
 pytestmark = pytest.mark.torch
 

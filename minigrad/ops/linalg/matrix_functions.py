@@ -1,28 +1,36 @@
-"""Products of many matrices: `chain_matmul`, `multi_dot` and `matrix_power`, made of `mm` and `matmul`.
+"""Products of many matrices, powers and the exponential: `multi_dot`, `chain_matmul`, `matrix_power`, `matrix_exp`.
 
-Mirrors PyTorch's LinearAlgebra.cpp: the same products in the same order, which is what their graphs show.
+The first three make the same products in the same order as PyTorch's LinearAlgebra.cpp, which is what their graphs
+show. The exponential is one op, by scaling and squaring (N. Higham, "The scaling and squaring method for the matrix
+exponential revisited", 2005), in float64.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import matmul, mm
-from minigrad.ops.linalg.matrix_checks import check_square
-from minigrad.ops.linalg.product_checks import C_NAMES
 from minigrad.ops.linalg.solve import inverse
 from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy
 
-__all__ = ["chain_matmul", "matrix_power"]
-METHODS = ("matrix_power",)
+__all__ = ["chain_matmul", "matrix_exp", "matrix_power"]
+METHODS = ("matrix_exp", "matrix_power")
+
+LARGEST = 5.371920351148152  # of the 1-norm, for which the quotient of degree 13 is exact to rounding
+DEGREE = 13
 
 DEPRECATED = (
     "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
@@ -71,7 +79,7 @@ def check_chain(tensors: Sequence[Tensor]) -> None:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {v.array.ndim}D")
         if v.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                               f"{C_NAMES[tensors[0].dtype.name]} and tensor {i} {C_NAMES[v.dtype.name]}")
+                               f"{checks.C_NAMES[tensors[0].dtype.name]} and tensor {i} {checks.C_NAMES[v.dtype.name]}")
 
 
 def cheapest(chain: Sequence[Tensor]) -> dict[tuple[int, int], int]:
@@ -99,7 +107,7 @@ def in_order(chain: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, 
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix to the power `n`, by squaring; of the inverse if `n` is negative."""
     n = operator.index(n)
-    check_square(input, "linalg.matrix_power")
+    checks.square(input, "linalg.matrix_power")
     if n == 0:
         x = input.array
         return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=beside(x))))
@@ -115,3 +123,57 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         n //= 2
         power = matmul(power, power) if n else power
     return base if result is None else result
+
+
+def coefficients() -> list[float]:
+    """Those of the numerator of the quotient of polynomials: `(26 - k)! 13! / (26! k! (13 - k)!)`."""
+    scales = [1.0]
+    for k in range(DEGREE):
+        scales.append(scales[-1] * (DEGREE - k) / ((2 * DEGREE - k) * (k + 1)))
+    return scales
+
+
+class LinalgMatrixExp(Node):
+    """Its derivative is a block of the exponential of a matrix twice as large."""
+
+    __slots__ = ()
+    saves = ("self",)
+
+    @staticmethod
+    def values(x: Any) -> Any:
+        wide = x.astype(np.float64)
+        size = abs(wide).sum(-2).max() if wide.size else 0.0
+        size = float(size)
+        if not math.isfinite(size):
+            return np.full_like(x, np.nan)
+        halvings = math.ceil(math.log2(size / LARGEST)) if size > LARGEST else 0
+        a = wide / 2.0 ** halvings
+        eye = np.eye(x.shape[-1], like=beside(x))
+        power, square = np.broadcast_to(eye, x.shape), a @ a
+        even, odd, scales = np.zeros_like(wide), np.zeros_like(wide), coefficients()
+        for k in range(0, DEGREE, 2):
+            even, odd = even + scales[k] * power, odd + scales[k + 1] * power
+            power = power @ square
+        odd = a @ odd
+        y = np.linalg.solve(even - odd, even + odd) if x.size else eye * wide
+        for _ in range(halvings):
+            y = y @ y
+        return y.astype(x.dtype)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(LinalgMatrixExp, LinalgMatrixExp.values(a.array), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        n, transposed = a.shape[-1], xp.swapaxes(a, -1, -2)
+        top = xp.concatenate([transposed, g], -1)
+        bottom = xp.concatenate([xp.zeros(a.shape, a), transposed], -1)
+        whole = xp.apply(LinalgMatrixExp, xp.concatenate([top, bottom], -2))
+        return xp.getitem(whole, (..., slice(n), slice(n, 2 * n)))
+
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of a square matrix, `1 + A + A @ A / 2 + …`."""
+    checks.square(input, "linalg.matrix_exp")
+    checks.floating(input, "linalg.matrix_exp")
+    return LinalgMatrixExp.forward(input)

@@ -18,7 +18,6 @@ from minigrad.ops._dispatch.templates import Scaled
 from minigrad.ops.activation.softmax import log_softmax
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import checked
-from minigrad.ops.pointwise.arithmetic import Add, Div, Mul, Neg
 from minigrad.ops.pointwise.scalar import AddScalar, DivScalar, MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import View
@@ -177,8 +176,7 @@ def negative_log(input: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     shape = input.array.shape
     if len(shape) <= 2:
         picked = target if len(shape) == 2 or not target.array.ndim else plain(target.array.reshape(()))
-        loss = NllLoss.forward(input, picked, weight, reduction, ignored)
-        return loss
+        return NllLoss.forward(input, picked, weight, reduction, ignored)
     if len(shape) == 4:
         return NllLoss2D.forward(input, target, weight, reduction, ignored)
     size = math.prod(shape[2:])
@@ -227,12 +225,12 @@ def of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, reduct
     shape = logs.array.shape
     if smoothing:
         target = AddScalar.forward(MulScalar.forward(target, 1 - smoothing), smoothing / shape[dim])
-    each = Mul.forward(logs, target)
+    products = logs * target
     if weight is not None:
-        each = Mul.forward(each, along(weight, dim, len(shape)))
+        products = products * along(weight, dim, len(shape))
     if reduction == "none":
-        return Neg.forward(sum(each, dim))
-    loss = Neg.forward(sum(each))
+        return -sum(products, dim)
+    loss = -sum(products)
     count = math.prod(shape) / shape[dim] if math.prod(shape) else 0
     return DivScalar.forward(loss, count) if reduction == "mean" else loss
 
@@ -240,14 +238,14 @@ def of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, reduct
 def smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str,
              smoothing: float, dim: int) -> Tensor:
     """The loss of classes, a part of which is spread over all classes."""
-    each = logs if weight is None else Mul.forward(logs, along(weight, dim, logs.array.ndim))
-    gone = target.array == ignored
-    spread = MaskedFill.forward(Neg.forward(sum(each, dim)), plain(gone), 0.0)
+    weighted = logs if weight is None else logs * along(weight, dim, logs.array.ndim)
+    dropped = target.array == ignored
+    spread = MaskedFill.forward(-sum(weighted, dim), plain(dropped), 0.0)
     if reduction != "none":
         spread = sum(spread)
     if reduction == "mean":
-        count = (~gone).sum() if weight is None else total(
-            np.where(gone, 0, weight.array[np.where(gone, 0, target.array)]), None)
-        spread = Div.forward(spread, plain(count))
+        count = (~dropped).sum() if weight is None else total(
+            np.where(dropped, 0, weight.array[np.where(dropped, 0, target.array)]), None)
+        spread = spread / plain(count)
     share = smoothing / logs.array.shape[dim]
-    return Add.forward(MulScalar.forward(loss, 1 - smoothing), MulScalar.forward(spread, share))
+    return MulScalar.forward(loss, 1 - smoothing) + MulScalar.forward(spread, share)

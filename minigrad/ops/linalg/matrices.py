@@ -1,0 +1,108 @@
+"""What ops on matrices share: nodes of several factors, what a product saves, triangles, Gaussian elimination."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.graph import ManyOutputs
+from minigrad.core.saved import arrays, tensors
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.same_device import where_is
+
+__all__ = ["Factors", "diagonal_matrices", "lu_factored", "metadata_of", "needed_by_product", "reports_failure",
+           "scaled_sum", "system_metadata", "triangle", "zero_pivots"]
+
+
+class Factors(ManyOutputs, number=None):
+    """A node of several outputs whose formula takes None for a gradient that did not arrive.
+
+    `results`: for each saved value the output that it is (0 for an input).
+    """
+
+    __slots__ = ()
+    results: ClassVar[tuple[int, ...]] = ()
+
+    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
+        """Run the formula in a pass."""
+        if all(g is None for g in grads):
+            return (None,) * len(self.next)
+        saved = arrays(self) if task.first_order else tensors(self)
+        input_grads = self.backward(task.xp, grads, *saved, *self.const)
+        return input_grads if type(input_grads) is tuple else (input_grads,)
+
+    def saved_output_nr(self, index: int) -> int:
+        """Which output the saved result number `index` is."""
+        return self.results[index]
+
+
+def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """What a product saves: each operand only if the gradient of the other is needed."""
+    return a if b._requires_grad else None, b if a._requires_grad else None
+
+
+def metadata_of(x: Any) -> tuple[tuple[int, ...], Any]:
+    """What the engine must make of the gradient of an operand (`Node.fit`)."""
+    return x.shape, x.dtype
+
+
+def scaled_sum(x: Any, y: Any, beta: float, alpha: float) -> Any:
+    """`beta * x + alpha * y` in the dtype of `y`, into which the scales are cast; where beta is 0, `x` has no say."""
+    beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))
+    y = y if alpha == 1 else y * alpha
+    return y if beta == 0 else y + (x if beta == 1 else x * beta)
+
+
+def triangle(v: Any, rows: int, columns: int, k: int = 0, upper: bool = False) -> Any:
+    """Which elements lie on or below diagonal `k` (negative: below the main one), or `upper`: the same mirrored; a mask
+    that lies where `v` does."""
+    like = where_is(v)
+    return np.tri(columns, rows, k, bool, like=like).T if upper else np.tri(rows, columns, k, bool, like=like)
+
+
+def reports_failure(x: Any) -> AbstractContextManager[Any]:
+    """A `with` block in which a device, too, says by NumPy's LinAlgError that there is no result."""
+    backend = backend_of(x)
+    return nullcontext() if backend is None else backend.telling()
+
+
+def diagonal_matrices(xp: Any, v: Any) -> Any:
+    """Diagonal matrices of vectors."""
+    n = v.shape[-1]
+    diagonal = np.eye(n, dtype=bool, like=where_is(v))
+    return xp.masked(diagonal, xp.broadcast_to(xp.reshape(v, (*v.shape, 1)), (*v.shape, n)))
+
+
+def system_metadata(x: Any, *operands: Any) -> tuple[Any, ...] | None:
+    """What the engine must undo for the operands of a system whose solution is `x` (`Node.fit`)."""
+    if all(v.shape[:-2] == x.shape[:-2] and v.dtype is x.dtype for v in operands):
+        return None
+    return tuple([(v.shape, v.dtype) for v in operands])
+
+
+def zero_pivots(lu: Any) -> Any:
+    """For each matrix the number of the first zero on the diagonal of U (from 1), 0 for none, int32."""
+    zero = np.diagonal(lu, 0, -2, -1) == 0
+    at = zero.argmax(-1) if zero.shape[-1] else 0
+    return np.where(zero.any(-1), at + 1, 0).astype(np.int32)
+
+
+def lu_factored(x: Any) -> tuple[Any, Any]:
+    """L (below the diagonal, its ones left out) and U in one matrix, and the row that each row was swapped with
+    (counted from 1, int32): the LU factors of many matrices at once, by Gaussian elimination."""
+    rows, columns = x.shape[-2:]
+    lu = np.array(x, like=x).reshape(math.prod(x.shape[:-2]), rows, columns)
+    steps, each = min(rows, columns), np.arange(len(lu), like=x)
+    pivots = np.zeros((len(lu), steps), np.int32, like=x)
+    for j in range(steps if lu.size else 0):
+        at = j + abs(lu[:, j:, j]).argmax(1)
+        pivots[:, j] = at + 1
+        lu[each, j], lu[each, at] = lu[each, at], lu[each, j]
+        top = lu[:, j, j, None]
+        lu[:, j + 1:, j] /= np.where(top == 0, 1, top)
+        lu[:, j + 1:, j + 1:] -= lu[:, j + 1:, j, None] * lu[:, j, None, j + 1:]
+    return lu.reshape(x.shape), pivots.reshape((*x.shape[:-2], steps))

@@ -1,0 +1,161 @@
+"""Interpolation: (N, C, …) made larger or smaller, by the nearest elements, straight lines, cubic curves or areas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.tensor import Tensor
+from minigrad.ops.nn.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from minigrad.ops.nn.resample import Resample, resampling
+
+__all__: list[str] = []
+
+
+def nearest(size: int, out: int, scale: float, exact: bool) -> Any:
+    """The matrix that takes the nearest element; `scale` is the distance of two in the input."""
+    matrix = np.zeros((out, size))
+    at = np.float32(scale) * (np.arange(out, dtype=np.float32) + np.float32(0.5 if exact else 0))
+    matrix[np.arange(out), np.minimum(np.floor(at).astype(np.int64), size - 1)] = 1
+    return matrix
+
+
+def positions(size: int, out: int, scale: float, align_corners: bool) -> Any:
+    """Where in the input the elements of the result are."""
+    if align_corners:
+        return np.arange(out) * ((size - 1) / (out - 1) if out > 1 else 0.0)
+    return scale * (np.arange(out) + 0.5) - 0.5
+
+
+def linear(size: int, out: int, scale: float, align_corners: bool) -> Any:
+    """The matrix that joins neighbours by straight lines."""
+    at = np.maximum(positions(size, out, scale, align_corners), 0)
+    low = np.minimum(at.astype(np.int64), size - 1)
+    high = np.minimum(low + 1, size - 1)
+    part = np.clip(at - low, 0, 1)
+    matrix = np.zeros((out, size))
+    np.add.at(matrix, (np.arange(out), low), 1 - part)
+    np.add.at(matrix, (np.arange(out), high), part)
+    return matrix
+
+
+def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
+    """The matrix that joins neighbours by cubic curves (Keys, 1981, with a = -0.75)."""
+    at = positions(size, out, scale, align_corners)
+    low = np.floor(at).astype(np.int64)
+    part = at - low
+    matrix = np.zeros((out, size))
+    for offset in range(-1, 3):
+        d = abs(part - offset)
+        weight = np.where(d <= 1, (1.25 * d - 2.25) * d * d + 1, ((-0.75 * d + 3.75) * d - 6) * d + 3)
+        np.add.at(matrix, (np.arange(out), np.clip(low + offset, 0, size - 1)), weight)
+    return matrix
+
+
+def upsampling(name: str, kernel: str) -> type[Resample]:
+    """The op of this name; `kernel` is what PyTorch's errors call it."""
+    return resampling(__name__, f"Upsample{name}", kernel)
+
+
+UpsampleNearest1D = upsampling("Nearest1D", "compute_indices_weights_nearest")
+UpsampleNearest2D = upsampling("Nearest2D", "upsample_nearest2d_channels_last")
+UpsampleNearest3D = upsampling("Nearest3D", "compute_indices_weights_nearest")
+UpsampleNearestExact1D = upsampling("NearestExact1D", "compute_indices_weights_nearest")
+UpsampleNearestExact2D = upsampling("NearestExact2D", "upsample_nearest2d_channels_last")
+UpsampleNearestExact3D = upsampling("NearestExact3D", "compute_indices_weights_nearest")
+UpsampleLinear1D = upsampling("Linear1D", "compute_indices_weights_linear")
+UpsampleBilinear2D = upsampling("Bilinear2D", "upsample_bilinear2d_channels_last")
+UpsampleTrilinear3D = upsampling("Trilinear3D", "compute_indices_weights_linear")
+UpsampleBicubic2D = upsampling("Bicubic2D", "compute_indices_weights_cubic")
+
+NEAREST = (UpsampleNearest1D, UpsampleNearest2D, UpsampleNearest3D)
+EXACT = (UpsampleNearestExact1D, UpsampleNearestExact2D, UpsampleNearestExact3D)
+SMOOTH: dict[tuple[str, int], tuple[type[Resample], Callable[..., Any]]] = {
+    ("linear", 1): (UpsampleLinear1D, linear), ("bilinear", 2): (UpsampleBilinear2D, linear),
+    ("trilinear", 3): (UpsampleTrilinear3D, linear), ("bicubic", 2): (UpsampleBicubic2D, cubic),
+}
+AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
+DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
+MODES = ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic", "trilinear")
+
+
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Tensor:
+    """(N, C, …) with its other dimensions made larger or smaller, to `size` or by `scale_factor`.
+
+    `mode`: 'nearest', 'nearest-exact', 'area', 'linear' (3-D input), 'bilinear', 'bicubic' (4-D), 'trilinear' (5-D).
+    `align_corners`: whether the first and last elements stay where they are. There is no `antialias`.
+
+    Raises:
+        ValueError: if both or neither of `size` and `scale_factor` are given, or their lengths do not fit.
+        NotImplementedError: if a mode does not fit the number of dimensions.
+    """
+    shape = input.array.shape
+    k = len(shape) - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                             "bicubic | trilinear")
+    out, factors = sizes_for(shape, size, scale_factor)
+    if antialias:
+        raise NotImplementedError("minigrad's interpolate has no antialias")
+    if recompute_scale_factor:
+        factors = None
+    scales = [1 / f if f else n / o if o else 0.0 for n, o, f in
+              zip(shape[2:], out, factors or [0.0] * k, strict=True)]
+    along = list(zip(shape[2:], out, scales, strict=True))
+    if mode in DIMS and 1 <= k <= 3 and k + 2 != DIMS[mode]:
+        raise NotImplementedError(f"Got {k + 2}D input, but {mode} mode needs {DIMS[mode]}D input")
+    if any(o <= 0 for o in out) or any(n <= 0 for n in shape[2:]):
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said(shape[2:])} output "
+                           f"{said(out)}")
+    if 1 <= k <= 3 and mode in MODES and mode != "area" and math.prod(shape[1:]) == 0:
+        raise RuntimeError(f"Non-empty {k + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
+    if mode in ("nearest", "nearest-exact") and 1 <= k <= 3:
+        exact = mode == "nearest-exact"
+        return (EXACT if exact else NEAREST)[k - 1].forward(input, tuple([nearest(*each, exact) for each in along]))
+    if mode == "area" and 1 <= k <= 3:
+        return AREA[k - 1](input, out)
+    if (mode, k) in SMOOTH:
+        op, matrix = SMOOTH[mode, k]
+        return op.forward(input, tuple([matrix(*each, bool(align_corners)) for each in along]))
+    raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                              f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+                              f"lanczos | area | nearest-exact (got {mode})")
+
+
+def said(sizes: Sequence[int]) -> str:
+    """Sizes as PyTorch's error says them."""
+    return f"({', '.join(f'{name}: {n}' for name, n in zip(('D', 'H', 'W')[-len(sizes):], sizes, strict=True))})"
+
+
+def sizes_for(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[list[int], list[float] | None]:
+    """The size of the result, and the factors that were given."""
+    k = len(shape) - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != k:
+                raise ValueError("Input and output must have the same number of spatial dimensions, but got input with "
+                                 f"spatial dimensions of {list(shape[2:])} and output size of {size}. Please provide "
+                                 "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
+                                 "format.")
+            return [int(n) for n in size], None
+        return [int(size)] * k, None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != k:
+            raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input "
+                             f"with spatial dimensions of {list(shape[2:])} and scale_factor of shape {scale_factor}. "
+                             "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, "
+                             "s2, ...,sK) format.")
+        factors = [float(f) for f in scale_factor]
+    else:
+        factors = [float(scale_factor)] * k
+    return [math.floor(float(n) * f) for n, f in zip(shape[2:], factors, strict=True)], factors
