@@ -13,7 +13,7 @@ import numpy as np
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record2, record_n
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfTwo, check_kind
+from minigrad.ops._dispatch.elementwise import OfTwo, binary_function, check_kind
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote_all, promote_scalar
 
@@ -206,24 +206,10 @@ class NanToNum(Node):
         return xp.masked(a - a == 0, g)
 
 
-def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of each two elements, NaN if one is; equal ones share the gradient."""
-    return Maximum.forward(input, other)
-
-
-def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of each two elements, NaN if one is; equal ones share the gradient."""
-    return Minimum.forward(input, other)
-
-
-def fmax(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of each two elements, or the one that is no NaN."""
-    return Fmax.forward(input, other)
-
-
-def fmin(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of each two elements, or the one that is no NaN."""
-    return Fmin.forward(input, other)
+maximum = binary_function(Maximum, "The larger of each two elements, NaN if one is; equal ones share the gradient.")
+minimum = binary_function(Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient.")
+fmax = binary_function(Fmax, "The larger of each two elements, or the one that is no NaN.")
+fmin = binary_function(Fmin, "The smaller of each two elements, or the one that is no NaN.")
 
 
 def clamp(input: Tensor, min: Bound = None, max: Bound = None) -> Tensor:
