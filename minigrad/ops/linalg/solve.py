@@ -36,7 +36,7 @@ from minigrad.ops.linalg.matrix_checks import (
     zero_pivots,
 )
 from minigrad.ops.linalg.spectral import LinalgSvd
-from minigrad.ops.pointwise.arithmetic import Where
+from minigrad.ops.pointwise.where import Where
 
 __all__ = ["det", "inverse", "logdet", "slogdet"]
 METHODS = ("det", "inverse", "logdet", "slogdet")

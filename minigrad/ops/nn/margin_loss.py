@@ -22,10 +22,11 @@ from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import apply_reduction, checked, reduced, reduction_of, underivable
 from minigrad.ops.nn.similarity import pairwise_distance
-from minigrad.ops.pointwise.arithmetic import Add, Div, Exp, Log, Mul, Neg, Sub, Where
+from minigrad.ops.pointwise.arithmetic import Add, Div, Exp, Log, Mul, Neg, Sub
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar, SubScalar
+from minigrad.ops.pointwise.where import Where
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import Unsqueeze
 from minigrad.ops.special.binary import Xlogy

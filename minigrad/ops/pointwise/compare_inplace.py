@@ -44,11 +44,12 @@ class Comparison(Node, number=None):
 
 def comparison(name: str, operator: str, ufunc: Callable[..., Any]) -> Callable[[Tensor, Operand], Tensor]:
     """The in-place method of a comparison: its node is `EqBackward0` with a number, `EqBackward1` with a tensor."""
-    with_number = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__})
-    with_tensor = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__}, number=1)
+    with_number: Any = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__})
+    with_tensor: Any = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__}, number=1)
 
     def method(self: Tensor, other: Operand) -> Tensor:
-        return in_place((with_tensor if isinstance(other, Tensor) else with_number).forward, self, other)
+        op = with_tensor if isinstance(other, Tensor) else with_number
+        return in_place(op.forward, self, other)
 
     method.__doc__ = f"1 where `self {operator} other`, else 0, in place."
     return method

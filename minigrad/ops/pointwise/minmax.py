@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record2, record_n
+from minigrad.core.record import NUMBER, record1, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import OfTwo, binary_function, check_kind
 from minigrad.ops._dispatch.scalars import number_in
@@ -119,7 +119,7 @@ class ClampMax(Node):
 
 
 def bounded(x: Any, low: Any, high: Any, kernel: str) -> Any:
-    """An array between two numbers, in the dtype in which all meet."""
+    """An array between two numbers, in the dtype to which all are promoted."""
     for bound in (low, high):
         x = x if bound is None else promote_scalar(x, bound)[0]
     check_kind(x, "b", kernel)
@@ -138,8 +138,8 @@ class ClampTensors(Node, name="Clamp"):
 
     @staticmethod
     def forward(a: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
-        given = [v for v in (a, low, high) if v is not None]
-        (x, *bounds), input_metadata = broadcast_and_promote_all(*[v.array for v in given])
+        arrays = [v.array for v in (a, low, high) if v is not None]
+        (x, *bounds), input_metadata = broadcast_and_promote_all(*arrays)
         if len(bounds) == 2:
             check_kind(x, "b", "clamp_cpu")
         if low is not None:
@@ -161,31 +161,23 @@ class ClampTensors(Node, name="Clamp"):
                 xp.masked((a > high) | (low > high), g))
 
 
-class ClampMinTensor(Node, name="ClampMin", number=1):
+class ClampMinTensor(OfTwo, of=np.maximum, name="ClampMin", number=1):
     """At least a tensor."""
 
     __slots__ = ()
     saves = ("self", "min")
-
-    @staticmethod
-    def forward(a: Tensor, low: Tensor) -> Tensor:
-        (x, y), input_metadata = broadcast_and_promote_all(a.array, low.array)
-        return record2(ClampMinTensor, np.maximum(x, y), a, low, (a, low), (), input_metadata)
+    integers = True
 
     def backward(self, xp: Any, g: Any, a: Any, low: Any) -> Grads:
         return xp.masked(a >= low, g), xp.masked(a < low, g)
 
 
-class ClampMaxTensor(Node, name="ClampMax", number=1):
+class ClampMaxTensor(OfTwo, of=np.minimum, name="ClampMax", number=1):
     """At most a tensor."""
 
     __slots__ = ()
     saves = ("self", "max")
-
-    @staticmethod
-    def forward(a: Tensor, high: Tensor) -> Tensor:
-        (x, y), input_metadata = broadcast_and_promote_all(a.array, high.array)
-        return record2(ClampMaxTensor, np.minimum(x, y), a, high, (a, high), (), input_metadata)
+    integers = True
 
     def backward(self, xp: Any, g: Any, a: Any, high: Any) -> Grads:
         return xp.masked(a <= high, g), xp.masked(a > high, g)
