@@ -12,6 +12,7 @@ from minigrad.ops.index import indexing as index
 from minigrad.ops.linalg import matmul as linalg
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import power
+from minigrad.ops.pointwise.where import Masked, Where
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.shape import join
 from minigrad.ops.shape import views as shape
@@ -30,8 +31,8 @@ class TensorWords:
     cos = staticmethod(pointwise.Cos.forward)
     sign = staticmethod(pointwise.Sign.forward)
     sigmoid = staticmethod(activation.Sigmoid.forward)
-    where = staticmethod(pointwise.Where.forward)
-    masked = staticmethod(pointwise.Masked.forward)
+    where = staticmethod(Where.forward)
+    masked = staticmethod(Masked.forward)
     threshold_backward = staticmethod(activation.ThresholdBackward.forward)
     matmul = staticmethod(linalg.matmul)
     stack = staticmethod(join.stack)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import counter_of
-from minigrad.core.tensor import Tensor
+from minigrad.core.tensor import Tensor, counter_of
 
 __all__ = ["BLOCK", "Block", "BlockwiseUpdate", "Scratch"]
 

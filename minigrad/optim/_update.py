@@ -18,8 +18,7 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, set_grad_enabled
 from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, Several, beside, count, in_use
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import counter_of
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core.tensor import Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
 

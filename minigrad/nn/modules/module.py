@@ -10,9 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
+from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
-from minigrad._base.hooks import RemovableHandle
 from minigrad.autograd.observer import WATCHING
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor

@@ -23,7 +23,7 @@ from minigrad.ops._dispatch.arg_errors import matched
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.out import delivered
 from minigrad.ops._dispatch.signatures import Signature, is_number, printed_type, signatures_of
-from minigrad.ops.pointwise.arithmetic import as_operand
+from minigrad.ops.pointwise.where import as_operand
 
 __all__ = ["framed", "guardable", "handing_on", "in_frames"]
 

@@ -8,7 +8,7 @@ derivative. What the forward does with the function is written here, once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from minigrad.backends.numpy import FLOAT16
 from minigrad.core.graph import Node
@@ -18,7 +18,8 @@ from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
 from minigrad.ops.pointwise.arithmetic import floating
 
-__all__ = ["ByNumber", "OfNumber", "OfOne", "OfTwo", "Underived", "check_kind", "underived"]
+__all__ = ["BinaryFunction", "ByNumber", "OfNumber", "OfOne", "OfTwo", "UnaryFunction", "Underived", "binary_function",
+           "check_kind", "unary_function", "underived"]
 
 Kernel = Callable[..., Any]
 NOTHING, INPUT = ("", ""), ("self",)
@@ -69,8 +70,8 @@ class OfTwo(Elementwise, number=None):
         if cls.refuses is not NOTHING:
             check_kind(x, *cls.refuses)
         z = cls.values(x, y) if cls.integers else cls.values(floating(x), floating(y))
-        values = {"self": a, "other": b, "result": z}
-        return record2(cls, z, a, b, tuple([values[name] for name in cls.saves]), input_metadata=input_metadata)
+        values = {"self": a, "result": z}  # any other name is that of the second tensor
+        return record2(cls, z, a, b, tuple([values.get(name, b) for name in cls.saves]), input_metadata=input_metadata)
 
 
 class OfNumber(Elementwise, number=None):
@@ -96,6 +97,38 @@ class ByNumber(Elementwise, number=None):
         x, c = promote_scalar(floating(a.array), c)
         y = cls.values(x, c)
         return record1(cls, y, a, tuple([a if name == "self" else y for name in cls.saves]), (c,) * len(cls.constants))
+
+
+class UnaryFunction(Protocol):
+    """The type of a public function of one tensor."""
+
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+
+class BinaryFunction(Protocol):
+    """The type of a public function of two tensors."""
+
+    def __call__(self, input: Tensor, other: Tensor) -> Tensor: ...
+
+
+def unary_function(op: Any, doc: str) -> UnaryFunction:
+    """The public function of an op of one tensor, with its docstring."""
+    def function(input: Tensor) -> Tensor:
+        result: Tensor = op.forward(input)
+        return result
+
+    function.__doc__, function.__module__ = doc, op.__module__
+    return function
+
+
+def binary_function(op: Any, doc: str) -> BinaryFunction:
+    """The public function of an op of two tensors, with its docstring."""
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        result: Tensor = op.forward(input, other)
+        return result
+
+    function.__doc__, function.__module__ = doc, op.__module__
+    return function
 
 
 class Underived(Node, number=None):

@@ -14,6 +14,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.blocks import in_blocks
+from minigrad.ops._dispatch.elementwise import unary_function
 from minigrad.ops._dispatch.templates import OfInput, OfResult, widely
 from minigrad.ops.activation.piecewise import chosen
 from minigrad.ops.pointwise import functions
@@ -319,9 +320,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return Softplus.forward(input, float(beta), float(threshold))
 
 
-def logsigmoid(input: Tensor) -> Tensor:
-    """`log(sigmoid(input))`."""
-    return LogSigmoid.forward(input)
+logsigmoid = unary_function(LogSigmoid, "`log(sigmoid(input))`.")
 
 
 def softsign(input: Tensor) -> Tensor:

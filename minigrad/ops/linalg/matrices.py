@@ -10,7 +10,6 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.graph import ManyOutputs
-from minigrad.core.saved import arrays, tensors
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import where_is
 
@@ -25,15 +24,8 @@ class Factors(ManyOutputs, number=None):
     """
 
     __slots__ = ()
+    fills_missing = False
     results: ClassVar[tuple[int, ...]] = ()
-
-    def in_pass(self, grads: list[Any], task: Any) -> tuple[Any, ...]:
-        """Run the formula in a pass."""
-        if all(g is None for g in grads):
-            return (None,) * len(self.next)
-        saved = arrays(self) if task.first_order else tensors(self)
-        input_grads = self.backward(task.xp, grads, *saved, *self.const)
-        return input_grads if type(input_grads) is tuple else (input_grads,)
 
     def saved_output_nr(self, index: int) -> int:
         """Which output the saved result number `index` is."""
@@ -46,7 +38,7 @@ def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | Non
 
 
 def metadata_of(x: Any) -> tuple[tuple[int, ...], Any]:
-    """What the engine must make of the gradient of an operand (`Node.fit`)."""
+    """What the engine must make of the gradient of an operand (input metadata)."""
     return x.shape, x.dtype
 
 
@@ -78,7 +70,7 @@ def diagonal_matrices(xp: Any, v: Any) -> Any:
 
 
 def system_metadata(x: Any, *operands: Any) -> tuple[Any, ...] | None:
-    """What the engine must undo for the operands of a system whose solution is `x` (`Node.fit`)."""
+    """What the engine must undo for the operands of a system whose solution is `x` (input metadata)."""
     if all(v.shape[:-2] == x.shape[:-2] and v.dtype is x.dtype for v in operands):
         return None
     return tuple([(v.shape, v.dtype) for v in operands])

@@ -22,7 +22,7 @@ from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import Factors, lu_factored, reports_failure, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.spectral import LinalgSvd
-from minigrad.ops.pointwise.arithmetic import Where
+from minigrad.ops.pointwise.where import Where
 
 __all__ = ["det", "inverse", "logdet", "slogdet"]
 METHODS = ("det", "inverse", "logdet", "slogdet")

@@ -21,7 +21,8 @@ from minigrad.ops._dispatch.arg_parser import framed
 from minigrad.ops._dispatch.elementwise import underived
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.nn.loss import checked
-from minigrad.ops.pointwise.arithmetic import Div, Where
+from minigrad.ops.pointwise.arithmetic import Div
+from minigrad.ops.pointwise.where import Where
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 

@@ -12,7 +12,7 @@ import numpy as np
 from minigrad._base.dtype import float64
 from minigrad.autograd.inplace import in_place
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import ByNumber, OfTwo, check_kind, underived
+from minigrad.ops._dispatch.elementwise import ByNumber, OfTwo, binary_function, check_kind, underived
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape
 from minigrad.ops.pointwise.power import Pow, PowScalar, PowTensor
@@ -114,24 +114,10 @@ class Nextafter(OfTwo, of=np.nextafter):
         return xp.masked(a != b, g), xp.zeros(g.shape, g)
 
 
-def atan2(input: Tensor, other: Tensor) -> Tensor:
-    """The angle of the point (other, input), in radians between -π and π."""
-    return Atan2.forward(input, other)
-
-
-def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """The square root of input² + other², without overflow."""
-    return Hypot.forward(input, other)
-
-
-def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """log(exp(input) + exp(other)), without overflow."""
-    return Logaddexp.forward(input, other)
-
-
-def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
-    """The logarithm to the base 2 of 2^input + 2^other, without overflow."""
-    return Logaddexp2.forward(input, other)
+atan2 = binary_function(Atan2, "The angle of the point (other, input), in radians between -π and π.")
+hypot = binary_function(Hypot, "The square root of input² + other², without overflow.")
+logaddexp = binary_function(Logaddexp, "log(exp(input) + exp(other)), without overflow.")
+logaddexp2 = binary_function(Logaddexp2, "The logarithm to the base 2 of 2^input + 2^other, without overflow.")
 
 
 def copysign(input: Tensor, other: Operand) -> Tensor:
@@ -146,9 +132,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return Ldexp.forward(input, other)
 
 
-def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The next number after each element that its dtype has, towards `other`."""
-    return Nextafter.forward(input, other)
+nextafter = binary_function(Nextafter, "The next number after each element that its dtype has, towards `other`.")
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:

@@ -17,19 +17,24 @@ METHODS = IN_PLACE = tuple(__all__)
 Operand = Any  # a Tensor or a Python number
 
 
-def of_bits(op: Callable[[Any, Any], Any], kinds: str, kernel: str, a: Operand, b: Operand) -> Tensor:
-    """An op of two operands, one of which may be a number, in the dtype in which they meet."""
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        x, y, _ = broadcast_and_promote(a.array, b.array)
-    else:
-        tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
-        met, number = promote_scalar(tensor.array, number)
-        if number is NotImplemented:
-            return NotImplemented
-        number = met.dtype.type(number)
-        x, y = (met, number) if isinstance(a, Tensor) else (number, met)
-    check_kind(x, kinds, kernel)
-    return plain(op(x, y))
+def bitwise(ufunc: Callable[[Any, Any], Any], refused: str, kernel: str,
+            doc: str) -> Callable[[Operand, Operand], Tensor]:
+    """The public function of a bitwise op, which refuses the `refused` kinds of dtypes (see `check_kind`)."""
+    def function(input: Operand, other: Operand) -> Tensor:
+        if isinstance(input, Tensor) and isinstance(other, Tensor):
+            x, y, _ = broadcast_and_promote(input.array, other.array)
+        else:
+            tensor, number = (input, other) if isinstance(input, Tensor) else (other, input)
+            array, number = promote_scalar(tensor.array, number)
+            if number is NotImplemented:
+                return NotImplemented
+            number = array.dtype.type(number)
+            x, y = (array, number) if isinstance(input, Tensor) else (number, array)
+        check_kind(x, refused, kernel)
+        return plain(ufunc(x, y))
+
+    function.__doc__ = doc
+    return function
 
 
 def shift_left(x: Any, by: Any) -> Any:
@@ -45,29 +50,16 @@ def shift_right(x: Any, by: Any) -> Any:
     return np.right_shift(x, by)
 
 
-def bitwise_and(input: Operand, other: Operand) -> Tensor:
-    """Elementwise `input & other` of bool or integer tensors; one may be a number."""
-    return of_bits(np.bitwise_and, "f", "bitwise_and_cpu", input, other)
-
-
-def bitwise_or(input: Operand, other: Operand) -> Tensor:
-    """Elementwise `input | other` of bool or integer tensors; one may be a number."""
-    return of_bits(np.bitwise_or, "f", "bitwise_or_cpu", input, other)
-
-
-def bitwise_xor(input: Operand, other: Operand) -> Tensor:
-    """Elementwise `input ^ other` of bool or integer tensors; one may be a number."""
-    return of_bits(np.bitwise_xor, "f", "bitwise_xor_cpu", input, other)
-
-
-def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
-    """Elementwise `input << other` of integers; one may be a number."""
-    return of_bits(shift_left, "bf", "lshift_cpu", input, other)
-
-
-def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
-    """Elementwise `input >> other` of integers; one may be a number. The sign stays."""
-    return of_bits(shift_right, "bf", "rshift_cpu", input, other)
+bitwise_and = bitwise(np.bitwise_and, "f", "bitwise_and_cpu",
+                      "Elementwise `input & other` of bool or integer tensors; one may be a number.")
+bitwise_or = bitwise(np.bitwise_or, "f", "bitwise_or_cpu",
+                     "Elementwise `input | other` of bool or integer tensors; one may be a number.")
+bitwise_xor = bitwise(np.bitwise_xor, "f", "bitwise_xor_cpu",
+                      "Elementwise `input ^ other` of bool or integer tensors; one may be a number.")
+bitwise_left_shift = bitwise(shift_left, "bf", "lshift_cpu",
+                             "Elementwise `input << other` of integers; one may be a number.")
+bitwise_right_shift = bitwise(shift_right, "bf", "rshift_cpu",
+                              "Elementwise `input >> other` of integers; one may be a number. The sign stays.")
 
 
 def bitwise_not(input: Tensor) -> Tensor:

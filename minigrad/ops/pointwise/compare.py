@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, beside
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
 from minigrad.ops._dispatch.same_device import same_device, together
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, promote_scalar
 from minigrad.ops.tensor.storage import from_numpy
@@ -23,7 +24,7 @@ Operand = Any
 
 
 def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
-    """A comparison in the dtype in which the operands meet: there a whole number may wrap around, as in PyTorch."""
+    """A comparison in the dtype to which the operands are promoted: there an integer may wrap around, as in PyTorch."""
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
@@ -36,80 +37,53 @@ def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     return plain(op(*promote_scalar(x, number)))
 
 
-def of_truth(op: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
-    """An op of what is not zero in two tensors of any dtypes."""
-    broadcast_shape(a.array.shape, b.array.shape)
-    return plain(op(*(together(a.array, b.array) if OF_TYPE else (a.array, b.array))))
+def comparison(ufunc: np.ufunc, operator: str) -> Callable[[Tensor, Operand], Tensor]:
+    """The public function of a comparison."""
+    def function(input: Tensor, other: Operand) -> Tensor:
+        return compared(ufunc, input, other)
+
+    function.__doc__ = f"Elementwise `input {operator} other`."
+    return function
 
 
-def eq(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input == other`."""
-    return compared(np.equal, input, other)
+def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
+    """The public function of an op on the truth of two tensors of any dtypes: what is not zero is true."""
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        x, y = input.array, other.array
+        broadcast_shape(x.shape, y.shape)
+        return plain(ufunc(*(together(x, y) if OF_TYPE else (x, y))))
+
+    function.__doc__ = doc
+    return function
+
+
+def predicate(ufunc: np.ufunc, doc: str) -> UnaryFunction:
+    """The public function of a question about each element."""
+    def function(input: Tensor) -> Tensor:
+        return plain(ufunc(input.array))
+
+    function.__doc__ = doc
+    return function
+
+
+eq = comparison(np.equal, "==")
+ne = not_equal = comparison(np.not_equal, "!=")
+lt = less = comparison(np.less, "<")
+le = less_equal = comparison(np.less_equal, "<=")
+gt = greater = comparison(np.greater, ">")
+ge = greater_equal = comparison(np.greater_equal, ">=")
+logical_and = logical(np.logical_and, "Elementwise and, of what is not zero.")
+logical_or = logical(np.logical_or, "Elementwise or, of what is not zero.")
+logical_xor = logical(np.logical_xor, "Elementwise: exactly one of two is not zero.")
+logical_not = predicate(np.logical_not, "Elementwise not, of what is not zero.")
+isnan = predicate(np.isnan, "Where the elements are NaN.")
+isinf = predicate(np.isinf, "Where the elements are infinite.")
+isfinite = predicate(np.isfinite, "Where the elements are neither infinite nor NaN.")
 
 
 def equals(input: Tensor, other: Operand) -> Tensor:
     """`input == other`, which takes a NumPy array too; the other comparisons do not, as in PyTorch."""
     return eq(input, from_numpy(other) if isinstance(other, np.ndarray) else other)
-
-
-def ne(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input != other`."""
-    return compared(np.not_equal, input, other)
-
-
-def lt(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input < other`."""
-    return compared(np.less, input, other)
-
-
-def le(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input <= other`."""
-    return compared(np.less_equal, input, other)
-
-
-def gt(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input > other`."""
-    return compared(np.greater, input, other)
-
-
-def ge(input: Tensor, other: Operand) -> Tensor:
-    """Elementwise `input >= other`."""
-    return compared(np.greater_equal, input, other)
-
-
-def logical_and(input: Tensor, other: Tensor) -> Tensor:
-    """Elementwise and, of what is not zero."""
-    return of_truth(np.logical_and, input, other)
-
-
-def logical_or(input: Tensor, other: Tensor) -> Tensor:
-    """Elementwise or, of what is not zero."""
-    return of_truth(np.logical_or, input, other)
-
-
-def logical_xor(input: Tensor, other: Tensor) -> Tensor:
-    """Elementwise: exactly one of two is not zero."""
-    return of_truth(np.logical_xor, input, other)
-
-
-def logical_not(input: Tensor) -> Tensor:
-    """Elementwise not, of what is not zero."""
-    return plain(np.logical_not(input.array))
-
-
-def isnan(input: Tensor) -> Tensor:
-    """Where the elements are NaN."""
-    return plain(np.isnan(input.array))
-
-
-def isinf(input: Tensor) -> Tensor:
-    """Where the elements are infinite."""
-    return plain(np.isinf(input.array))
-
-
-def isfinite(input: Tensor) -> Tensor:
-    """Where the elements are neither infinite nor NaN."""
-    return plain(np.isfinite(input.array))
 
 
 def isposinf(input: Tensor) -> Tensor:
@@ -142,9 +116,8 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     like = beside((elements if isinstance(elements, Tensor) else test_elements).array)
     x, y = (v.array if isinstance(v, Tensor) else np.asarray(v, like=like) for v in (elements, test_elements))
     same_device(x, y)
-    for each in (x, y):
-        if each.dtype.kind == "b":
-            raise RuntimeError("Unsupported input type encountered for isin(): Bool")
+    if "b" in (x.dtype.kind, y.dtype.kind):
+        raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     return plain(np.isin(x, y, assume_unique, invert))
 
 
@@ -174,6 +147,3 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements."""
     same_device(input.array, other.array)
     return bool(np.array_equal(input.array, other.array))
-
-
-not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge

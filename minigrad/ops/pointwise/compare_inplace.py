@@ -1,4 +1,4 @@
-"""Comparisons in place: `x.eq_(y)` writes 1 where they are equal, else 0. No gradient comes through what it was.
+"""Comparisons in place: `x.eq_(y)` writes 1 where they are equal, else 0. The old values get no gradient.
 
 In PyTorch, and so here, a comparison in place has a node, since a tensor that requires grad may not cease to.
 """
@@ -23,105 +23,41 @@ Operand = Any  # a Tensor or a Python number
 
 
 class Comparison(Node, number=None):
-    """With a number."""
+    """A comparison with a tensor or a number."""
 
     __slots__ = ()
-    op_of: ClassVar[Callable[..., Any]]
-
-    def __init_subclass__(cls, op_of: Callable[..., Any], **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.op_of = op_of
+    ufunc: ClassVar[Callable[..., Any]]
 
     @classmethod
     def forward(cls, a: Tensor, b: Operand) -> Any:
-        """What is to be written into `a`."""
-        made = compared(cls.op_of, a, b)
+        """The result that is to be written into `a`."""
+        result = compared(cls.ufunc, a, b)
         if isinstance(b, Tensor):
-            return record2(cls, made.array, a, b,
+            return record2(cls, result.array, a, b,
                            input_metadata=tuple([(v.array.shape, v.array.dtype) for v in (a, b)]))
-        return made if made is NotImplemented else record1(cls, made.array, a)
+        return result if result is NotImplemented else record1(cls, result.array, a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         zeros = xp.zeros(g.shape, g)
         return zeros if len(self.next) == 1 else (zeros, zeros)
 
 
-class Eq(Comparison, op_of=np.equal):
-    __slots__ = ()
+def comparison(name: str, operator: str, ufunc: Callable[..., Any]) -> Callable[[Tensor, Operand], Tensor]:
+    """The in-place method of a comparison: its node is `EqBackward0` with a number, `EqBackward1` with a tensor."""
+    with_number: Any = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__})
+    with_tensor: Any = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__}, number=1)
+
+    def method(self: Tensor, other: Operand) -> Tensor:
+        op = with_tensor if isinstance(other, Tensor) else with_number
+        return in_place(op.forward, self, other)
+
+    method.__doc__ = f"1 where `self {operator} other`, else 0, in place."
+    return method
 
 
-class EqTensor(Comparison, op_of=np.equal, name="Eq", number=1):
-    __slots__ = ()
-
-
-class Ne(Comparison, op_of=np.not_equal):
-    __slots__ = ()
-
-
-class NeTensor(Comparison, op_of=np.not_equal, name="Ne", number=1):
-    __slots__ = ()
-
-
-class Lt(Comparison, op_of=np.less):
-    __slots__ = ()
-
-
-class LtTensor(Comparison, op_of=np.less, name="Lt", number=1):
-    __slots__ = ()
-
-
-class Le(Comparison, op_of=np.less_equal):
-    __slots__ = ()
-
-
-class LeTensor(Comparison, op_of=np.less_equal, name="Le", number=1):
-    __slots__ = ()
-
-
-class Gt(Comparison, op_of=np.greater):
-    __slots__ = ()
-
-
-class GtTensor(Comparison, op_of=np.greater, name="Gt", number=1):
-    __slots__ = ()
-
-
-class Ge(Comparison, op_of=np.greater_equal):
-    __slots__ = ()
-
-
-class GeTensor(Comparison, op_of=np.greater_equal, name="Ge", number=1):
-    __slots__ = ()
-
-
-def eq_(self: Tensor, other: Operand) -> Tensor:
-    """1 where `self == other`, else 0, in place."""
-    return in_place((EqTensor if isinstance(other, Tensor) else Eq).forward, self, other)
-
-
-def ne_(self: Tensor, other: Operand) -> Tensor:
-    """1 where `self != other`, else 0, in place."""
-    return in_place((NeTensor if isinstance(other, Tensor) else Ne).forward, self, other)
-
-
-def lt_(self: Tensor, other: Operand) -> Tensor:
-    """1 where `self < other`, else 0, in place."""
-    return in_place((LtTensor if isinstance(other, Tensor) else Lt).forward, self, other)
-
-
-def le_(self: Tensor, other: Operand) -> Tensor:
-    """1 where `self <= other`, else 0, in place."""
-    return in_place((LeTensor if isinstance(other, Tensor) else Le).forward, self, other)
-
-
-def gt_(self: Tensor, other: Operand) -> Tensor:
-    """1 where `self > other`, else 0, in place."""
-    return in_place((GtTensor if isinstance(other, Tensor) else Gt).forward, self, other)
-
-
-def ge_(self: Tensor, other: Operand) -> Tensor:
-    """1 where `self >= other`, else 0, in place."""
-    return in_place((GeTensor if isinstance(other, Tensor) else Ge).forward, self, other)
-
-
-not_equal_, less_, less_equal_, greater_, greater_equal_ = ne_, lt_, le_, gt_, ge_
+eq_ = comparison("Eq", "==", np.equal)
+ne_ = not_equal_ = comparison("Ne", "!=", np.not_equal)
+lt_ = less_ = comparison("Lt", "<", np.less)
+le_ = less_equal_ = comparison("Le", "<=", np.less_equal)
+gt_ = greater_ = comparison("Gt", ">", np.greater)
+ge_ = greater_equal_ = comparison("Ge", ">=", np.greater_equal)

@@ -1,12 +1,12 @@
-"""Division with rounding, and what it leaves: `//`, `%`, `div(rounding_mode=)`, `fmod`, `remainder`.
+"""Division with rounding, and its remainder: `//`, `%`, `div(rounding_mode=)`, `fmod`, `remainder`.
 
-Mirrors PyTorch's `BinaryOps.cpp`. `fmod` leaves the sign of the dividend (rounding towards 0), `remainder` and `%`
+Mirrors PyTorch's `BinaryOps.cpp`. `fmod` has the sign of the dividend (rounding towards 0), `remainder` and `%`
 that of the divisor (rounding down). In PyTorch, and so here, `//` and a number `%` a tensor have no derivative.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,11 +25,8 @@ Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
 
 
-floored = np.floor_divide
-
-
 def left(x: Any, y: Any) -> Any:
-    """What division leaves, with the sign of `y`; but a zero has that of `x`."""
+    """The remainder with the sign of `y`; a zero has that of `x`."""
     if x.dtype.kind != "f":
         return np.remainder(x, y)
     rest = np.fmod(x, y)
@@ -51,7 +48,7 @@ def checked(x: Any, y: Any, kernel: str) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-ROUNDED = {"floor": floored, "trunc": truncated}
+ROUNDED: dict[str, Any] = {"floor": np.floor_divide, "trunc": truncated}
 
 
 class DivRounded(Node, name="Div", number=2):
@@ -60,6 +57,11 @@ class DivRounded(Node, name="Div", number=2):
     __slots__ = ()
     saves = ("self", "other")
     constants = ("rounding_mode",)
+
+    @staticmethod
+    def values(x: Any, y: Any, rounding_mode: str) -> Any:
+        """On arrays, as `xp.apply` needs it."""
+        return ROUNDED[rounding_mode](x, y)
 
     @staticmethod
     def forward(a: Tensor, b: Operand, rounding_mode: str | None) -> Tensor:
@@ -71,7 +73,7 @@ class DivRounded(Node, name="Div", number=2):
         else:
             z = quotient(a, b, ROUNDED[rounding_mode], f"div_{rounding_mode}_cpu")
         if not isinstance(b, Tensor):
-            return record2(DivRoundedNumber, z, a, NUMBER, (None, b), (rounding_mode,))
+            return record2(DivRounded, z, a, NUMBER, (None, b), (rounding_mode,))
         input_metadata = broadcast_and_promote(a.array, b.array)[2]
         return record2(DivRounded, z, a, b, (a if b._requires_grad else None, b), (rounding_mode,), input_metadata)
 
@@ -79,18 +81,7 @@ class DivRounded(Node, name="Div", number=2):
         if rounding_mode is None:
             return g / b, None if a is None else -g * ((a / b) / b)
         zeros = xp.zeros(g.shape, g)
-        return zeros, zeros
-
-
-class DivRoundedNumber(Node, name="Div", number=2):
-    """The rounded quotient of a tensor and a number, which has no edge."""
-
-    __slots__ = ()
-    saves = ("self", "other")  # never the tensor: the number wants no gradient
-    constants = ("rounding_mode",)
-
-    def backward(self, xp: Any, g: Any, a: None, c: float, rounding_mode: str | None) -> Grads:
-        return g / c if rounding_mode is None else xp.zeros(g.shape, g), None
+        return zeros, None if a is None else zeros
 
 
 def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:
@@ -102,84 +93,58 @@ def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:
 
 
 class Fmod(Node):
-    """What division by a number leaves, with the sign of the tensor."""
+    """The remainder of a tensor divided by a number, with the sign of the tensor."""
 
     __slots__ = ()
+    kernel: ClassVar[str] = "fmod_cpu"
+    values: ClassVar[Any] = np.fmod
 
-    @staticmethod
-    def forward(a: Tensor, c: float) -> Tensor:
-        return record1(Fmod, quotient(a, c, np.fmod, "fmod_cpu"), a)
+    @classmethod
+    def forward(cls, a: Tensor, c: float) -> Tensor:
+        return record1(cls, quotient(a, c, cls.values, cls.kernel), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return g
 
 
+class Remainder(Fmod):
+    """The remainder of a tensor divided by a number, with the sign of the number."""
+
+    __slots__ = ()
+    kernel = "remainder_cpu"
+    values = staticmethod(left)
+
+
 class FmodTensor(Node, name="Fmod", number=1):
-    """What division by a tensor leaves, with the sign of the dividend."""
+    """The remainder of two tensors, with the sign of the dividend."""
 
     __slots__ = ()
     saves = ("self", "other")
+    kernel: ClassVar[str] = Fmod.kernel
+    values: ClassVar[Any] = Fmod.values
+    rounding: ClassVar[str] = "trunc"  # of the quotient, which is the derivative for `other`
 
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        z = quotient(a, b, np.fmod, "fmod_cpu")
+    @classmethod
+    def forward(cls, a: Tensor, b: Tensor) -> Tensor:
         saved = (a, b) if b._requires_grad else (None, None)
-        return record2(FmodTensor, z, a, b, saved, input_metadata=broadcast_and_promote(a.array, b.array)[2])
+        return record2(cls, quotient(a, b, cls.values, cls.kernel), a, b, saved,
+                       input_metadata=broadcast_and_promote(a.array, b.array)[2])
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
-        return g, None if b is None else -g * xp.apply(Truncated, a, b)
+        return g, None if b is None else -g * xp.apply(DivRounded, a, b, self.rounding)
 
 
-class Remainder(Node):
-    """What division by a number leaves, with the sign of the number."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def forward(a: Tensor, c: float) -> Tensor:
-        return record1(Remainder, quotient(a, c, left, "remainder_cpu"), a)
-
-    backward = Fmod.backward
-
-
-class RemainderTensor(Node, name="Remainder", number=1):
-    """What division by a tensor leaves, with the sign of the divisor."""
+class RemainderTensor(FmodTensor, name="Remainder", number=1):
+    """The remainder of two tensors, with the sign of the divisor."""
 
     __slots__ = ()
-    saves = ("self", "other")
-
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        z = quotient(a, b, left, "remainder_cpu")
-        saved = (a, b) if b._requires_grad else (None, None)
-        return record2(RemainderTensor, z, a, b, saved, input_metadata=broadcast_and_promote(a.array, b.array)[2])
-
-    def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
-        return g, None if b is None else -g * xp.apply(Floored, a, b)
-
-
-class Truncated:
-    """`div(rounding_mode="trunc")` in a formula."""
-
-    values = staticmethod(truncated)
-
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        return DivRounded.forward(a, b, "trunc")
-
-
-class Floored:
-    """`div(rounding_mode="floor")` in a formula."""
-
-    values = staticmethod(floored)
-
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        return DivRounded.forward(a, b, "floor")
+    kernel = Remainder.kernel
+    values = staticmethod(left)
+    rounding = "floor"
 
 
 def wrapped(number: Any, like: Tensor) -> Tensor:
-    """A number as a 0-d tensor of the dtype in which it meets a tensor."""
+    """A number as a 0-d tensor of the dtype to which it and a tensor are promoted."""
     x, number = promote_scalar(like.array, number)
     return plain(np.asarray(number, x.dtype))
 
@@ -187,12 +152,12 @@ def wrapped(number: Any, like: Tensor) -> Tensor:
 def floor_divide(input: Operand, other: Operand) -> Tensor:
     """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
     first = input if isinstance(input, Tensor) else wrapped(input, other)
-    return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
+    return underived("floor_divide", quotient(first, other, np.floor_divide, "div_floor_cpu"),
                      *[v for v in (input, other) if isinstance(v, Tensor)])
 
 
 def fmod(input: Tensor, other: Operand) -> Tensor:
-    """What division leaves, with the sign of `input`.
+    """The remainder of `input / other`, with the sign of `input`.
 
     Raises:
         RuntimeError: for integers where `other` is 0.
@@ -201,7 +166,7 @@ def fmod(input: Tensor, other: Operand) -> Tensor:
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
-    """`input % other`: what division leaves, with the sign of `other`; one of them may be a number.
+    """`input % other`: the remainder, with the sign of `other`; one of them may be a number.
 
     Raises:
         RuntimeError: for integers where `other` is 0.

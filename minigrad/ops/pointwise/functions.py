@@ -16,6 +16,7 @@ from minigrad.ops.activation import basic as activation
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import power
 from minigrad.ops.pointwise.division import DivRounded
+from minigrad.ops.pointwise.where import Where
 
 __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "rsub", "sigmoid",
            "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
@@ -56,7 +57,7 @@ def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
     if alpha != 1:
         if isinstance(other, Tensor):
-            return pointwise.AddScaled.forward(input, other, alpha)
+            return pointwise.Add.scaled(input, other, alpha)
         other = other * alpha
     made = pointwise.Add.forward(input, other)
     return refused("add", other) if made is NotImplemented else made
@@ -66,7 +67,7 @@ def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
     if alpha != 1:
         if isinstance(other, Tensor):
-            return pointwise.SubScaled.forward(input, other, alpha)
+            return pointwise.Sub.scaled(input, other, alpha)
         other = other * alpha
     made = pointwise.Sub.forward(input, other)
     return refused("sub", other) if made is NotImplemented else made
@@ -134,7 +135,7 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     """
     if input is None and other is None:
         return tuple([plain(index) for index in np.nonzero(np.atleast_1d(condition.array))])
-    return pointwise.Where.forward(condition, input, other)
+    return Where.forward(condition, input, other)
 
 
 def where_of(input: Tensor, condition: Tensor, other: Operand) -> Tensor:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record2, record_n
+from minigrad.core.record import NUMBER, record1, record_n
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfTwo, check_kind
+from minigrad.ops._dispatch.elementwise import OfTwo, binary_function, check_kind
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote_all, promote_scalar
 
@@ -119,7 +119,7 @@ class ClampMax(Node):
 
 
 def bounded(x: Any, low: Any, high: Any, kernel: str) -> Any:
-    """An array between two numbers, in the dtype in which all meet."""
+    """An array between two numbers, in the dtype to which all are promoted."""
     for bound in (low, high):
         x = x if bound is None else promote_scalar(x, bound)[0]
     check_kind(x, "b", kernel)
@@ -138,8 +138,8 @@ class ClampTensors(Node, name="Clamp"):
 
     @staticmethod
     def forward(a: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
-        given = [v for v in (a, low, high) if v is not None]
-        (x, *bounds), input_metadata = broadcast_and_promote_all(*[v.array for v in given])
+        arrays = [v.array for v in (a, low, high) if v is not None]
+        (x, *bounds), input_metadata = broadcast_and_promote_all(*arrays)
         if len(bounds) == 2:
             check_kind(x, "b", "clamp_cpu")
         if low is not None:
@@ -161,31 +161,23 @@ class ClampTensors(Node, name="Clamp"):
                 xp.masked((a > high) | (low > high), g))
 
 
-class ClampMinTensor(Node, name="ClampMin", number=1):
+class ClampMinTensor(OfTwo, of=np.maximum, name="ClampMin", number=1):
     """At least a tensor."""
 
     __slots__ = ()
     saves = ("self", "min")
-
-    @staticmethod
-    def forward(a: Tensor, low: Tensor) -> Tensor:
-        (x, y), input_metadata = broadcast_and_promote_all(a.array, low.array)
-        return record2(ClampMinTensor, np.maximum(x, y), a, low, (a, low), (), input_metadata)
+    integers = True
 
     def backward(self, xp: Any, g: Any, a: Any, low: Any) -> Grads:
         return xp.masked(a >= low, g), xp.masked(a < low, g)
 
 
-class ClampMaxTensor(Node, name="ClampMax", number=1):
+class ClampMaxTensor(OfTwo, of=np.minimum, name="ClampMax", number=1):
     """At most a tensor."""
 
     __slots__ = ()
     saves = ("self", "max")
-
-    @staticmethod
-    def forward(a: Tensor, high: Tensor) -> Tensor:
-        (x, y), input_metadata = broadcast_and_promote_all(a.array, high.array)
-        return record2(ClampMaxTensor, np.minimum(x, y), a, high, (a, high), (), input_metadata)
+    integers = True
 
     def backward(self, xp: Any, g: Any, a: Any, high: Any) -> Grads:
         return xp.masked(a <= high, g), xp.masked(a > high, g)
@@ -206,24 +198,10 @@ class NanToNum(Node):
         return xp.masked(a - a == 0, g)
 
 
-def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of each two elements, NaN if one is; equal ones share the gradient."""
-    return Maximum.forward(input, other)
-
-
-def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of each two elements, NaN if one is; equal ones share the gradient."""
-    return Minimum.forward(input, other)
-
-
-def fmax(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of each two elements, or the one that is no NaN."""
-    return Fmax.forward(input, other)
-
-
-def fmin(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of each two elements, or the one that is no NaN."""
-    return Fmin.forward(input, other)
+maximum = binary_function(Maximum, "The larger of each two elements, NaN if one is; equal ones share the gradient.")
+minimum = binary_function(Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient.")
+fmax = binary_function(Fmax, "The larger of each two elements, or the one that is no NaN.")
+fmin = binary_function(Fmin, "The smaller of each two elements, or the one that is no NaN.")
 
 
 def clamp(input: Tensor, min: Bound = None, max: Bound = None) -> Tensor:

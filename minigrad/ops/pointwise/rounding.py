@@ -13,7 +13,7 @@ import numpy as np
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfOne, check_kind
+from minigrad.ops._dispatch.elementwise import OfOne, check_kind, unary_function
 
 __all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
 METHODS = IN_PLACE = tuple(__all__)
@@ -91,14 +91,8 @@ class Sgn(OfOne, of=lambda x: np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtyp
         return xp.zeros(g.shape, g)
 
 
-def ceil(input: Tensor) -> Tensor:
-    """Each element rounded up."""
-    return Ceil.forward(input)
-
-
-def floor(input: Tensor) -> Tensor:
-    """Each element rounded down."""
-    return Floor.forward(input)
+ceil = unary_function(Ceil, "Each element rounded up.")
+floor = unary_function(Floor, "Each element rounded down.")
 
 
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
@@ -110,19 +104,7 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
 
 
-def trunc(input: Tensor) -> Tensor:
-    """Each element rounded towards 0."""
-    return Trunc.forward(input)
-
-
-def frac(input: Tensor) -> Tensor:
-    """What is left of each element after `trunc`, of the same sign."""
-    return Frac.forward(input)
-
-
-def sgn(input: Tensor) -> Tensor:
-    """-1, 0 or 1 for each element."""
-    return Sgn.forward(input)
-
-
+trunc = unary_function(Trunc, "Each element rounded towards 0.")
+frac = unary_function(Frac, "What is left of each element after `trunc`, of the same sign.")
+sgn = unary_function(Sgn, "-1, 0 or 1 for each element.")
 fix = trunc

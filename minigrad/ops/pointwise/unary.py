@@ -1,7 +1,7 @@
 """Elementary functions of one tensor: powers of 2 and 10, trigonometry, hyperbolic functions and their inverses.
 
 Mirrors the rows of PyTorch's `derivatives.yaml` that have one input. Each is a class with its derivative under it;
-integers become float32. What all share is in _elementwise.py.
+integers become float32. What they share is in `ops/_dispatch/elementwise.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad.autograd.inplace import in_place
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfOne
+from minigrad.ops._dispatch.elementwise import OfOne, unary_function
 
 __all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
            "atanh", "cosh", "deg2rad", "exp2", "expm1", "log10", "log1p", "log2", "rad2deg", "rsqrt", "sinc", "sinh",
@@ -174,106 +174,41 @@ class Rad2Deg(OfOne, of=np.rad2deg):
         return g * (180 / math.pi)
 
 
+def no_derivative(self: OfOne, xp: Any, g: Any, a: Any) -> Any:
+    """PyTorch's error for the ops that have no derivative in place."""
+    raise NotImplementedError(f"the derivative for 'inplace version of {self.op.lower()}' is not implemented.")
+
+
 class AsinhInPlace(Asinh, name="Asinh", number=1):
-    """`asinh_`, which in PyTorch has no derivative."""
-
     __slots__ = ()
-
-    def backward(self, xp: Any, g: Any, a: Any) -> Any:
-        raise NotImplementedError("the derivative for 'inplace version of asinh' is not implemented.")
+    backward = no_derivative
 
 
 class AcoshInPlace(Acosh, name="Acosh", number=1):
-    """`acosh_`, which in PyTorch has no derivative."""
-
     __slots__ = ()
-
-    def backward(self, xp: Any, g: Any, a: Any) -> Any:
-        raise NotImplementedError("the derivative for 'inplace version of acosh' is not implemented.")
+    backward = no_derivative
 
 
 class AtanhInPlace(Atanh, name="Atanh", number=1):
-    """`atanh_`, which in PyTorch has no derivative."""
-
     __slots__ = ()
-
-    def backward(self, xp: Any, g: Any, a: Any) -> Any:
-        raise NotImplementedError("the derivative for 'inplace version of atanh' is not implemented.")
+    backward = no_derivative
 
 
-def exp2(input: Tensor) -> Tensor:
-    """2 to the power of each element."""
-    return Exp2.forward(input)
-
-
-def expm1(input: Tensor) -> Tensor:
-    """exp(input) - 1, exact for small elements too."""
-    return Expm1.forward(input)
-
-
-def log2(input: Tensor) -> Tensor:
-    """The logarithm of each element to the base 2."""
-    return Log2.forward(input)
-
-
-def log10(input: Tensor) -> Tensor:
-    """The logarithm of each element to the base 10."""
-    return Log10.forward(input)
-
-
-def log1p(input: Tensor) -> Tensor:
-    """log(1 + input), exact for small elements too."""
-    return Log1P.forward(input)
-
-
-def rsqrt(input: Tensor) -> Tensor:
-    """1 over the square root of each element."""
-    return Rsqrt.forward(input)
-
-
-def tan(input: Tensor) -> Tensor:
-    """The tangent of each element, in radians."""
-    return Tan.forward(input)
-
-
-def asin(input: Tensor) -> Tensor:
-    """The angle, in radians, whose sine each element is."""
-    return Asin.forward(input)
-
-
-def acos(input: Tensor) -> Tensor:
-    """The angle, in radians, whose cosine each element is."""
-    return Acos.forward(input)
-
-
-def atan(input: Tensor) -> Tensor:
-    """The angle, in radians, whose tangent each element is."""
-    return Atan.forward(input)
-
-
-def sinh(input: Tensor) -> Tensor:
-    """The hyperbolic sine of each element."""
-    return Sinh.forward(input)
-
-
-def cosh(input: Tensor) -> Tensor:
-    """The hyperbolic cosine of each element."""
-    return Cosh.forward(input)
-
-
-def asinh(input: Tensor) -> Tensor:
-    """The inverse of `sinh`."""
-    return Asinh.forward(input)
-
-
-def acosh(input: Tensor) -> Tensor:
-    """The inverse of `cosh`, for elements of 1 and more."""
-    return Acosh.forward(input)
-
-
-def atanh(input: Tensor) -> Tensor:
-    """The inverse of `tanh`, for elements between -1 and 1."""
-    return Atanh.forward(input)
+exp2 = unary_function(Exp2, "2 to the power of each element.")
+expm1 = unary_function(Expm1, "exp(input) - 1, exact for small elements too.")
+log2 = unary_function(Log2, "The logarithm of each element to the base 2.")
+log10 = unary_function(Log10, "The logarithm of each element to the base 10.")
+log1p = unary_function(Log1P, "log(1 + input), exact for small elements too.")
+rsqrt = unary_function(Rsqrt, "1 over the square root of each element.")
+tan = unary_function(Tan, "The tangent of each element, in radians.")
+asin = unary_function(Asin, "The angle, in radians, whose sine each element is.")
+acos = unary_function(Acos, "The angle, in radians, whose cosine each element is.")
+atan = unary_function(Atan, "The angle, in radians, whose tangent each element is.")
+sinh = unary_function(Sinh, "The hyperbolic sine of each element.")
+cosh = unary_function(Cosh, "The hyperbolic cosine of each element.")
+asinh = unary_function(Asinh, "The inverse of `sinh`.")
+acosh = unary_function(Acosh, "The inverse of `cosh`, for elements of 1 and more.")
+atanh = unary_function(Atanh, "The inverse of `tanh`, for elements between -1 and 1.")
 
 
 def asinh_(self: Tensor) -> Tensor:
@@ -291,21 +226,9 @@ def atanh_(self: Tensor) -> Tensor:
     return in_place(AtanhInPlace.forward, self)
 
 
-def sinc(input: Tensor) -> Tensor:
-    """sin(π input) / (π input), and 1 where an element is 0."""
-    return Sinc.forward(input)
-
-
-def deg2rad(input: Tensor) -> Tensor:
-    """Degrees as radians."""
-    return Deg2Rad.forward(input)
-
-
-def rad2deg(input: Tensor) -> Tensor:
-    """Radians as degrees."""
-    return Rad2Deg.forward(input)
-
-
+sinc = unary_function(Sinc, "sin(π input) / (π input), and 1 where an element is 0.")
+deg2rad = unary_function(Deg2Rad, "Degrees as radians.")
+rad2deg = unary_function(Rad2Deg, "Radians as degrees.")
 arcsin, arccos, arctan = asin, acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
 arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HERE, beside, located, placed
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
-from minigrad.autograd.views import record_view
 from minigrad.core.tensor import Tensor, owned, plain
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.templates import refuse

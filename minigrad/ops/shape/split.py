@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autograd.views import record_views
 from minigrad.core.graph import ManyOutputs
 from minigrad.core.record import record_many
-from minigrad.autograd.views import record_views
 from minigrad.core.tensor import Tensor, owned
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.ops.special.error_function import polynomial
+
 __all__ = ["digamma", "lgamma", "polygamma", "zeta"]
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
@@ -24,14 +26,6 @@ EULER = 0.5772156649015329
 STIRLING = tuple([b / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI, 1)])
 SLOPES = tuple([b / (2 * k) for k, b in enumerate(BERNOULLI, 1)])
 FAR = 10.0  # from here on ten terms of an asymptotic series are enough
-
-
-def series(coefficients: tuple[float, ...], x: Any) -> Any:
-    """c₀ + c₁x + c₂x² + …, by Horner's rule."""
-    y = np.full_like(x, coefficients[-1])
-    for c in coefficients[-2::-1]:
-        y = y * x + c
-    return y
 
 
 def lgamma(x: Any) -> Any:
@@ -49,14 +43,14 @@ def stirling(x: Any) -> Any:
         small = x < FAR
         product, x = np.where(small, product * x, product), np.where(small, x + 1, x)
     log = np.log(x)
-    far = x * (log - 1) - log / 2 + math.log(2 * math.pi) / 2 + series(STIRLING, 1 / (x * x)) / x
+    far = x * (log - 1) - log / 2 + math.log(2 * math.pi) / 2 + polynomial(STIRLING, 1 / (x * x)) / x
     return np.where(np.isinf(x), np.inf, far - np.log(product))
 
 
 def near(x: Any) -> Any:
     """log Γ(x) for 0 < x ≤ 3.5, from log Γ(2 + z) = (1 - γ) z + Σ (ζ(k) - 1) (-z)ᵏ / k, |z| ≤ 1/2."""
     z = x - np.floor(x + 0.5)
-    at_two = z * series(around_two(), z)
+    at_two = z * polynomial(around_two(), z)
     at_one = at_two - np.log1p(z)
     above = np.where(x >= 2.5, at_two + np.log(2 + z), at_two)
     return np.where(x >= 1.5, above, np.where(x >= 0.5, at_one, at_one - np.log(x)))
@@ -85,7 +79,7 @@ def digamma(x: Any) -> Any:
     for _ in range(int(FAR)):
         small = z < FAR
         added, z = np.where(small, added - 1 / z, added), np.where(small, z + 1, z)
-    value = added + np.log(z) - 0.5 / z - series(SLOPES, 1 / (z * z)) / (z * z)
+    value = added + np.log(z) - 0.5 / z - polynomial(SLOPES, 1 / (z * z)) / (z * z)
     value = np.where(below, value - math.pi / np.tan(math.pi * r), value)
     value = np.where(below & (r == 0), np.nan, value)
     return np.where(x == 0, np.copysign(np.inf, -x), np.where(x == np.inf, np.inf, value))

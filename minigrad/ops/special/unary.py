@@ -16,7 +16,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import OfOne
+from minigrad.ops._dispatch.elementwise import OfOne, unary_function
 from minigrad.ops.pointwise.arithmetic import floating
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel
@@ -233,29 +233,11 @@ class Logit(Node):
         return xp.masked((a >= eps) & (a <= 1 - eps), slope)
 
 
-def erf(input: Tensor) -> Tensor:
-    """The error function of each element."""
-    return Erf.forward(input)
-
-
-def erfc(input: Tensor) -> Tensor:
-    """1 - erf(input), with full relative precision where it is small."""
-    return Erfc.forward(input)
-
-
-def erfinv(input: Tensor) -> Tensor:
-    """The inverse of `erf`, for elements between -1 and 1."""
-    return Erfinv.forward(input)
-
-
-def lgamma(input: Tensor) -> Tensor:
-    """The logarithm of the absolute value of the gamma function of each element."""
-    return Lgamma.forward(input)
-
-
-def digamma(input: Tensor) -> Tensor:
-    """The derivative of `lgamma`."""
-    return Digamma.forward(input)
+erf = unary_function(Erf, "The error function of each element.")
+erfc = unary_function(Erfc, "1 - erf(input), with full relative precision where it is small.")
+erfinv = unary_function(Erfinv, "The inverse of `erf`, for elements between -1 and 1.")
+lgamma = unary_function(Lgamma, "The logarithm of the absolute value of the gamma function of each element.")
+digamma = unary_function(Digamma, "The derivative of `lgamma`.")
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
@@ -291,9 +273,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return Logit.forward(input, eps)
 
 
-def i0(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-    return I0.forward(input)
+i0 = unary_function(I0, "The modified Bessel function of the first kind, of order 0.")
 
 
 def ndtr(input: Tensor) -> Tensor:

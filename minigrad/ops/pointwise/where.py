@@ -1,0 +1,88 @@
+"""Choice between two tensors: `where`, and the op that keeps a gradient only where a mask holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import default_float
+from minigrad._base.warnings import warn_once
+from minigrad.backends.registry import OF_TYPE
+from minigrad.core.graph import Node
+from minigrad.core.record import record1, record_n
+from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.same_device import together
+from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops._dispatch.type_promotion import (
+    broadcast_and_promote,
+    broadcast_shape,
+    input_metadata_of,
+    promote_scalar,
+)
+
+Operand = Any  # a Tensor or a Python number
+UINT8_CONDITION = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+    "PyTorch. Use a boolean condition instead."
+)
+
+
+class Masked(Node):
+    """`a` where `mask`, else 0: what `xp.masked` is on Tensors."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def forward(mask: Any, a: Tensor) -> Tensor:
+        keep = mask.array if isinstance(mask, Tensor) else mask
+        broadcast_shape(keep.shape, a.array.shape)  # a hook may have unpacked another shape
+        return record1(Masked, np.where(keep, a.array, a.array.dtype.type(0)), a, (), (keep,))
+
+    def backward(self, xp: Any, g: Any, keep: Any) -> Any:
+        return xp.masked(keep, g)
+
+
+class Where(Node):
+    __slots__ = ()
+    saves = ("condition",)
+
+    @staticmethod
+    def forward(condition: Tensor, a: Operand, b: Operand) -> Tensor:
+        if condition.array.dtype == np.uint8:
+            warn_once(UINT8_CONDITION)
+            condition = plain(condition.array != 0)
+        if condition.array.dtype.kind != "b":
+            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
+                               f"{condition.dtype.type_name}")
+        a, b = as_operand(a, b, exact=True), as_operand(b, a, exact=True)
+        broadcast_shape(broadcast_shape(condition.array.shape, a.array.shape), b.array.shape)
+        x, y, input_metadata = broadcast_and_promote(a.array, b.array)
+        mask = condition.array
+        if OF_TYPE:
+            mask, x, y = together(mask, x, y)
+        out = np.where(mask, x, y)
+        if type(input_metadata) is tuple:
+            input_metadata = input_metadata_of(out.shape, out.dtype, a.array, b.array)
+        return record_n(Where, out, (a, b), (condition,), (), input_metadata)
+
+    def backward(self, xp: Any, g: Any, condition: Any) -> tuple[Any, Any]:
+        return xp.masked(condition, g), xp.masked(~condition, g)
+
+
+NUMBER_DTYPES = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # of a number alone; None: the default
+
+
+def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
+    """A tensor as it is; a number as a 0-d tensor that is promoted with `other` as the number would be.
+
+    If it must be `exact`, an integer outside the range of `other`'s dtype is PyTorch's error.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if type(value) in NUMBER_DTYPES and isinstance(other, Tensor) and other.array.ndim and not exact:
+        return plain(np.asarray(value, NUMBER_DTYPES[type(value)] or default_float()))
+    alone = default_float() if isinstance(other, float) else bool
+    like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
+    x, number = promote_scalar(like, value)
+    return plain(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))
