@@ -7,7 +7,7 @@ gamma_function.py and bessel.py.
 from __future__ import annotations
 
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.arg_parser import in_frames
+from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.activation.basic import Sigmoid
 from minigrad.ops.activation.softmax import log_softmax, softmax
 from minigrad.ops.pointwise.rounding import RoundDecimals
@@ -86,4 +86,5 @@ def i1e(input: Tensor) -> Tensor:
     return SpecialI1E.forward(input)
 
 
-globals().update(in_frames(__all__, globals(), "special_"))  # PyTorch's errors for arguments of a wrong type
+# PyTorch's errors for arguments of a wrong type.
+globals().update(parse_module_functions(__all__, globals(), "special_"))

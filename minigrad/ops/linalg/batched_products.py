@@ -11,6 +11,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import INT64, check_cast, input_metadata_of
 from minigrad.ops.linalg.matmul import Addmm, check_batches
@@ -27,7 +28,6 @@ from minigrad.ops.linalg.product_checks import (
 )
 
 __all__ = ["addbmm", "baddbmm"]
-METHODS = IN_PLACE = ("addbmm", "baddbmm")
 
 
 def fit_of_sum(y: Any, x: Any, v: Any, w: Any) -> tuple[Any, ...]:
@@ -77,6 +77,7 @@ def check_three(batch1: Tensor, batch2: Tensor) -> None:
             raise RuntimeError(f"{name} must be a 3D tensor")
 
 
+@op(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2).sum(0)`; shapes (n, p) or what expands to it, (b, n, m), (b, m, p)."""
     check_into(input, (size_of(batch1, 1), size_of(batch2, 2)))
@@ -112,6 +113,7 @@ def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, .
     return shape
 
 
+@op(method=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * batch1 @ batch2`; shapes (b, n, p) or what expands to it, (b, n, m), (b, m, p)."""
     shape = check_baddbmm(input, batch1, batch2)
@@ -121,6 +123,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     return Baddbmm.forward(input, batch1, batch2, beta, alpha)
 
 
+@tensor_method
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`baddbmm`, in place.
 

@@ -11,6 +11,7 @@ from minigrad.backends.numpy import WORDS
 from minigrad.core.graph import Node
 from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg.distance import length, slope
@@ -89,6 +90,7 @@ class EuclideanDist(Node):
                 b * xp.sum(turned, (z.ndim - 1,), True) - xp.matmul(turned, a))
 
 
+@op
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
           compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).

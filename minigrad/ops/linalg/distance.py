@@ -12,11 +12,11 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, check_minus
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["dist"]
-METHODS = (*__all__,)
 
 Shape = tuple[int, ...]
 
@@ -124,6 +124,7 @@ def vector_norm(input: Tensor, p: float, dim: Dims, keepdim: bool, dtype: dtype_
     return LinalgVectorNorm.forward(input, p, axes, keepdim, None if dtype is None else dtype.numpy)
 
 
+@op(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`.
 

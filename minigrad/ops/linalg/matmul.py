@@ -12,6 +12,7 @@ from minigrad.backends.numpy import product
 from minigrad.core.graph import Node
 from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg.product_checks import (
@@ -39,8 +40,6 @@ from minigrad.ops.shape.views import (
 from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
-METHODS = (*__all__,)
-IN_PLACE = ("addmm",)
 
 
 BOOL = np.dtype(bool)
@@ -173,6 +172,7 @@ def check_inner(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m[0]}x{m[1]} and {n[0]}x{n[1]})")
 
 
+@op(method=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, shapes (n, m) and (m, p)."""
     if input.array.ndim != 2 or mat2.array.ndim != 2:
@@ -205,6 +205,7 @@ def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
         check_matrices(plain(input.array[0]), plain(mat2.array[0]))
 
 
+@op(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
     for name, v in (("batch1", input), ("batch2", mat2)):
@@ -218,6 +219,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return Bmm.forward(input, mat2)
 
 
+@op(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
     size_of(input, 0)  # raises if it has none
@@ -245,6 +247,7 @@ def check_vectors(a: Tensor, b: Tensor) -> None:
     no_bools(a, "dot")
 
 
+@op(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of one length."""
     check_vectors(input, tensor)
@@ -262,12 +265,14 @@ def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
     return mat1.array.shape[0], mat2.array.shape[1]
 
 
+@op(method=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`."""
     check_into(input, check_addmm(input, mat1, mat2))
     return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
 
 
+@tensor_method
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addmm`, in place."""
     check_output(input, check_addmm(input, mat1, mat2), mat2)
@@ -281,6 +286,7 @@ def at(self: Tensor, other: Any) -> Any:
     return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
 
 
+@op(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices that are broadcast.
 

@@ -14,6 +14,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg.matmul import matmul, mm
 from minigrad.ops.linalg.matrix_checks import check_square
 from minigrad.ops.linalg.product_checks import C_NAMES
@@ -22,7 +23,6 @@ from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy
 
 __all__ = ["chain_matmul", "matrix_power"]
-METHODS = ("matrix_power",)
 
 DEPRECATED = (
     "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
@@ -30,6 +30,7 @@ DEPRECATED = (
 )
 
 
+@op
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that costs least."""
     if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
@@ -96,6 +97,7 @@ def in_order(chain: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, 
     return mm(in_order(chain, cuts, i, cuts[i, j]), in_order(chain, cuts, cuts[i, j] + 1, j))
 
 
+@op(method=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix to the power `n`, by squaring; of the inverse if `n` is negative."""
     n = operator.index(n)

@@ -12,10 +12,10 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg.matrix_checks import check_float, check_square
 
 __all__ = ["matrix_exp"]
-METHODS = ("matrix_exp",)
 
 LARGEST = 5.371920351148152  # of the 1-norm, for which the quotient of degree 13 is exact to rounding
 DEGREE = 13
@@ -69,6 +69,7 @@ class LinalgMatrixExp(Node):
         return xp.getitem(whole, (..., slice(n), slice(n, 2 * n)))
 
 
+@op(method=True)
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, `1 + A + A @ A / 2 + …`."""
     check_square(input, "linalg.matrix_exp")

@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.index.mask import masked_fill
 from minigrad.ops.linalg.distance import vector_norm
 from minigrad.ops.linalg.matrix_checks import check_float, check_matrices, check_precise, check_square
@@ -24,11 +25,11 @@ from minigrad.ops.shape.views import Permute, SqueezeDim, Unsqueeze, dim_of
 from minigrad.ops.tensor.copy import cast
 
 __all__ = ["norm"]
-METHODS = ("norm",)
 
 Order = float | str | None
 
 
+@op(method=True)
 def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
          dtype: dtype_type | None = None) -> Tensor:
     """The p-norm of the elements, over all dimensions or over `dim`; "fro" is the 2-norm; "nuc" that of matrices.

@@ -18,6 +18,7 @@ from minigrad.backends.registry import HERE
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_n
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device, where_is
 from minigrad.ops._dispatch.scalars import check_scale
 from minigrad.ops._dispatch.type_promotion import broadcast_shape, input_metadata_of
@@ -27,9 +28,7 @@ from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
 from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
 
-__all__ = ["addmv", "addr", "cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
-METHODS = ("addmv", "addr", "cross", "ger", "inner", "kron", "outer", "trace", "vdot")
-IN_PLACE = ("addmv", "addr")
+__all__ = ["addmv", "addmv_", "addr", "cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
 
 
 class Addmv(Node):
@@ -147,12 +146,14 @@ def check_addmv(input: Tensor, mat: Tensor, vec: Tensor) -> tuple[int]:
     return a.shape[:1]
 
 
+@op(method=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
     check_addmv(input, mat, vec)
     return Addmv.forward(input, mat, vec, beta, alpha)
 
 
+@op(method=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
     vectors("addr", vec1=vec1, vec2=vec2)
@@ -164,12 +165,14 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     return Addr.forward(input, vec1, vec2, beta, alpha)
 
 
+@op(method=True)
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addmv`, in place."""
     check_output(input, check_addmv(input, mat, vec), mat)
     return in_place(addmv, input, mat, vec, beta=beta, alpha=alpha)
 
 
+@tensor_method
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addr`, in place."""
     vectors("addr", vec1=vec1, vec2=vec2)
@@ -188,23 +191,27 @@ def vectors(product: str, **given: Tensor) -> None:
             raise RuntimeError(f"{product}: Expected 1-D argument {name}, but got {v.array.ndim}-D")
 
 
+@op(method=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of all elements of one vector with all of another, shape (n, m)."""
     vectors("outer", self=input, vec2=vec2)
     return Mul.forward(reshape(input, (input.array.shape[0], 1)), vec2)
 
 
+@op(method=True)
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
     """Another name of `outer`."""
     return outer(input, vec2)
 
 
+@op(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of the products of two vectors of one length."""
     check_vectors(input, other)
     return Vdot.forward(input, other)
 
 
+@op(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimensions; with a 0-d tensor the product."""
     if input.array.ndim == 0 or other.array.ndim == 0:
@@ -215,6 +222,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return contracted(input, other, (-1,), (-1,))
 
 
+@op
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The sums of products over some dimensions of `a` and some of `b`.
 
@@ -269,6 +277,7 @@ def flat(v: Tensor) -> Tensor:
     return v if v.array.ndim == 1 else reshape(v, (-1,))
 
 
+@op(method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: a block `input[i] * other` for each element of `input`."""
     a, b = [(1,) * (max(input.array.ndim, other.array.ndim) - v.array.ndim) + v.array.shape for v in (input, other)]
@@ -280,6 +289,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return UnsafeView.forward(product, shape)
 
 
+@op(method=True)
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; integers add up to int64."""
     if input.array.ndim != 2:
@@ -295,6 +305,7 @@ DIM_NOT_GIVEN = (
 )
 
 
+@op(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector product along `dim`, by default the first dimension of size 3."""
     if dim is None:

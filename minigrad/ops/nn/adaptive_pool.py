@@ -13,7 +13,8 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.arg_parser import framed
+from minigrad.ops._dispatch.arg_parser import parses_arguments
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.index.flat_indexing import spread
 from minigrad.ops.nn.pool import as_row, from_row
@@ -102,6 +103,7 @@ def pooled(op: type[AdaptiveMaxPool], name: str, input: Tensor, output_size: Any
     return op.forward(input, sizes)
 
 
+@op
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
     """(N, C, L) or (C, L) cut into `output_size` windows: the greatest of each, and where it is."""
     if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
@@ -129,7 +131,7 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any,
     return pooled(AdaptiveMaxPool3D, "adaptive_max_pool3d", input, output_size, 3)
 
 
-IN_FRAME = framed(adaptive_max_pool1d, "adaptive_max_pool1d")
+IN_FRAME = parses_arguments(adaptive_max_pool1d, "adaptive_max_pool1d")
 
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any,

@@ -21,6 +21,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import check_cast
 from minigrad.ops.nn.im2col import BatchLast, Sweep, chunks, first, order_of
 from minigrad.ops.nn.pad import ConstantPadNd
@@ -323,6 +324,7 @@ def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, st
     return made if has_batch else SqueezeDim.forward(made, 0)
 
 
+@op
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
            dilation: Sizes = 1, groups: int = 1) -> Tensor:
     """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k); `padding` may be 'same' or 'valid'.
@@ -333,30 +335,35 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Si
     return convolution("conv1d", input, weight, bias, stride, padding, dilation, groups)
 
 
+@op
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
            dilation: Sizes = 1, groups: int = 1) -> Tensor:
     """The convolution of (N, C, H, W) or (C, H, W) by weights (O, C / groups, kH, kW); the rest as `conv1d`."""
     return convolution("conv2d", input, weight, bias, stride, padding, dilation, groups)
 
 
+@op
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
            dilation: Sizes = 1, groups: int = 1) -> Tensor:
     """The convolution of (N, C, D, H, W) by weights (O, C / groups, kD, kH, kW); the rest as `conv1d`."""
     return convolution("conv3d", input, weight, bias, stride, padding, dilation, groups)
 
 
+@op
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
                      output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
     """The transposed convolution of (N, C, L) by weights (C, O / groups, k); errors as `conv1d`."""
     return transposed("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@op
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
                      output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
     """The transposed convolution of (N, C, H, W) by weights (C, O / groups, kH, kW); errors as `conv1d`."""
     return transposed("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@op
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
                      output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
     """The transposed convolution of (N, C, D, H, W) by weights (C, O / groups, kD, kH, kW); errors as `conv1d`."""

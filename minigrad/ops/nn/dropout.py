@@ -19,6 +19,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import check_cast, promote_scalar
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.pointwise.arithmetic import Add, Mul
@@ -119,6 +120,7 @@ def alpha_dropped(input: Tensor, p: float, train: bool, channels: bool, inplace:
     return made
 
 
+@op
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Each element becomes 0 with probability `p`, else it is divided by 1 - p; nothing happens unless `train`.
 
@@ -128,36 +130,43 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return dropped(input, p, train, False, False)
 
 
+@op
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """`dropout`, in place."""
     return dropped(input, p, train, False, True)
 
 
+@op
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`dropout` of whole channels of (N, C, …)."""
     return dropped(input, p, train, True, False)
 
 
+@op
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """`feature_dropout`, in place."""
     return dropped(input, p, train, True, True)
 
 
+@op
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`dropout` for networks of selu: it keeps mean and variance."""
     return alpha_dropped(input, p, train, False, False)
 
 
+@op
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """`alpha_dropout`, in place."""
     return alpha_dropped(input, p, train, False, True)
 
 
+@op
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`alpha_dropout` of whole channels of (N, C, …)."""
     return alpha_dropped(input, p, train, True, False)
 
 
+@op
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """`feature_alpha_dropout`, in place."""
     return alpha_dropped(input, p, train, True, True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad.backends.numpy import FLOAT32
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.nn.lstm_layer import MkldnnRnnLayer
 from minigrad.ops.nn.rnn_cell import Cell, State, Weights, gru_step, layer, lstm_step, relu_step, tanh_step
@@ -93,6 +94,7 @@ def fused_lstm(x: Tensor, state: State, w: Weights, reverse: bool) -> tuple[Tens
     return y, tuple(last)
 
 
+@op
 def lstm(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
          bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor, Tensor]:
     """An LSTM over (time, batch, features): (output, h, c). `hx` is (h, c), each (layers * directions, batch, size).
@@ -107,6 +109,7 @@ def lstm(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, 
     return y, h, c
 
 
+@op
 def gru(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
         bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor]:
     """A GRU, called as `lstm` with one state: (output, h)."""
@@ -114,6 +117,7 @@ def gru(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, d
     return y, h
 
 
+@op
 def rnn_tanh(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
              bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor]:
     """A recurrent network with tanh, called as `gru`."""
@@ -121,6 +125,7 @@ def rnn_tanh(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: A
     return y, h
 
 
+@op
 def rnn_relu(input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
              bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, Tensor]:
     """A recurrent network with relu, called as `gru`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.pointwise.arithmetic import Add, Mul, Sub
@@ -144,6 +145,7 @@ def check_cell(input: Tensor, hx: Tensor, w: Weights, count: int) -> None:
                                f"{weight.array.shape[0]}")
 
 
+@op
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """One step of an LSTM; `hx` is (h, c), each of shape (batch, size), and so is what is given.
@@ -166,18 +168,21 @@ def one_step(step: Cell, count: int, input: Tensor, hx: Tensor, *weights: Any) -
     return step(input, (hx,), w, gates_of)[0]
 
 
+@op
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
              b_hh: Tensor | None = None) -> Tensor:
     """One step of a GRU, from the hidden state `hx` to the next."""
     return one_step(gru_step, 3, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
+@op
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Tensor:
     """`tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh)`."""
     return one_step(tanh_step, 1, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
+@op
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Tensor:
     """`relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)`."""

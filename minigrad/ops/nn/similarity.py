@@ -10,6 +10,7 @@ from minigrad._base.dtype import from_numpy_dtype, result_dtype
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg.distance import LinalgVectorNorm, length, slope, vector_norm
 from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
@@ -40,6 +41,7 @@ class NormDim(Node, name="Norm", number=1):
         return slope(xp, xp.reshape(g, kept), a, xp.reshape(y, kept), p, axes)
 
 
+@op
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of `x1 - x2 + eps` over the last dimension."""
     apart = AddScalar.forward(Sub.forward(x1, x2), eps)
@@ -47,6 +49,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return NormDim.forward(apart, float(p), (last,)[:apart.array.ndim], keepdim)
 
 
+@op
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`; norms below `eps` count as `eps`.
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor"]
-METHODS = IN_PLACE = tuple(__all__)
 
 Operand = Any  # a Tensor or a Python number
 
@@ -45,31 +45,37 @@ def shift_right(x: Any, by: Any) -> Any:
     return np.right_shift(x, by)
 
 
+@op(method=True, in_place=True)
 def bitwise_and(input: Operand, other: Operand) -> Tensor:
     """Elementwise `input & other` of bool or integer tensors; one may be a number."""
     return of_bits(np.bitwise_and, "f", "bitwise_and_cpu", input, other)
 
 
+@op(method=True, in_place=True)
 def bitwise_or(input: Operand, other: Operand) -> Tensor:
     """Elementwise `input | other` of bool or integer tensors; one may be a number."""
     return of_bits(np.bitwise_or, "f", "bitwise_or_cpu", input, other)
 
 
+@op(method=True, in_place=True)
 def bitwise_xor(input: Operand, other: Operand) -> Tensor:
     """Elementwise `input ^ other` of bool or integer tensors; one may be a number."""
     return of_bits(np.bitwise_xor, "f", "bitwise_xor_cpu", input, other)
 
 
+@op(method=True, in_place=True)
 def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
     """Elementwise `input << other` of integers; one may be a number."""
     return of_bits(shift_left, "bf", "lshift_cpu", input, other)
 
 
+@op(method=True, in_place=True)
 def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
     """Elementwise `input >> other` of integers; one may be a number. The sign stays."""
     return of_bits(shift_right, "bf", "rshift_cpu", input, other)
 
 
+@op(method=True, in_place=True)
 def bitwise_not(input: Tensor) -> Tensor:
     """Elementwise not, of the bits of integers or of bools."""
     check_kind(input.array, "f", "bitwise_not_cpu")

@@ -14,10 +14,10 @@ from minigrad.autograd.inplace import in_place
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import tensor_method
 from minigrad.ops.pointwise.compare import compared
 
 __all__: list[str] = []  # methods alone
-IN_PLACE = ("eq", "ge", "greater", "greater_equal", "gt", "le", "less", "less_equal", "lt", "ne", "not_equal")
 
 Operand = Any  # a Tensor or a Python number
 
@@ -94,31 +94,37 @@ class GeTensor(Comparison, op_of=np.greater_equal, name="Ge", number=1):
     __slots__ = ()
 
 
+@tensor_method
 def eq_(self: Tensor, other: Operand) -> Tensor:
     """1 where `self == other`, else 0, in place."""
     return in_place((EqTensor if isinstance(other, Tensor) else Eq).forward, self, other)
 
 
+@tensor_method(aliases=("not_equal_",))
 def ne_(self: Tensor, other: Operand) -> Tensor:
     """1 where `self != other`, else 0, in place."""
     return in_place((NeTensor if isinstance(other, Tensor) else Ne).forward, self, other)
 
 
+@tensor_method(aliases=("less_",))
 def lt_(self: Tensor, other: Operand) -> Tensor:
     """1 where `self < other`, else 0, in place."""
     return in_place((LtTensor if isinstance(other, Tensor) else Lt).forward, self, other)
 
 
+@tensor_method(aliases=("less_equal_",))
 def le_(self: Tensor, other: Operand) -> Tensor:
     """1 where `self <= other`, else 0, in place."""
     return in_place((LeTensor if isinstance(other, Tensor) else Le).forward, self, other)
 
 
+@tensor_method(aliases=("greater_",))
 def gt_(self: Tensor, other: Operand) -> Tensor:
     """1 where `self > other`, else 0, in place."""
     return in_place((GtTensor if isinstance(other, Tensor) else Gt).forward, self, other)
 
 
+@tensor_method(aliases=("greater_equal_",))
 def ge_(self: Tensor, other: Operand) -> Tensor:
     """1 where `self >= other`, else 0, in place."""
     return in_place((GeTensor if isinstance(other, Tensor) else Ge).forward, self, other)

@@ -14,9 +14,9 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import OfOne, check_kind
+from minigrad.ops._dispatch.registration import op
 
 __all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
-METHODS = IN_PLACE = tuple(__all__)
 
 
 class Flat(OfOne, number=None):
@@ -91,16 +91,19 @@ class Sgn(OfOne, of=lambda x: np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtyp
         return xp.zeros(g.shape, g)
 
 
+@op(method=True, in_place_function=True)
 def ceil(input: Tensor) -> Tensor:
     """Each element rounded up."""
     return Ceil.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def floor(input: Tensor) -> Tensor:
     """Each element rounded down."""
     return Floor.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """Each element rounded to the nearest number of `decimals` digits, halves to the even one.
 
@@ -110,16 +113,19 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
 
 
+@op(method=True, in_place_function=True, aliases=("fix",))
 def trunc(input: Tensor) -> Tensor:
     """Each element rounded towards 0."""
     return Trunc.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def frac(input: Tensor) -> Tensor:
     """What is left of each element after `trunc`, of the same sign."""
     return Frac.forward(input)
 
 
+@op(method=True, in_place=True)
 def sgn(input: Tensor) -> Tensor:
     """-1, 0 or 1 for each element."""
     return Sgn.forward(input)

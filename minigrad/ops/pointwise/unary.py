@@ -14,11 +14,11 @@ import numpy as np
 from minigrad.autograd.inplace import in_place
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import OfOne
+from minigrad.ops._dispatch.registration import op
 
-__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
-           "atanh", "cosh", "deg2rad", "exp2", "expm1", "log10", "log1p", "log2", "rad2deg", "rsqrt", "sinc", "sinh",
-           "tan"]
-METHODS = IN_PLACE = tuple(__all__)
+__all__ = ["acos", "acosh", "acosh_", "arccos", "arccosh", "arccosh_", "arcsin", "arcsinh", "arcsinh_", "arctan",
+           "arctanh", "arctanh_", "asin", "asinh", "asinh_", "atan", "atanh", "atanh_", "cosh", "deg2rad", "exp2",
+           "expm1", "log10", "log1p", "log2", "rad2deg", "rsqrt", "sinc", "sinh", "tan"]
 
 LOG_2, LOG_10 = math.log(2), math.log(10)
 
@@ -201,106 +201,127 @@ class AtanhInPlace(Atanh, name="Atanh", number=1):
         raise NotImplementedError("the derivative for 'inplace version of atanh' is not implemented.")
 
 
+@op(method=True, in_place_function=True)
 def exp2(input: Tensor) -> Tensor:
     """2 to the power of each element."""
     return Exp2.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def expm1(input: Tensor) -> Tensor:
     """exp(input) - 1, exact for small elements too."""
     return Expm1.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def log2(input: Tensor) -> Tensor:
     """The logarithm of each element to the base 2."""
     return Log2.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def log10(input: Tensor) -> Tensor:
     """The logarithm of each element to the base 10."""
     return Log10.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def log1p(input: Tensor) -> Tensor:
     """log(1 + input), exact for small elements too."""
     return Log1P.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def rsqrt(input: Tensor) -> Tensor:
     """1 over the square root of each element."""
     return Rsqrt.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def tan(input: Tensor) -> Tensor:
     """The tangent of each element, in radians."""
     return Tan.forward(input)
 
 
+@op(method=True, in_place_function=True, aliases=("arcsin",))
 def asin(input: Tensor) -> Tensor:
     """The angle, in radians, whose sine each element is."""
     return Asin.forward(input)
 
 
+@op(method=True, in_place_function=True, aliases=("arccos",))
 def acos(input: Tensor) -> Tensor:
     """The angle, in radians, whose cosine each element is."""
     return Acos.forward(input)
 
 
+@op(method=True, in_place_function=True, aliases=("arctan",))
 def atan(input: Tensor) -> Tensor:
     """The angle, in radians, whose tangent each element is."""
     return Atan.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def sinh(input: Tensor) -> Tensor:
     """The hyperbolic sine of each element."""
     return Sinh.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def cosh(input: Tensor) -> Tensor:
     """The hyperbolic cosine of each element."""
     return Cosh.forward(input)
 
 
+@op(method=True, aliases=("arcsinh",))
 def asinh(input: Tensor) -> Tensor:
     """The inverse of `sinh`."""
     return Asinh.forward(input)
 
 
+@op(method=True, aliases=("arccosh",))
 def acosh(input: Tensor) -> Tensor:
     """The inverse of `cosh`, for elements of 1 and more."""
     return Acosh.forward(input)
 
 
+@op(method=True, aliases=("arctanh",))
 def atanh(input: Tensor) -> Tensor:
     """The inverse of `tanh`, for elements between -1 and 1."""
     return Atanh.forward(input)
 
 
+@op(method=True, aliases=("arcsinh_",))
 def asinh_(self: Tensor) -> Tensor:
     """`asinh`, in place; as in PyTorch without a derivative."""
     return in_place(AsinhInPlace.forward, self)
 
 
+@op(method=True, aliases=("arccosh_",))
 def acosh_(self: Tensor) -> Tensor:
     """`acosh`, in place; as in PyTorch without a derivative."""
     return in_place(AcoshInPlace.forward, self)
 
 
+@op(method=True, aliases=("arctanh_",))
 def atanh_(self: Tensor) -> Tensor:
     """`atanh`, in place; as in PyTorch without a derivative."""
     return in_place(AtanhInPlace.forward, self)
 
 
+@op(method=True, in_place_function=True)
 def sinc(input: Tensor) -> Tensor:
     """sin(π input) / (π input), and 1 where an element is 0."""
     return Sinc.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians."""
     return Deg2Rad.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def rad2deg(input: Tensor) -> Tensor:
     """Radians as degrees."""
     return Rad2Deg.forward(input)

@@ -15,12 +15,12 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import ManyOutputs, Node
 from minigrad.core.record import record1, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.pointwise.minmax import maximum, minimum
 from minigrad.ops.reduce.along import SelectionOfOne, filled_dim
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
-METHODS = (*__all__,)
 
 Shape = tuple[int, ...]
 OF_NOTHING = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
@@ -128,6 +128,7 @@ def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
     return axes
 
 
+@op(method=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The largest element, over all dimensions or over `dim`; elements that are equally large share the gradient.
 
@@ -138,11 +139,13 @@ def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     return Amax.forward(input, filled_axes("amax", dim, input.array.shape), keepdim)
 
 
+@op(method=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The smallest element; otherwise as `amax`."""
     return Amin.forward(input, filled_axes("amin", dim, input.array.shape), keepdim)
 
 
+@op(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
     """The smallest and the largest element, of all or along `dim`."""
     shape = input.array.shape
@@ -170,6 +173,7 @@ def of_two(name: str, other: Any, keepdim: Any) -> Any:
     return other
 
 
+@op(method=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
 
@@ -186,6 +190,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return return_types.max(MaxDim.forward(input, *found_at(input, dim, "max"), keepdim))
 
 
+@op(method=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; otherwise as `max`."""
     if other is not None or isinstance(dim, Tensor):
@@ -195,11 +200,13 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return return_types.min(MinDim.forward(input, *found_at(input, dim, "min"), keepdim))
 
 
+@op(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element, the first of several: along `dim`, or as if all elements were one vector."""
     return position(input, dim, keepdim, "argmax")
 
 
+@op(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element; otherwise as `argmax`."""
     return position(input, dim, keepdim, "argmin")

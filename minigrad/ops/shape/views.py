@@ -19,12 +19,12 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record_view
 from minigrad.core.saved import counter_of
 from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.tensor.copy import Clone, contiguous
 
 __all__ = ["broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze",
            "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
-METHODS = (*__all__, "expand", "expand_as", "reshape_as", "view", "view_as")
 
 Shape = tuple[int, ...]
 
@@ -202,6 +202,7 @@ class Expand(Node):
         return sum_to(g, like, xp)
 
 
+@tensor_method
 def view(input: Tensor, *shape: Any) -> Tensor:
     """The same memory in another shape (one size may be -1), or its bytes read as another dtype.
 
@@ -234,6 +235,7 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
     return made
 
 
+@op(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy."""
     x = owned(input)
@@ -245,21 +247,25 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     return UnsafeView.forward(Clone.forward(input, "C"), new)
 
 
+@tensor_method
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.view(other.shape)`."""
     return view(input, other.array.shape)
 
 
+@tensor_method
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.reshape(other.shape)`."""
     return reshape(input, other.array.shape)
 
 
+@op(method=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view of the tensor, or of a copy where its memory is not contiguous."""
     return view(contiguous(input), -1)
 
 
+@op(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension as several (one size may be -1).
 
@@ -279,6 +285,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return view(input, (*shape[:axis], *full_shape(new, shape[axis]), *shape[axis + 1:]))
 
 
+@op(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
     shape = input.array.shape
@@ -290,6 +297,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:first], math.prod(shape[first:last + 1]), *shape[last + 1:]))
 
 
+@op(method=True)
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a tensor of fewer dimensions as it is."""
     check_matrix(input, "t")
@@ -302,21 +310,25 @@ def check_matrix(input: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D")
 
 
+@op(method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The tensor with two dimensions swapped."""
     return Transpose.forward(input, dim_of(dim0, input.array.ndim), dim_of(dim1, input.array.ndim))
 
 
+@op(method=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """`transpose`, by NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
+@op(method=True)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose`, by another name."""
     return transpose(input, dim0, dim1)
 
 
+@op(method=True)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """The tensor with its dimensions in this order."""
     order = shape_of(dims)
@@ -330,6 +342,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return Permute.forward(input, axes)
 
 
+@op(method=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The tensor with some dimensions moved to other places; the rest stay in order."""
     ndim = input.array.ndim
@@ -346,16 +359,19 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
 
 
+@op(method=True)
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """`movedim`, by NumPy's name."""
     return movedim(input, source, destination)
 
 
+@op(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The tensor with a new dimension of size 1 at `dim`."""
     return Unsqueeze.forward(input, dim_of(dim, input.array.ndim + 1))
 
 
+@op(method=True)
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
     if isinstance(dim, Sequence):
@@ -363,6 +379,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim_of(dim, input.array.ndim))
 
 
+@tensor_method
 def expand(input: Tensor, *sizes: Any) -> Tensor:
     """The tensor with dimensions of size 1 repeated, without a copy (-1 leaves a size as it is).
 
@@ -389,11 +406,13 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     return Expand.forward(input, full)
 
 
+@tensor_method
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.expand(other.shape)`."""
     return expand(input, other.array.shape)
 
 
+@op(method=True)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """`input.expand(size)`, by NumPy's name."""
     return expand(input, size)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import tensor_method
 from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
 __all__: list[str] = []  # methods alone
-IN_PLACE = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")
 
 
 class TInPlace(T, name="T", number=1):
@@ -66,31 +66,37 @@ class SqueezeDimsInPlace(SqueezeDims, name="Squeeze", number=5):
         return super().forward(a, axes_of(dims, a.array.ndim) or ())
 
 
+@tensor_method
 def t_(self: Tensor) -> Tensor:
     """`t`, in place."""
     return turn_in_place(TInPlace.forward, self)
 
 
+@tensor_method
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose`, in place."""
     return turn_in_place(TransposeInPlace.forward, self, dim0, dim1)
 
 
+@tensor_method
 def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """`transpose_`, by NumPy's name."""
     return transpose_(self, axis0, axis1)
 
 
+@tensor_method
 def swapdims_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose_`, by another name."""
     return transpose_(self, dim0, dim1)
 
 
+@tensor_method
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """`unsqueeze`, in place."""
     return turn_in_place(UnsqueezeInPlace.forward, self, dim)
 
 
+@tensor_method
 def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """`squeeze`, in place."""
     if isinstance(dim, Sequence):

@@ -17,6 +17,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import OfOne
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.pointwise.arithmetic import floating
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel
@@ -24,8 +25,6 @@ from minigrad.ops.special import error_function as _erf
 from minigrad.ops.special import gamma_function as _gamma
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamma", "polygamma"]
-METHODS = ("digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamma")
-IN_PLACE = (*METHODS, "polygamma")
 
 
 def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,31 +232,37 @@ class Logit(Node):
         return xp.masked((a >= eps) & (a <= 1 - eps), slope)
 
 
+@op(method=True, in_place_function=True)
 def erf(input: Tensor) -> Tensor:
     """The error function of each element."""
     return Erf.forward(input)
 
 
+@op(method=True, in_place_function=True)
 def erfc(input: Tensor) -> Tensor:
     """1 - erf(input), with full relative precision where it is small."""
     return Erfc.forward(input)
 
 
+@op(method=True, in_place=True)
 def erfinv(input: Tensor) -> Tensor:
     """The inverse of `erf`, for elements between -1 and 1."""
     return Erfinv.forward(input)
 
 
+@op(method=True, in_place=True)
 def lgamma(input: Tensor) -> Tensor:
     """The logarithm of the absolute value of the gamma function of each element."""
     return Lgamma.forward(input)
 
 
+@op(method=True, in_place=True)
 def digamma(input: Tensor) -> Tensor:
     """The derivative of `lgamma`."""
     return Digamma.forward(input)
 
 
+@op
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The derivative of order `n` of `digamma`.
 
@@ -267,16 +272,19 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return Polygamma.forward(input, n)
 
 
+@tensor_method(name="polygamma")
 def polygamma_of(input: Tensor, n: int) -> Tensor:
     """`polygamma(n, input)`: the method of Tensor."""
     return Polygamma.forward(input, n)
 
 
+@tensor_method
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """`polygamma`, in place."""
     return in_place(PolygammaInPlace.forward, self, n)
 
 
+@op(method=True, in_place=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`.
 
@@ -286,11 +294,13 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return Mvlgamma.forward(input, p)
 
 
+@op(method=True, in_place_function=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), where `eps` is given of elements clamped to [eps, 1 - eps]."""
     return Logit.forward(input, eps)
 
 
+@op(method=True, in_place_function=True)
 def i0(input: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
     return I0.forward(input)

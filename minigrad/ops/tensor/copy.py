@@ -15,9 +15,9 @@ from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record2
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 
 __all__ = ["clone"]
-METHODS = ("byte", "char", "clone", "contiguous", "cpu", "cuda", "double", "half", "long", "short", "to")
 
 
 class Clone(Node):
@@ -107,6 +107,7 @@ def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
     return f"output with shape {list(target)} doesn't match the broadcast shape {list(np.broadcast_shapes(a, b))}"
 
 
+@op(method=True)
 def clone(input: Tensor) -> Tensor:
     """A copy that stays in the graph."""
     return Clone.forward(input)
@@ -117,6 +118,7 @@ def copied(grad: Tensor) -> Tensor:
     return record2(Copy, np.array(grad.array, like=beside(grad.array)), NUMBER, grad)
 
 
+@tensor_method
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its memory is in row-major order, else a copy that is."""
     return input if input.is_contiguous() else Clone.forward(input, "C")
@@ -161,6 +163,7 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
     return device, dtype, copy
 
 
+@tensor_method
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
 
@@ -174,56 +177,67 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return ToCopy.forward(input, wanted) if copy else cast(input, wanted)
 
 
+@tensor_method
 def double(input: Tensor) -> Tensor:
     """`to(float64)`."""
     return cast(input, float64.numpy)
 
 
+@tensor_method(name="float")
 def float_(input: Tensor) -> Tensor:
     """`to(float32)`."""
     return cast(input, float32.numpy)
 
 
+@tensor_method
 def half(input: Tensor) -> Tensor:
     """`to(float16)`."""
     return cast(input, float16.numpy)
 
 
+@tensor_method
 def long(input: Tensor) -> Tensor:
     """`to(int64)`."""
     return cast(input, int64.numpy)
 
 
+@tensor_method(name="int")
 def int_(input: Tensor) -> Tensor:
     """`to(int32)`."""
     return cast(input, int32.numpy)
 
 
+@tensor_method
 def short(input: Tensor) -> Tensor:
     """`to(int16)`."""
     return cast(input, int16.numpy)
 
 
+@tensor_method
 def char(input: Tensor) -> Tensor:
     """`to(int8)`."""
     return cast(input, int8.numpy)
 
 
+@tensor_method
 def byte(input: Tensor) -> Tensor:
     """`to(uint8)`."""
     return cast(input, uint8.numpy)
 
 
+@tensor_method(name="bool")
 def to_bool(input: Tensor) -> Tensor:
     """`to(bool)`."""
     return cast(input, bool_.numpy)
 
 
+@tensor_method
 def cpu(input: Tensor) -> Tensor:
     """The tensor on the CPU: itself if it is there."""
     return to(input, CPU)
 
 
+@tensor_method
 def cuda(input: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     """The tensor on a GPU, the current one or that of a number: itself if it is there.
 
