@@ -18,6 +18,8 @@ FILE_LINES, FUNCTION_LINES, CELL_LINES = 400, 40, 15
 # A file may be longer where to cut it would be worse; each says why.
 LONG_FILES = {
     "minigrad/ops/pointwise/arithmetic.py": "the ops that a reader meets first, side by side",
+    "minigrad/ops/index/indexing.py": "reading and writing `x[...]` share their parsing of the index",
+    "minigrad/ops/shape/views.py": "each view stands beside its function and its derivative",
 }
 SOURCES = (".py", ".ts", ".mjs")
 # Not written here: compared line by line, or made by a program.
