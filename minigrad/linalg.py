@@ -10,7 +10,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad.backends.registry import beside
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.arg_parser import in_frames
+from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.linalg.checks import LinAlgError, floating
 from minigrad.ops.linalg.cholesky_qr import cholesky_ex
 from minigrad.ops.linalg.cholesky_qr import linalg_cholesky as cholesky
@@ -103,4 +103,5 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype, like=beside(powers.array))), powers], -1)
 
 
-globals().update(in_frames(__all__, globals(), "linalg_"))  # PyTorch's errors for arguments of a wrong type
+# PyTorch's errors for arguments of a wrong type.
+globals().update(parse_module_functions(__all__, globals(), "linalg_"))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.arg_parser import in_frames
+from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.activation.basic import Sigmoid
 from minigrad.ops.activation.softmax import log_softmax, softmax
 from minigrad.ops.pointwise.rounding import RoundDecimals
@@ -69,4 +69,5 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return RoundDecimals.forward(input, decimals)
 
 
-globals().update(in_frames(__all__, globals(), "special_"))  # PyTorch's errors for arguments of a wrong type
+# PyTorch's errors for arguments of a wrong type.
+globals().update(parse_module_functions(__all__, globals(), "special_"))

@@ -75,6 +75,13 @@ def plain(function: Any) -> Any:
     return function.args[0] if isinstance(function, functools.partial) else function
 
 
+def methods_of(*modules: str) -> set[str]:
+    """The names of Tensor's methods that these modules define, without those in place."""
+    places = {f"minigrad.{name}" if name.startswith("compat.") else f"minigrad.ops.{name}" for name in modules}
+    return {name for name, method in ops.METHODS.items()
+            if plain(method).__module__ in places and not name.endswith("_")}
+
+
 def found_ops() -> dict[str, Op]:
     """All ops by name."""
     table: dict[str, Op] = {}
@@ -84,11 +91,13 @@ def found_ops() -> dict[str, Op]:
             table.setdefault(name, Op(name, plain(each))).calls.append(call)
 
     for name, each in ops.FUNCTIONS.items():
-        add(name[:-1] if name in ops.FUNCTIONS_IN_PLACE else name, f"torch.{name}", each)
+        add(name[:-1] if name[:-1] in ops.METHODS and name in ops.METHODS else name, f"torch.{name}", each)
     for name, each in ops.METHODS.items():
-        add(name, f"x.{name}", each)
-    for name, each in ops.IN_PLACE.items():
-        add(name[:-1] if name[:-1] in table else name, f"x.{name}", each)
+        if not name.endswith("_"):
+            add(name, f"x.{name}", each)
+    for name, each in ops.METHODS.items():
+        if name.endswith("_"):
+            add(name[:-1] if name[:-1] in table else name, f"x.{name}", each)
     for space, shown in NAMESPACES.items():
         module = importlib.import_module(f"minigrad.{space}")
         for name in module.__all__:
@@ -243,7 +252,7 @@ def page() -> str:
     groups: dict[str, list[Op]] = defaultdict(list)
     for op in completed():
         groups[inspect.unwrap(op.function).__module__].append(op)
-    straight = ", ".join(f"`{name}`" for name in sorted(ops.STRAIGHT))
+    straight = ", ".join(f"`{name}`" for name in sorted(ops.DIRECT_METHODS))
     words = ROOT / "minigrad" / "backends" / "protocol.py"
     text = HEAD.replace("#L1)", f"#L{definitions(words)['Words']})") + "## Differences from PyTorch\n\n"
     for each in DIFFERENCES:

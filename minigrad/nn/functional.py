@@ -17,7 +17,7 @@ from minigrad.backends import draws
 from minigrad.backends.registry import Several
 from minigrad.core.tensor import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
-from minigrad.ops._dispatch.arg_parser import framed, guardable, handing_on, in_frames
+from minigrad.ops._dispatch.arg_parser import guardable, handing_on, parse_module_functions, parses_arguments
 from minigrad.ops._dispatch.device_guard import guard_nodes
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.activation import softmax as soft
@@ -191,7 +191,7 @@ IN_C = ("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "bilinear", "celu_", 
         "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "elu_", "gelu", "hardshrink", "hardtanh_",
         "leaky_relu_", "one_hot", "pixel_shuffle", "pixel_unshuffle", "prelu", "rrelu_", "selu_",
         "softplus", "softshrink", "threshold_")
-globals().update(in_frames(IN_C, globals()), logsigmoid=framed(logsigmoid, "log_sigmoid"))
+globals().update(parse_module_functions(IN_C, globals()), logsigmoid=parses_arguments(logsigmoid, "log_sigmoid"))
 
 # What PyTorch too has in Python, with the error of an operator where the first argument is no tensor: by the operator's
 # name and that of its parameter, where they are not the function's and "input".

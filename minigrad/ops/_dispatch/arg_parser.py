@@ -1,9 +1,9 @@
-"""The frame around the ops: arguments that a plain Python function does not take meet PyTorch's rules and errors.
+"""Parses the arguments of the public functions and methods by PyTorch's signatures, and raises PyTorch's errors.
 
-An op is a plain function. It is called as it is; only when that fails are the arguments held against PyTorch's
-signatures (`_signature.py`). If they fit, but were written in another way (NumPy's names, `out=`, a number in place of
-a tensor), the function is called again, in its own words. If they do not, PyTorch's error is raised (`_refusal.py`).
-If they fit as they were, the error came out of the op and goes on.
+An op is a plain function, and is first called with the arguments as they are. Only if that fails are they matched
+against PyTorch's signatures (signatures.py). If they match but were written in another way (NumPy's names, `out=`, a
+number in place of a tensor), the function is called again with its own parameters. If they do not match, PyTorch's
+TypeError is raised (arg_errors.py). If they match as they were, the op itself raised the error, and it goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minigrad.ops._dispatch.out import delivered
 from minigrad.ops._dispatch.signatures import Signature, is_number, printed_type, signatures_of
 from minigrad.ops.pointwise.where import as_operand
 
-__all__ = ["framed", "guardable", "handing_on", "in_frames"]
+__all__ = ["guardable", "handing_on", "parse_module_functions", "parses_arguments"]
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
@@ -39,28 +39,29 @@ OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"
 UNGUARDED = {"cuda"}  # without an argument it means the device in use
 
 
-def framed(function: Function, name: str, method: bool = False, words: Function | None = None) -> Function:
-    """A function, or a method, that meets arguments which it does not take with PyTorch's rules.
+def parses_arguments(function: Function, name: str, method: bool = False,
+                     signature_of: Function | None = None) -> Function:
+    """Wrap a function, or a method, so that arguments which it does not take are parsed by PyTorch's signatures.
 
-    `name` is that of PyTorch's operator, `linalg_norm`; `words` is the function whose parameters are those of
+    `name` is that of PyTorch's operator, `linalg_norm`. `signature_of` is the function whose parameters are those of
     `function`, where that one does not show them.
     """
-    shown = function if words is None else words
-    first, settle = plain = checked_first(function, name, method), settled
+    shown = function if signature_of is None else signature_of
+    first, parse = plain = checked_first(function, name, method), parse_and_retry
 
     @functools.wraps(shown)
     def call(*args: Any, **options: Any) -> Any:
         try:
             result = first(*args, **options)
         except MISFITS as error:
-            return settle(error, function, shown, name, method, args, options)
+            return parse(error, function, shown, name, method, args, options)
         if result is NotImplemented:
-            return settle(TypeError(name), function, shown, name, method, args, options)
+            return parse(TypeError(name), function, shown, name, method, args, options)
         return result
 
     def guard(on: bool) -> None:
-        nonlocal first, settle
-        first, settle = (guarded(plain[0]), guarded(plain[1])) if on else plain
+        nonlocal first, parse
+        first, parse = (guarded(plain[0]), guarded(plain[1])) if on else plain
 
     if name not in UNGUARDED:
         guarding(guard)
@@ -69,7 +70,7 @@ def framed(function: Function, name: str, method: bool = False, words: Function 
 
 
 def guarding(guard: Callable[[bool], None]) -> None:
-    """Let a frame put its guard on, and take it off, with all others (`_guard.py`)."""
+    """Let a wrapper put its guard on and take it off when all others do (device_guard.py)."""
     Several.notice.append(guard)
     if Several.known:
         guard(True)
@@ -91,13 +92,13 @@ def checked_first(function: Function, name: str, method: bool) -> Function:
     return function
 
 
-def in_frames(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The functions of a module, each in its frame; `prefix` is what PyTorch's operators have before their names."""
-    made = {name: framed(each, prefix + name, words=inspect.unwrap(each)) for name in names
-            if isinstance(each := namespace.get(name), FunctionType)}
-    for name, call in made.items():
-        call.__module__, call.__qualname__ = namespace["__name__"], name  # where pickle finds it
-    return made
+def parse_module_functions(names: Iterable[str], namespace: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Wrap the functions of a module; `prefix` is what PyTorch's operators have before their names."""
+    wrappers = {name: parses_arguments(function, prefix + name, signature_of=inspect.unwrap(function))
+                for name in names if isinstance(function := namespace.get(name), FunctionType)}
+    for name, wrapper in wrappers.items():
+        wrapper.__module__, wrapper.__qualname__ = namespace["__name__"], name  # where pickle finds it
+    return wrappers
 
 
 def handing_on(function: Function, name: str, module: str, *operator: Any) -> Function:
@@ -124,7 +125,7 @@ def handing_on(function: Function, name: str, module: str, *operator: Any) -> Fu
 
 
 def guardable(function: Function, module: str) -> Function:
-    """A function that needs no frame, but a guard where there are several devices: it computes beside its ops."""
+    """Wrap a function that parses no arguments, but computes on arrays: with several devices it needs a guard."""
     plain = function
 
     @functools.wraps(plain)
@@ -140,25 +141,26 @@ def guardable(function: Function, module: str) -> Function:
     return call
 
 
-def settled(error: Exception, function: Function, words: Function, name: str, method: bool, args: tuple[Any, ...],
-            options: dict[str, Any]) -> Any:
-    """What a call that failed comes to: its result in other words, PyTorch's error, or its own."""
+def parse_and_retry(error: Exception, function: Function, signature_of: Function, name: str, method: bool,
+                    args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Match the arguments of a call that failed: call again with the function's own, or raise PyTorch's error."""
     signatures = signatures_of(name, method)
     if not signatures:
         raise error
     if method:
         check_method(name, signatures, args, options)
-    signature, found = matched(signatures, args[method:], options)
+    signature, values = matched(signatures, args[method:], options)
     if signature.deprecated:
         warn_once(advice(signature, signatures))
-    out = found.pop("out", None)
-    given, named = in_words_of(words, signature, found, args[method:])
-    given[:0] = args[:method]
+    out = values.pop("out", None)
+    positional, keywords = own_arguments(signature_of, signature, values, args[method:])
+    positional[:0] = args[:method]
     if out is not None:
-        return delivered(name, out, [*given, *named.values()], lambda: function(*given, **named))
-    if same(given, args) and named.keys() == options.keys() and same(named.values(), [options[k] for k in named]):
+        return delivered(name, out, [*positional, *keywords.values()], lambda: function(*positional, **keywords))
+    if (same(positional, args) and keywords.keys() == options.keys()
+            and same(keywords.values(), [options[name] for name in keywords])):
         raise error
-    return function(*given, **named)
+    return function(*positional, **keywords)
 
 
 def same(these: Iterable[Any], those: Iterable[Any]) -> bool:
@@ -188,25 +190,26 @@ def advice(signature: Signature, signatures: tuple[Signature, ...]) -> str:
             f"signatures instead:{others}")
 
 
-def in_words_of(words: Function, signature: Signature, found: dict[str, Any],
-                args: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments as a plain function takes them: by place what was given by place, the rest by its names.
+def own_arguments(function: Function, signature: Signature, matched_values: dict[str, Any],
+                  args: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as a plain function takes them: positional ones stay positional, the rest go by its names.
 
-    What it does not know is left out if it changes nothing (`layout=torch.strided`, `pin_memory=False`).
+    An option that it does not know is left out if it changes nothing (`layout=torch.strided`, `pin_memory=False`).
     """
-    code = inspect.unwrap(words).__code__
+    code = inspect.unwrap(function).__code__
     known = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-    values, given, contiguous = plain_values(signature, found), [], True
+    positional: list[Any] = []
+    values, contiguous = plain_values(signature, matched_values), True
     for i, parameter in enumerate(signature.positional):
-        by_place = i < len(args) and not signature.deprecated
-        if by_place and found.get(parameter.name) is args:  # f(2, 3), where f((2, 3)) would do
+        is_positional = i < len(args) and not signature.deprecated
+        if is_positional and matched_values.get(parameter.name) is args:  # f(2, 3), where f((2, 3)) would do
             values.pop(parameter.name)
-            given += args
-        elif by_place or (contiguous and parameter.name in values and parameter.name not in known):
-            given.append(values.pop(parameter.name, None))
+            positional += args
+        elif is_positional or (contiguous and parameter.name in values and parameter.name not in known):
+            positional.append(values.pop(parameter.name, None))
         else:
             contiguous = False
-    return given, {name: value for name, value in values.items() if name in known or not neutral(value)}
+    return positional, {name: value for name, value in values.items() if name in known or not neutral(value)}
 
 
 def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:

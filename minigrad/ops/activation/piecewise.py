@@ -16,6 +16,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import Gate, OfInput, OfResult, refuse
 from minigrad.ops._dispatch.type_promotion import input_metadata_of
@@ -23,7 +24,6 @@ from minigrad.ops.random.generator import stream_beside
 from minigrad.ops.shape.views import View
 
 __all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]
-METHODS = ("hardshrink", "prelu")
 
 
 class LeakyRelu(OfInput):
@@ -238,6 +238,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return chosen(Hardswish, inplace, input)
 
 
+@op(method=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The input, but 0 between -lambd and lambd."""
     return Hardshrink.forward(input, lambd)
@@ -257,11 +258,13 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return Softshrink.forward(input, lambd)
 
 
+@op
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The input where it is above `threshold`, else `value`."""
     return chosen(ThresholdInPlace if inplace else Threshold, inplace, input, threshold, value)
 
 
+@op(method=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is above 0, else times `weight`: one number, or one for each channel (dimension 1).
 
@@ -300,6 +303,7 @@ def slopes(x: Any, lower: float, upper: float) -> Any:
     return np.where(x <= 0, drawn, 1).astype(x.dtype)
 
 
+@op
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
           inplace: bool = False) -> Tensor:
     """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
@@ -315,11 +319,13 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     return chosen(RreluWithNoiseInPlace if inplace else RreluWithNoise, inplace, input, slope)
 
 
+@op
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
     """`rrelu`, in place."""
     return rrelu(input, lower, upper, training, inplace=True)
 
 
+@op
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """`threshold`, in place."""
     return chosen(ThresholdInPlace, True, input, threshold, value)

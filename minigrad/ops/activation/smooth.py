@@ -15,6 +15,7 @@ from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.blocks import in_blocks
 from minigrad.ops._dispatch.elementwise import unary_function
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import OfInput, OfResult, widely
 from minigrad.ops.activation.piecewise import chosen
 from minigrad.ops.pointwise import functions
@@ -282,11 +283,13 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return chosen(EluInPlace if inplace else Elu, inplace, input, float(alpha), 1.0, 1.0)
 
 
+@op
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu` with the constants that keep mean and variance from layer to layer."""
     return chosen(EluInPlace if inplace else Elu, inplace, input, *SELU, 1.0)
 
 
+@op
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The input above 0, `alpha * (exp(input / alpha) - 1)` below; a RuntimeError where `alpha` is 0."""
     if alpha == 0:
@@ -353,11 +356,13 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     return elu(input, alpha, inplace=True)
 
 
+@op
 def selu_(input: Tensor) -> Tensor:
     """`selu`, in place."""
     return selu(input, inplace=True)
 
 
+@op
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`celu`, in place."""
     return celu(input, alpha, inplace=True)

@@ -16,13 +16,13 @@ from minigrad.backends.registry import backend_of, by_kernel
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.blocks import BLOCK, in_blocks
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import OfResult
 from minigrad.ops.reduce.sums import SumDim
 from minigrad.ops.shape.views import dim_of
 from minigrad.ops.tensor.copy import cast
 
 __all__ = ["log_softmax", "softmax"]
-METHODS = ("softmax", "log_softmax")
 
 
 def below_greatest(x: Any, dim: int) -> Any:
@@ -181,6 +181,7 @@ def along(op: Any, input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
     return made
 
 
+@op(method=True)
 def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
     """`exp(input) / exp(input).sum(dim)`; `dtype` converts the input first.
 
@@ -191,6 +192,7 @@ def softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
     return along(Softmax, input, dim, dtype)
 
 
+@op(method=True)
 def log_softmax(input: Tensor, dim: int, dtype: dtype_type | None = None) -> Tensor:
     """`log(softmax(input, dim))`; arguments and errors as `softmax`."""
     return along(LogSoftmax, input, dim, dtype)

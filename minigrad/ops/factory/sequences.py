@@ -12,6 +12,7 @@ import numpy as np
 from minigrad._base.dtype import default_float, from_numpy_dtype
 from minigrad.backends.registry import HERE, home
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.factory.values import Dtype, new_leaf, numpy_dtype
 
 __all__ = ["arange", "eye", "linspace", "logspace"]
@@ -30,6 +31,7 @@ def no_bools(kind: Any, what: str) -> None:
         raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{from_numpy_dtype(kind).type_name}'")
 
 
+@op
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """Numbers from `start` (0 where only one is given) up to, not including, `end`; int64 if all of them are whole.
@@ -105,6 +107,7 @@ def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None
     return (numbers if base is None else np.power(base, numbers.astype(np.float64))).astype(kind)
 
 
+@op
 def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`steps` numbers from `start` to `end`, both included; integers lose their fraction.
@@ -117,6 +120,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
     return new_leaf(array, requires_grad, "linspace")
 
 
+@op
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`base` to the powers that `linspace(start, end, steps)` gives."""
@@ -125,6 +129,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dty
     return new_leaf(array, requires_grad, "logspace")
 
 
+@op
 def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an (n, m) matrix, zeros elsewhere."""

@@ -15,11 +15,11 @@ from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends.registry import beside, home, located, moved
 from minigrad.core.graph import repeats
 from minigrad.core.tensor import Tensor, owned
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops.factory.values import Dtype, dtype_of, new_leaf, numpy_dtype, size_of
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros", "zeros_like"]
-METHODS = ("new_empty", "new_full", "new_ones", "new_zeros")
 
 
 def of_size(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
@@ -31,11 +31,12 @@ def of_size(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Te
     return create
 
 
-zeros = of_size("zeros", np.zeros, "Zeros of this size.")
-ones = of_size("ones", np.ones, "Ones of this size.")
-empty = of_size("empty", np.empty, "A tensor of this size, of unspecified values.")
+zeros = op(name="zeros")(of_size("zeros", np.zeros, "Zeros of this size."))
+ones = op(name="ones")(of_size("ones", np.ones, "Ones of this size."))
+empty = op(name="empty")(of_size("empty", np.empty, "A tensor of this size, of unspecified values."))
 
 
+@op
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:
     """One value in this size; its dtype is that of the value (a float has the default dtype).
@@ -50,6 +51,7 @@ def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
     return new_leaf(array, requires_grad, "full")
 
 
+@op
 def scalar_tensor(s: float, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor."""
     return new_leaf(number_in(s, numpy_dtype(dtype, what="scalar_tensor")), requires_grad, "scalar_tensor", device)
@@ -73,12 +75,15 @@ def of_size_of(name: str, maker: Callable[..., Any], text: str) -> Callable[...,
     return create
 
 
-zeros_like = of_size_of("zeros_like", np.zeros_like, "Zeros of the shape and dtype of another tensor.")
-ones_like = of_size_of("ones_like", np.ones_like, "Ones of the shape and dtype of another tensor.")
-empty_like = of_size_of("empty_like", np.empty_like, "A tensor of the shape and dtype of another one, of unspecified "
-                                                     "values.")
+zeros_like = op(name="zeros_like")(
+    of_size_of("zeros_like", np.zeros_like, "Zeros of the shape and dtype of another tensor."))
+ones_like = op(name="ones_like")(
+    of_size_of("ones_like", np.ones_like, "Ones of the shape and dtype of another tensor."))
+empty_like = op(name="empty_like")(
+    of_size_of("empty_like", np.empty_like, "A tensor of the shape and dtype of another one, of unspecified values."))
 
 
+@op
 def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: Any = None,
               requires_grad: bool = False) -> Tensor:
     """One value in the shape and dtype of another tensor."""
@@ -102,11 +107,15 @@ def in_dtype_of(name: str, maker: Callable[..., Any], text: str) -> Callable[...
     return create
 
 
-new_zeros = in_dtype_of("new_zeros", np.zeros, "Zeros of this size, in this tensor's dtype.")
-new_ones = in_dtype_of("new_ones", np.ones, "Ones of this size, in this tensor's dtype.")
-new_empty = in_dtype_of("new_empty", np.empty, "A tensor of this size, of unspecified values, in this tensor's dtype.")
+new_zeros = tensor_method(name="new_zeros")(
+    in_dtype_of("new_zeros", np.zeros, "Zeros of this size, in this tensor's dtype."))
+new_ones = tensor_method(name="new_ones")(
+    in_dtype_of("new_ones", np.ones, "Ones of this size, in this tensor's dtype."))
+new_empty = tensor_method(name="new_empty")(
+    in_dtype_of("new_empty", np.empty, "A tensor of this size, of unspecified values, in this tensor's dtype."))
 
 
+@tensor_method
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """One value in this size, in this tensor's dtype."""

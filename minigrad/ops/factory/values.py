@@ -13,6 +13,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HERE, beside, home, placed
 from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.shape.slices import Alias
 from minigrad.ops.shape.views import shape_of
 from minigrad.ops.tensor.copy import clone, to
@@ -20,7 +21,6 @@ from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import checked, from_numpy
 
 __all__ = ["as_tensor", "asarray", "tensor"]
-METHODS = ("new_tensor",)
 
 BOOL, INT64 = np.dtype(bool), np.dtype("int64")
 Dtype = dtype_type | None
@@ -216,6 +216,7 @@ def sequence(data: Any, dtype: dtype_type) -> Any:
     return array_of(list(data) if isinstance(data, range) else data, dtype)
 
 
+@op
 def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`: numbers, nested lists, an array.
 
@@ -230,6 +231,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
     return new_leaf(array_of(data, dtype), requires_grad, device=device)
 
 
+@op
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     """`data` as a tensor that shares its memory where it can."""
     if isinstance(data, Tensor):
@@ -239,6 +241,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     return plain(placed(array_of(data, dtype), device))
 
 
+@op
 def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
             requires_grad: bool | None = None) -> Tensor:
     """`obj` as a tensor: with `copy` of memory of its own, else of the same memory where that can be.
@@ -267,6 +270,7 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     return shared.requires_grad_() if requires_grad else shared
 
 
+@tensor_method
 def new_tensor(self: Tensor, data: Any, *, dtype: Dtype = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:
     """A copy of `data` in this tensor's dtype."""

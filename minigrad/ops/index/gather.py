@@ -15,6 +15,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_n
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import Underived
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
@@ -33,8 +34,6 @@ from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import Expand, dim_of, view
 
 __all__ = ["gather", "scatter", "scatter_add", "take_along_dim"]
-METHODS = tuple(__all__)
-IN_PLACE = ("scatter", "scatter_add")
 
 Shape = tuple[int, ...]
 OF_A_TENSOR = (
@@ -194,6 +193,7 @@ def check_written(name: str, input: Tensor, index: Tensor, src: Any, dim: int) -
     return axis
 
 
+@op(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """The elements of `input` that `index` names along `dim`, in the shape of `index`.
 
@@ -212,6 +212,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return Gather.forward(input, index, axis, sparse_grad)
 
 
+@op(method=True, in_place=True)
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
             reduce: str | None = None) -> Tensor:
     """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`, or by a number.
@@ -234,6 +235,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     return ScatterValue.forward(input, index, source, axis)
 
 
+@op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of `input` to whose elements that `index` names along `dim` those of `src` are added.
 
@@ -243,6 +245,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return ScatterAdd.forward(input, index, src, check_written("scatter_add", input, index, src, dim))
 
 
+@op(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` where the two broadcast, and an index may count from the end; without `dim`, of the flat tensor.
 

@@ -9,6 +9,7 @@ import numpy as np
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops.index.flat_indexing import (
     elements_at,
@@ -25,8 +26,6 @@ from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select", "put", "take"]
-METHODS = tuple(__all__)
-IN_PLACE = ("index_add", "index_copy", "index_fill", "put")
 
 Shape = tuple[int, ...]
 
@@ -123,6 +122,7 @@ class Put(Node):
         return own, None if self.next[1] is None else xp.reshape(elements_at(xp, g, positions), shape)
 
 
+@op(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices along `dim` whose numbers are in the vector `index`.
 
@@ -154,6 +154,7 @@ def check_rows(x: Any, index: Any, axis: int = 0) -> None:
         raise IndexError("index out of range in self")
 
 
+@op(method=True, in_place=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy of `input` to whose slices along `dim` with the numbers in `index` those of `alpha * source` are added.
 
@@ -220,6 +221,7 @@ def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> Non
         raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {axis} with size {size}")
 
 
+@op(method=True, in_place=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` whose slices along `dim` with the numbers in `index` are those of `source`.
 
@@ -232,6 +234,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return IndexCopy.forward(input, index, source, axis)
 
 
+@op(method=True, in_place=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` whose slices along `dim` with the numbers in `index` hold one value.
 
@@ -271,6 +274,7 @@ def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
 
 
+@op(method=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements with these numbers, counted row by row, in the shape of `index`; negative ones count from the end.
 
@@ -281,6 +285,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return Take.forward(input, index)
 
 
+@op(method=True, in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` whose elements with these numbers are those of `source`, or have them added.
 

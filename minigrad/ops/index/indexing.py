@@ -22,6 +22,7 @@ from minigrad.core.record import NUMBER, record1, record_n
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
 from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import together
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops.index.flat_indexing import first_out_of_range, raw
@@ -31,7 +32,6 @@ from minigrad.ops.shape.views import Unsqueeze, View, expand
 from minigrad.ops.tensor.copy import Copy
 
 __all__ = ["index_put"]
-METHODS = IN_PLACE = ("index_put",)
 
 Shape = tuple[int, ...]
 Indices = tuple[Tensor, ...]
@@ -385,6 +385,7 @@ def misfit(error: Exception, parts: tuple[Any, ...], x: Any, y: Any) -> Exceptio
                         f"of shape {list(x[parts].shape)}")
 
 
+@op(method=True, in_place_function=True)
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` in the place of `input[indices]`, or added there as often as it is named.
 

@@ -13,14 +13,13 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.shape.split import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero"]
-METHODS = tuple(__all__)
-IN_PLACE = ("masked_fill", "masked_scatter")
 
 Shape = tuple[int, ...]
 
@@ -100,6 +99,7 @@ class MaskedScatter(Node):
         return own, xp.reshape(xp.scatter(part, (slice(part.shape[0]),), (math.prod(shape),)), shape)
 
 
+@op(method=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy of `input` with one value where `mask` is True; the two broadcast.
 
@@ -118,12 +118,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return op.forward(input, mask, value)
 
 
+@tensor_method
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`masked_fill`, in place."""
     broadcast_shape(input.array.shape, mask.array.shape)
     return in_place(masked_fill, input, mask, value)
 
 
+@op(method=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of `input` where `mask` is True, row by row, as a vector; the two broadcast."""
     if mask.array.dtype.kind != "b":
@@ -132,6 +134,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return MaskedSelect.forward(input, mask)
 
 
+@op(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` where those elements that `mask` marks are, row by row, the first of `source`.
 
@@ -151,6 +154,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return MaskedScatter.forward(input, mask, source)
 
 
+@op(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, one per row; `as_tuple`: a vector per dimension, as an index."""
     if as_tuple:
@@ -158,6 +162,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return plain(np.argwhere(input.array))
 
 
+@op(method=True)
 def argwhere(input: Tensor) -> Tensor:
     """`nonzero(input)`."""
     return nonzero(input)

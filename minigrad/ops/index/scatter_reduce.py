@@ -14,11 +14,11 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record2
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.index.flat_indexing import elements_at, gather_indices, raw, reduce_at, replace_at, scatter_into
 from minigrad.ops.index.gather import check_written, leading, zero_padded
 
 __all__ = ["scatter_reduce"]
-METHODS = IN_PLACE = ("scatter_reduce",)
 
 Shape = tuple[int, ...]
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -106,6 +106,7 @@ class ScatterReduce(Node):
         return of_self, xp.where(alone, elements_at(xp, g * others, positions), divided)
 
 
+@op(method=True, in_place=True)
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
                    include_self: bool = True) -> Tensor:
     """A copy of `input` whose elements that `index` names along `dim` are reduced together with those of `src`.

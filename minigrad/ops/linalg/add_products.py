@@ -15,6 +15,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.scalars import check_scale
 from minigrad.ops._dispatch.type_promotion import INT64, check_cast, input_metadata_of
@@ -22,8 +23,7 @@ from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import Addmm, check_3d, check_batches, check_bmm, check_mv
 from minigrad.ops.linalg.matrices import metadata_of, needed_by_product, scaled_sum
 
-__all__ = ["addbmm", "addmv", "addr", "baddbmm"]
-METHODS = IN_PLACE = (*__all__,)
+__all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm"]
 
 
 class AddProduct(Node, number=None):
@@ -104,12 +104,14 @@ class Addbmm(AddProduct):
     backward = Addmm.backward
 
 
+@op(method=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat @ vec`; shapes (n) or what expands to it, (n, m), (m)."""
     check_mv(mat, vec, input)
     return Addmv.forward(input, mat, vec, beta, alpha)
 
 
+@op(method=True)
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addmv`, in place."""
     check_mv(mat, vec, input)
@@ -117,6 +119,7 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: f
     return in_place(addmv, input, mat, vec, beta=beta, alpha=alpha)
 
 
+@op(method=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`; shapes (n, m) or what expands to it, (n), (m). It promotes."""
     checks.vectors("addr", vec1=vec1, vec2=vec2)
@@ -128,6 +131,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     return Addr.forward(input, vec1, vec2, beta, alpha)
 
 
+@tensor_method
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addr`, in place."""
     checks.vectors("addr", vec1=vec1, vec2=vec2)
@@ -139,6 +143,7 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: 
     return in_place(addr, input, vec1, vec2, beta=beta, alpha=alpha)
 
 
+@op(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2).sum(0)`; shapes (n, p) or what expands to it, (b, n, m), (b, m, p)."""
     checks.expands_to(input, (checks.size_of(batch1, 1), checks.size_of(batch2, 2)))
@@ -169,6 +174,7 @@ def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, .
     return shape
 
 
+@op(method=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * batch1 @ batch2`; shapes (b, n, p) or what expands to it, (b, n, m), (b, m, p)."""
     shape = check_baddbmm(input, batch1, batch2)
@@ -178,6 +184,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     return Baddbmm.forward(input, batch1, batch2, beta, alpha)
 
 
+@tensor_method
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`baddbmm`, in place.
 

@@ -16,6 +16,7 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg import checks
@@ -23,7 +24,6 @@ from minigrad.ops.linalg.matrices import Factors, reports_failure, system_metada
 from minigrad.ops.linalg.solve import LinalgSolveTriangular
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
-METHODS = ("cholesky", "cholesky_inverse", "cholesky_solve", "qr")
 
 
 def cholesky_factor(x: Any, upper: bool) -> tuple[Any, Any]:
@@ -219,6 +219,7 @@ QR_DEPRECATED = (
 )
 
 
+@op(method=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """L so that `input == L @ L.mT`, or its transpose if `upper`: deprecated in favour of `linalg.cholesky`."""
     warn_once(CHOLESKY_DEPRECATED)
@@ -232,6 +233,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return Cholesky.forward(input, result, upper)
 
 
+@op(method=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of `L @ L.mT`, where `input` is L, or its transpose if `upper`."""
     checks.square(input, "cholesky_inverse")
@@ -242,6 +244,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     return CholeskyInverse.forward(input, upper)
 
 
+@op(method=True)
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """What `L @ L.mT @ X == input` is solved by (`L.mT @ L @ X` if `upper`)."""
     for name, v in (("b", input), ("u", L)):
@@ -272,6 +275,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     return return_types.linalg_qr(LinalgQr.forward(A, mode))
 
 
+@op(method=True)
 def qr(input: Tensor, some: bool = True) -> return_types.qr:
     """`input == Q @ R`; not `some`: Q is square. Deprecated in favour of `linalg.qr`."""
     warn_once(QR_DEPRECATED)

@@ -12,6 +12,7 @@ from minigrad.backends.numpy import WORDS
 from minigrad.core.graph import Node
 from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, check_minus
 from minigrad.ops.linalg import checks
@@ -24,7 +25,6 @@ from minigrad.ops.shape.views import Expand, View, dim_of, reshape
 from minigrad.ops.tensor.copy import Clone, cast
 
 __all__ = ["cdist", "cosine_similarity", "dist", "pairwise_distance"]
-METHODS = ("dist",)
 
 Shape = tuple[int, ...]
 
@@ -124,6 +124,7 @@ class EuclideanDist(Node):
                 b * xp.sum(transposed, (z.ndim - 1,), True) - xp.matmul(transposed, a))
 
 
+@op
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
           compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).
@@ -161,6 +162,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     return View.forward(EuclideanDist.forward(x1, x2), (*lead, m[-2], n[-2]))
 
 
+@op(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`.
 
@@ -174,6 +176,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return Dist.forward(input, other, p)
 
 
+@op
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of `x1 - x2 + eps` over the last dimension."""
     difference = AddScalar.forward(Sub.forward(x1, x2), eps)
@@ -181,6 +184,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return NormDim.forward(difference, float(p), (ndim - 1,) if ndim else (), keepdim)
 
 
+@op
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`; norms below `eps` count as `eps`.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad._base.type_name import type_name
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg.matmul import bmm
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import SumDim
@@ -27,6 +28,7 @@ NOTHING = ("einsum(): must specify the equation string and at least one operand,
            "subscripts list")
 
 
+@op
 def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation names: `einsum("ij,jk->ik", a, b)` is `a @ b`.
 

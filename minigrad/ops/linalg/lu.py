@@ -17,13 +17,13 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import where_is
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import Factors, lu_factored, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular, check_sides
 
 __all__ = ["lu_solve"]
-METHODS = ("lu_solve",)
 
 
 def order_of(pivots: Any, rows: int) -> Any:
@@ -219,6 +219,7 @@ LU_SOLVE_DEPRECATED = (
 )
 
 
+@op(method=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """What `A @ X == input` is solved by, where A is known by what `linalg.lu_factor` gives: deprecated."""
     warn_once(LU_SOLVE_DEPRECATED)

@@ -12,6 +12,7 @@ from minigrad.backends.numpy import product
 from minigrad.core.graph import Node
 from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
@@ -31,8 +32,6 @@ from minigrad.ops.shape.views import (
 from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
-METHODS = (*__all__,)
-IN_PLACE = ("addmm",)
 
 
 BOOL = np.dtype(bool)
@@ -166,6 +165,7 @@ def check_inner(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m[0]}x{m[1]} and {n[0]}x{n[1]})")
 
 
+@op(method=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, shapes (n, m) and (m, p)."""
     if input.array.ndim != 2 or mat2.array.ndim != 2:
@@ -214,6 +214,7 @@ def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
                            f"[{shape[0]}, {shape[1]}].")
 
 
+@op(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices, shapes (b, n, m) and (b, m, p)."""
     check_bmm(input, mat2)
@@ -238,6 +239,7 @@ def check_mv(mat: Tensor, vec: Tensor, input: Tensor | None = None) -> None:
         no_bools(mat, "addmv_impl_cpu")
 
 
+@op(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
     size_of(input, 0)  # raises if it has none
@@ -257,6 +259,7 @@ def check_vectors(a: Tensor, b: Tensor) -> None:
     no_bools(a, "dot")
 
 
+@op(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of one length."""
     check_vectors(input, tensor)
@@ -274,12 +277,14 @@ def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
     return mat1.array.shape[0], mat2.array.shape[1]
 
 
+@op(method=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`."""
     expands_to(input, check_addmm(input, mat1, mat2))
     return Addmm.forward(input, mat1, mat2, () if beta == alpha == 1 else (beta, alpha))
 
 
+@tensor_method
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`addmm`, in place."""
     in_place_output(input, check_addmm(input, mat1, mat2), mat2)
@@ -293,6 +298,7 @@ def at(self: Tensor, other: Any) -> Any:
     return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
 
 
+@op(method=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of two tensors: of vectors, of matrices, or of batches of matrices that are broadcast.
 

@@ -20,6 +20,7 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import matmul, mm
 from minigrad.ops.linalg.solve import inverse
@@ -27,7 +28,6 @@ from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy
 
 __all__ = ["chain_matmul", "matrix_exp", "matrix_power"]
-METHODS = ("matrix_exp", "matrix_power")
 
 LARGEST = 5.371920351148152  # of the 1-norm, for which the quotient of degree 13 is exact to rounding
 DEGREE = 13
@@ -38,6 +38,7 @@ DEPRECATED = (
 )
 
 
+@op
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices, in the order that costs least."""
     if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
@@ -104,6 +105,7 @@ def in_order(chain: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, 
     return mm(in_order(chain, cuts, i, cuts[i, j]), in_order(chain, cuts, cuts[i, j] + 1, j))
 
 
+@op(method=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix to the power `n`, by squaring; of the inverse if `n` is negative."""
     n = operator.index(n)
@@ -172,6 +174,7 @@ class LinalgMatrixExp(Node):
         return xp.getitem(whole, (..., slice(n), slice(n, 2 * n)))
 
 
+@op(method=True)
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, `1 + A + A @ A / 2 + …`."""
     checks.square(input, "linalg.matrix_exp")

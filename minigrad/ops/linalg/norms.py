@@ -14,6 +14,7 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.index.mask import masked_fill
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.solve import inverted
@@ -27,7 +28,6 @@ from minigrad.ops.shape.views import Expand, Permute, SqueezeDim, Unsqueeze, dim
 from minigrad.ops.tensor.copy import cast
 
 __all__ = ["norm"]
-METHODS = ("norm",)
 
 Shape = tuple[int, ...]
 Order = float | str | None
@@ -130,6 +130,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     return Div.forward(input, Expand.forward(norm, input.array.shape))
 
 
+@op(method=True)
 def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
          dtype: dtype_type | None = None) -> Tensor:
     """The p-norm of the elements, over all dimensions or over `dim`; "fro" is the 2-norm; "nuc" that of matrices.

@@ -17,6 +17,7 @@ from minigrad.backends.registry import HERE
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device, where_is
 from minigrad.ops._dispatch.type_promotion import broadcast_shape, input_metadata_of
 from minigrad.ops.linalg import checks
@@ -27,7 +28,6 @@ from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
 from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
 
 __all__ = ["cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
-METHODS = ("cross", "ger", "inner", "kron", "outer", "trace", "vdot")
 
 
 class Vdot(Node):
@@ -90,6 +90,7 @@ def turned(n: int, like: Any) -> Any:
     return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HERE else np.arange(n, n + 3, like=like) % 3
 
 
+@op(method=True, aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of all elements of one vector with all of another, shape (n, m)."""
     checks.vectors("outer", self=input, vec2=vec2)
@@ -99,12 +100,14 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 ger = outer
 
 
+@op(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of the products of two vectors of one length."""
     check_vectors(input, other)
     return Vdot.forward(input, other)
 
 
+@op(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimensions; with a 0-d tensor the product."""
     if input.array.ndim == 0 or other.array.ndim == 0:
@@ -115,6 +118,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return contracted(input, other, (-1,), (-1,))
 
 
+@op
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The sums of products over some dimensions of `a` and some of `b`.
 
@@ -169,6 +173,7 @@ def flat(v: Tensor) -> Tensor:
     return v if v.array.ndim == 1 else reshape(v, (-1,))
 
 
+@op(method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: a block `input[i] * other` for each element of `input`."""
     a, b = [(1,) * (max(input.array.ndim, other.array.ndim) - v.array.ndim) + v.array.shape for v in (input, other)]
@@ -180,6 +185,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return UnsafeView.forward(product, shape)
 
 
+@op(method=True)
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; integers add up to int64."""
     if input.array.ndim != 2:
@@ -195,6 +201,7 @@ DIM_NOT_GIVEN = (
 )
 
 
+@op(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector product along `dim`, by default the first dimension of size 3."""
     if dim is None:

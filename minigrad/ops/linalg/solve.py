@@ -17,6 +17,7 @@ from minigrad.backends.registry import backend_of, beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg import checks
@@ -25,7 +26,6 @@ from minigrad.ops.linalg.spectral import LinalgSvd
 from minigrad.ops.pointwise.where import Where
 
 __all__ = ["det", "inverse", "logdet", "slogdet"]
-METHODS = ("det", "inverse", "logdet", "slogdet")
 
 
 def solved(a: Any, b: Any) -> Any:
@@ -199,6 +199,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
     return return_types.linalg_inv_ex(inverted(A, "linalg.inv_ex" if check_errors else None))
 
 
+@op(method=True)
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a square matrix.
 
@@ -266,6 +267,7 @@ def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True
     return LinalgSolveTriangular.forward(input, B, upper, left, unitriangular)
 
 
+@op(method=True)
 def det(input: Tensor) -> Tensor:
     """The determinant of a square matrix."""
     checks.square(input, "linalg.det")
@@ -274,6 +276,7 @@ def det(input: Tensor) -> Tensor:
     return LinalgDet.forward(input)
 
 
+@op(method=True)
 def slogdet(input: Tensor) -> return_types.slogdet:
     """The sign of the determinant and the logarithm of its size: 0 and -inf for a singular matrix."""
     return return_types.slogdet(signed(input, "linalg.slogdet"))
@@ -286,6 +289,7 @@ def signed(v: Tensor, name: str) -> tuple[Tensor, ...]:
     return LinalgSlogdet.forward(v)
 
 
+@op(method=True)
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: NaN where that is negative, -inf where it is 0."""
     sign, size = signed(input, "logdet")

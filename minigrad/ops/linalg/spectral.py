@@ -16,13 +16,13 @@ from minigrad.backends.registry import is_array
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import where_is
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import Factors, diagonal_matrices, reports_failure
 from minigrad.ops.shape.views import Transpose
 
 __all__: list[str] = ["pinverse", "svd"]
-METHODS = ("pinverse", "svd")
 
 FAILED = "{}: The algorithm failed to converge because the input matrix "
 
@@ -168,6 +168,7 @@ def check_svd(a: Tensor, driver: str | None) -> None:
     checks.kernel(a, "linalg_svd_cpu")
 
 
+@op(method=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
     """`input == U @ diag(S) @ V.mT`; not `some`: U and V are square; not `compute_uv`: they are zeros."""
     if input.array.ndim < 2:
@@ -244,6 +245,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     return LinalgPinv.forward(input, np.matmul(u, vh).swapaxes(-1, -2).astype(input.array.dtype, copy=False))
 
 
+@op(method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverse; singular values up to `rcond` times the largest count as 0."""
     return pinv(input, rcond)

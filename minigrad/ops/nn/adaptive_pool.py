@@ -14,7 +14,8 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.arg_parser import framed
+from minigrad.ops._dispatch.arg_parser import parses_arguments
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.index.flat_indexing import scatter_into
 from minigrad.ops.nn.pool import as_row, from_row
@@ -132,6 +133,7 @@ def averages(size: int, out: int) -> Any:
     return matrix
 
 
+@op
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
     size, row = size_of_row(output_size, "adaptive_avg_pool1d"), as_row(input, "adaptive_avg_pool1d")
@@ -163,6 +165,7 @@ def adaptive_max_pool(op: type[AdaptiveMaxPool], input: Tensor, output_size: Any
     return op.forward(input, sizes)
 
 
+@op
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
     """(N, C, L) or (C, L) cut into `output_size` windows: the greatest of each, and where it is."""
     size, row = size_of_row(output_size, "adaptive_max_pool1d"), as_row(input, "adaptive_max_pool1d")
@@ -171,7 +174,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tupl
     return from_row(values), from_row(places)
 
 
-IN_FRAME = framed(adaptive_max_pool1d, "adaptive_max_pool1d")
+IN_FRAME = parses_arguments(adaptive_max_pool1d, "adaptive_max_pool1d")
 
 
 def functional(pool: Callable[..., tuple[Tensor, Tensor]], name: str, shape: str) -> tuple[Callable[..., Any], ...]:

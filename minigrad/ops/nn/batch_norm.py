@@ -15,6 +15,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor, counter_of
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
 from minigrad.ops.shape.repeat import Repeat
 from minigrad.ops.shape.views import View
@@ -68,6 +69,7 @@ class Shifted(Node):
         return xp.apply(Shifted, g, None, factor)
 
 
+@op
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """(N, C, …) normalised for each channel: in training by the batch, else by the running mean and variance.
@@ -135,6 +137,7 @@ def scaled_copy(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Te
     return result if bias is None else result + bias[0]
 
 
+@op
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:

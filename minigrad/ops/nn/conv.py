@@ -21,6 +21,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import check_cast
 from minigrad.ops.nn.pad import ConstantPadNd
 from minigrad.ops.nn.windows import BatchLast, Sweep, Window, add_back, at_a_time, chunks, first, order_of
@@ -327,7 +328,7 @@ def conv_of(k: int, doc: str) -> Callable[..., Tensor]:
              dilation: Sizes = 1, groups: int = 1) -> Tensor:
         return convolution(name, input, weight, bias, stride, padding, dilation, groups)
     call.__name__, call.__qualname__, call.__doc__ = name, name, doc
-    return call
+    return op(call)
 
 
 def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
@@ -338,7 +339,7 @@ def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
              output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
         return transposed(name, input, weight, bias, stride, padding, output_padding, groups, dilation)
     call.__name__, call.__qualname__, call.__doc__ = name, name, doc
-    return call
+    return op(call)
 
 
 conv1d = conv_of(1, """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k).

@@ -17,8 +17,9 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.arg_parser import framed
+from minigrad.ops._dispatch.arg_parser import parses_arguments
 from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.nn.loss import checked
 from minigrad.ops.pointwise.arithmetic import Div
@@ -184,6 +185,7 @@ ON_A_DEVICE = ("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' b
                "the CPU alone: give it log_probs.cpu() and targets.cpu().")
 
 
+@op
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
              target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int = 1,
              zero_infinity: bool = False) -> Tensor:
@@ -221,7 +223,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
     return loss if batched else SqueezeDim.forward(loss, 0)
 
 
-IN_FRAME = framed(ctc_loss, "ctc_loss")
+IN_FRAME = parses_arguments(ctc_loss, "ctc_loss")
 
 
 def ctc_loss_of(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],

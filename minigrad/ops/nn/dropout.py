@@ -20,6 +20,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import check_cast, promote_scalar
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.pointwise.arithmetic import Add, Mul
@@ -118,26 +119,28 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool = False, inplac
     return result
 
 
-def variant(doc: str, **options: bool) -> Callable[[Tensor, float, bool], Tensor]:
+def variant(name: str, doc: str, **options: bool) -> Callable[[Tensor, float, bool], Tensor]:
     """One of PyTorch's operators; `options` are those of `dropped`."""
     def call(input: Tensor, p: float, train: bool) -> Tensor:
         return dropped(input, p, train, **options)
     call.__doc__ = doc
-    return call
+    return op(name=name)(call)
 
 
-dropout = variant("""Each element becomes 0 with probability `p`, else it is divided by 1 - p; only if `train`.
+dropout = variant("dropout", """Each element becomes 0 with probability `p`, else it is divided by 1 - p, if `train`.
 
     Raises:
         ValueError: if `p` is no probability.
     """)
-dropout_ = variant("`dropout`, in place.", inplace=True)
-feature_dropout = variant("`dropout` of whole channels of (N, C, …).", channels=True)
-feature_dropout_ = variant("`feature_dropout`, in place.", channels=True, inplace=True)
-alpha_dropout = variant("`dropout` for networks of selu: it keeps mean and variance.", alpha=True)
-alpha_dropout_ = variant("`alpha_dropout`, in place.", alpha=True, inplace=True)
-feature_alpha_dropout = variant("`alpha_dropout` of whole channels of (N, C, …).", alpha=True, channels=True)
-feature_alpha_dropout_ = variant("`feature_alpha_dropout`, in place.", alpha=True, channels=True, inplace=True)
+dropout_ = variant("dropout_", "`dropout`, in place.", inplace=True)
+feature_dropout = variant("feature_dropout", "`dropout` of whole channels of (N, C, …).", channels=True)
+feature_dropout_ = variant("feature_dropout_", "`feature_dropout`, in place.", channels=True, inplace=True)
+alpha_dropout = variant("alpha_dropout", "`dropout` for networks of selu: it keeps mean and variance.", alpha=True)
+alpha_dropout_ = variant("alpha_dropout_", "`alpha_dropout`, in place.", alpha=True, inplace=True)
+feature_alpha_dropout = variant("feature_alpha_dropout", "`alpha_dropout` of whole channels of (N, C, …).",
+                                alpha=True, channels=True)
+feature_alpha_dropout_ = variant("feature_alpha_dropout_", "`feature_alpha_dropout`, in place.",
+                                 alpha=True, channels=True, inplace=True)
 
 DROPOUT2D_DIMS = (
     "dropout2d: Received a {}-D input to dropout2d, which is deprecated and will result in an error in a future "

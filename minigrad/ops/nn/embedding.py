@@ -13,6 +13,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record_n
 from minigrad.core.tensor import Tensor, counter_of, owned
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import Scaled
 from minigrad.ops.index.index_select import check_rows
@@ -117,6 +118,7 @@ class Trilinear(Node):
                 xp.reshape(xp.matmul(xp.reshape(x, (n, 1, i)), both), (n, j)))
 
 
+@op
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
               sparse: bool = False) -> Tensor:
     """The rows of `weight` that `indices` name.
@@ -170,6 +172,7 @@ def shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
     counter_of(weight).value += 1
 
 
+@op
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input1 @ weight[o] @ input2 for each o, plus a bias; shapes (…, i), (…, j), (o, i, j), (o).
 

@@ -11,6 +11,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.nn.windows import Window, add_back, columns
 from minigrad.ops.tensor.storage import size
 
@@ -167,6 +168,7 @@ def check_pixels(shape: Shape, op: str, name: str, factor: int) -> None:
         raise RuntimeError(f"{op} expects a positive {name}, but got {factor}")
 
 
+@op
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(…, C * r * r, H, W) as (…, C, H * r, W * r).
 
@@ -183,6 +185,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                                 (*range(k), k, k + 3, k + 1, k + 4, k + 2), (*lead, c // (r * r), h * r, w * r))
 
 
+@op
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(…, C, H * r, W * r) as (…, C * r * r, H, W). Without elements it keeps its shape, as in PyTorch.
 
@@ -202,6 +205,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                                   (*range(k), k, k + 2, k + 4, k + 1, k + 3), (*lead, c * r * r, h // r, w // r))
 
 
+@op
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """(N, C, …) with its channels dealt out anew: the first of each group, then the second of each, and so on.
 

@@ -26,6 +26,7 @@ from minigrad.ops.pointwise.arithmetic import Exp, Log
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar, SubScalar
+from minigrad.ops.pointwise.where import Where
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import Unsqueeze
 from minigrad.ops.special.binary import Xlogy

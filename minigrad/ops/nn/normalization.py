@@ -17,6 +17,7 @@ from minigrad.backends.registry import beside, by_kernel
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record_n
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.pointwise.power import Pow
@@ -320,6 +321,7 @@ def check_parts(input: Tensor, normalized_shape: Sequence[int], weight: Tensor |
     return shape
 
 
+@op
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """The tensor normalised over its last dimensions, which are `normalized_shape`, as are `weight` and `bias`.
@@ -334,6 +336,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     return NativeLayerNorm.forward(input, weight, bias, (1,), shape, eps, (rows, math.prod(shape)))
 
 
+@op
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """(N, C, …) normalised over groups of channels; `weight` and `bias` are one for each channel.
@@ -363,6 +366,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     return NativeGroupNorm.forward(input, weight, bias, (1,), along, eps, inner)
 
 
+@op
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
     """The tensor over the root of the mean square of its last dimensions, which are `normalized_shape`.

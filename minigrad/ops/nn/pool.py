@@ -14,6 +14,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.nn.resample import Resample, resampling
 from minigrad.ops.nn.windows import Window, offsets
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
@@ -205,6 +206,7 @@ def check_pictures(input: Tensor, op: str) -> None:
                            f"{list(shape)}")
 
 
+@op
 def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The greatest element of each window of (N, C, H, W) or (C, H, W); with `return_indices` also where it is.
@@ -257,6 +259,7 @@ def check_row(size: int, k: int, s: int, p: int, d: int) -> None:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {span // s + 1}")
 
 
+@op
 def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The greatest element of each window of (N, C, L) or (C, L); with `return_indices` also where it is."""
@@ -320,6 +323,7 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 
+@op
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of each window of (N, C, L) or (C, L); arguments as `avg_pool2d`."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad.backends.numpy import FLOAT32
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.nn.lstm_layer import MkldnnRnnLayer
 from minigrad.ops.nn.rnn_cell import Cell, State, Weights, gru_step, layer, lstm_step, relu_step, tanh_step
@@ -99,7 +100,7 @@ def recurrent(name: str, step: Cell, doc: str) -> Callable[..., Any]:
              bidirectional: Any, batch_first: Any = False) -> tuple[Tensor, ...]:
         return network(step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     call.__name__, call.__qualname__, call.__doc__ = name, name, doc
-    return call
+    return op(call)
 
 
 lstm = recurrent("lstm", lstm_step, """An LSTM over (time, batch, features): (output, h, c).

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.pointwise.arithmetic import Add, Mul, Sub
@@ -144,6 +145,7 @@ def check_cell(input: Tensor, hx: Tensor, w: Weights, count: int) -> None:
                                f"{weight.array.shape[0]}")
 
 
+@op
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """One step of an LSTM; `hx` is (h, c), each of shape (batch, size), and so is what is given.
@@ -167,7 +169,7 @@ def cell(name: str, step: Cell, count: int, doc: str) -> Callable[..., Tensor]:
         check_cell(input, hx, w, count)
         return step(input, (hx,), w, gates_of)[0]
     call.__name__, call.__qualname__, call.__doc__ = name, name, doc
-    return call
+    return op(call)
 
 
 gru_cell = cell("gru_cell", gru_step, 3, "One step of a GRU, from the hidden state `hx` to the next.")

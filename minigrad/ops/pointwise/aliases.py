@@ -1,20 +1,21 @@
-"""Other names of pointwise ops: `torch.multiply` is `torch.mul`."""
+"""Other names of pointwise ops: `torch.multiply` is `torch.mul`. Their forms in place are in inplace.py."""
 
 from __future__ import annotations
 
 from minigrad.core.tensor import Tensor
-from minigrad.ops.pointwise import functions, inplace
+from minigrad.ops._dispatch.registration import op
+from minigrad.ops.pointwise import functions
 
 __all__ = ["absolute", "divide", "multiply", "negative", "positive", "subtract", "true_divide"]
-METHODS = tuple(__all__)
-IN_PLACE = ("absolute", "divide", "multiply", "negative", "subtract", "true_divide")
 
-absolute, negative, multiply, subtract = functions.abs, functions.neg, functions.mul, functions.sub
-divide = true_divide = functions.div
-divide_ = true_divide_ = inplace.div_
-multiply_, subtract_ = inplace.mul_, inplace.sub_
+absolute = op(name="absolute", method=True, in_place=True)(functions.abs)
+negative = op(name="negative", method=True, in_place_function=True)(functions.neg)
+multiply = op(name="multiply", method=True)(functions.mul)
+subtract = op(name="subtract", method=True)(functions.sub)
+divide = true_divide = op(name="divide", aliases=("true_divide",), method=True)(functions.div)
 
 
+@op(method=True)
 def positive(input: Tensor) -> Tensor:
     """The tensor itself.
 

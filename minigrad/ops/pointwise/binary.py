@@ -13,6 +13,7 @@ from minigrad._base.dtype import float64
 from minigrad.autograd.inplace import in_place
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import ByNumber, OfTwo, binary_function, check_kind, underived
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape
 from minigrad.ops.pointwise.power import Pow, PowScalar, PowTensor
@@ -21,8 +22,6 @@ from minigrad.ops.tensor.copy import cast
 
 __all__ = ["arctan2", "atan2", "copysign", "float_power", "gcd", "heaviside", "hypot", "lcm", "ldexp", "logaddexp",
            "logaddexp2", "nextafter"]
-METHODS = tuple(__all__)
-IN_PLACE = ("arctan2", "atan2", "copysign", "float_power", "gcd", "heaviside", "hypot", "lcm", "ldexp", "nextafter")
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -114,17 +113,23 @@ class Nextafter(OfTwo, of=np.nextafter):
         return xp.masked(a != b, g), xp.zeros(g.shape, g)
 
 
-atan2 = binary_function(Atan2, "The angle of the point (other, input), in radians between -π and π.")
-hypot = binary_function(Hypot, "The square root of input² + other², without overflow.")
-logaddexp = binary_function(Logaddexp, "log(exp(input) + exp(other)), without overflow.")
-logaddexp2 = binary_function(Logaddexp2, "The logarithm to the base 2 of 2^input + 2^other, without overflow.")
+atan2 = op(method=True, in_place=True, aliases=("arctan2",), name="atan2")(
+    binary_function(Atan2, "The angle of the point (other, input), in radians between -π and π."))
+hypot = op(method=True, in_place=True, name="hypot")(
+    binary_function(Hypot, "The square root of input² + other², without overflow."))
+logaddexp = op(method=True, name="logaddexp")(
+    binary_function(Logaddexp, "log(exp(input) + exp(other)), without overflow."))
+logaddexp2 = op(method=True, name="logaddexp2")(
+    binary_function(Logaddexp2, "The logarithm to the base 2 of 2^input + 2^other, without overflow."))
 
 
+@op(method=True, in_place=True)
 def copysign(input: Tensor, other: Operand) -> Tensor:
     """`input` with the sign of `other`, a tensor or a number; that of a zero counts."""
     return Copysign.forward(input, other) if isinstance(other, Tensor) else CopysignNumber.forward(input, other)
 
 
+@op(method=True, in_place_function=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""
     if input.array.dtype.kind == "f" and other.array.dtype.kind == "b":
@@ -132,9 +137,11 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return Ldexp.forward(input, other)
 
 
-nextafter = binary_function(Nextafter, "The next number after each element that its dtype has, towards `other`.")
+nextafter = op(method=True, in_place=True, name="nextafter")(
+    binary_function(Nextafter, "The next number after each element that its dtype has, towards `other`."))
 
 
+@op(method=True, in_place=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where `input` is below 0, 1 where it is above, else `values`. It has no derivative, as in PyTorch.
 
@@ -148,6 +155,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return underived("heaviside", np.where(x == 0, y, (x > 0).astype(x.dtype)), input, values)
 
 
+@op(method=True, in_place_function=True)
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor of integers."""
     x, y, _ = broadcast_and_promote(input.array, other.array)
@@ -155,6 +163,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     return plain(np.gcd(x, y))
 
 
+@op(method=True, in_place_function=True)
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiple of integers."""
     x, y, _ = broadcast_and_promote(input.array, other.array)
@@ -162,6 +171,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return plain(np.lcm(x, y))
 
 
+@op(method=True)
 def float_power(input: Operand, exponent: Operand) -> Tensor:
     """input ** exponent in float64, whatever the dtypes; one of them may be a number."""
     if not isinstance(input, Tensor):
@@ -172,6 +182,7 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
     return Pow.forward(base, float(exponent))
 
 
+@tensor_method
 def float_power_(self: Tensor, exponent: Operand) -> Tensor:
     """`float_power`, in place.
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor"]
-METHODS = IN_PLACE = tuple(__all__)
 
 Operand = Any  # a Tensor or a Python number
 
@@ -50,18 +50,23 @@ def shift_right(x: Any, by: Any) -> Any:
     return np.right_shift(x, by)
 
 
-bitwise_and = bitwise(np.bitwise_and, "f", "bitwise_and_cpu",
-                      "Elementwise `input & other` of bool or integer tensors; one may be a number.")
-bitwise_or = bitwise(np.bitwise_or, "f", "bitwise_or_cpu",
-                     "Elementwise `input | other` of bool or integer tensors; one may be a number.")
-bitwise_xor = bitwise(np.bitwise_xor, "f", "bitwise_xor_cpu",
-                      "Elementwise `input ^ other` of bool or integer tensors; one may be a number.")
-bitwise_left_shift = bitwise(shift_left, "bf", "lshift_cpu",
-                             "Elementwise `input << other` of integers; one may be a number.")
-bitwise_right_shift = bitwise(shift_right, "bf", "rshift_cpu",
-                              "Elementwise `input >> other` of integers; one may be a number. The sign stays.")
+bitwise_and = op(method=True, in_place=True, name="bitwise_and")(
+    bitwise(np.bitwise_and, "f", "bitwise_and_cpu",
+    "Elementwise `input & other` of bool or integer tensors; one may be a number."))
+bitwise_or = op(method=True, in_place=True, name="bitwise_or")(
+    bitwise(np.bitwise_or, "f", "bitwise_or_cpu",
+    "Elementwise `input | other` of bool or integer tensors; one may be a number."))
+bitwise_xor = op(method=True, in_place=True, name="bitwise_xor")(
+    bitwise(np.bitwise_xor, "f", "bitwise_xor_cpu",
+    "Elementwise `input ^ other` of bool or integer tensors; one may be a number."))
+bitwise_left_shift = op(method=True, in_place=True, name="bitwise_left_shift")(
+    bitwise(shift_left, "bf", "lshift_cpu", "Elementwise `input << other` of integers; one may be a number."))
+bitwise_right_shift = op(method=True, in_place=True, name="bitwise_right_shift")(
+    bitwise(shift_right, "bf", "rshift_cpu",
+    "Elementwise `input >> other` of integers; one may be a number. The sign stays."))
 
 
+@op(method=True, in_place=True)
 def bitwise_not(input: Tensor) -> Tensor:
     """Elementwise not, of the bits of integers or of bools."""
     check_kind(input.array, "f", "bitwise_not_cpu")

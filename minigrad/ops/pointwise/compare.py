@@ -10,6 +10,7 @@ import numpy as np
 from minigrad.backends.registry import OF_TYPE, beside
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device, together
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, promote_scalar
 from minigrad.ops.tensor.storage import from_numpy
@@ -17,8 +18,6 @@ from minigrad.ops.tensor.storage import from_numpy
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf",
            "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
            "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit"]
-METHODS = tuple([name for name in __all__ if name != "isin"])
-IN_PLACE = ("logical_and", "logical_not", "logical_or", "logical_xor")  # the others: compare_inplace.py
 
 Operand = Any
 
@@ -66,19 +65,23 @@ def predicate(ufunc: np.ufunc, doc: str) -> UnaryFunction:
     return function
 
 
-eq = comparison(np.equal, "==")
-ne = not_equal = comparison(np.not_equal, "!=")
-lt = less = comparison(np.less, "<")
-le = less_equal = comparison(np.less_equal, "<=")
-gt = greater = comparison(np.greater, ">")
-ge = greater_equal = comparison(np.greater_equal, ">=")
-logical_and = logical(np.logical_and, "Elementwise and, of what is not zero.")
-logical_or = logical(np.logical_or, "Elementwise or, of what is not zero.")
-logical_xor = logical(np.logical_xor, "Elementwise: exactly one of two is not zero.")
-logical_not = predicate(np.logical_not, "Elementwise not, of what is not zero.")
-isnan = predicate(np.isnan, "Where the elements are NaN.")
-isinf = predicate(np.isinf, "Where the elements are infinite.")
-isfinite = predicate(np.isfinite, "Where the elements are neither infinite nor NaN.")
+eq = op(method=True, name="eq")(comparison(np.equal, "=="))
+ne = not_equal = op(method=True, aliases=("not_equal",), name="ne")(comparison(np.not_equal, "!="))
+lt = less = op(method=True, aliases=("less",), name="lt")(comparison(np.less, "<"))
+le = less_equal = op(method=True, aliases=("less_equal",), name="le")(comparison(np.less_equal, "<="))
+gt = greater = op(method=True, aliases=("greater",), name="gt")(comparison(np.greater, ">"))
+ge = greater_equal = op(method=True, aliases=("greater_equal",), name="ge")(comparison(np.greater_equal, ">="))
+logical_and = op(method=True, in_place=True, name="logical_and")(
+    logical(np.logical_and, "Elementwise and, of what is not zero."))
+logical_or = op(method=True, in_place=True, name="logical_or")(
+    logical(np.logical_or, "Elementwise or, of what is not zero."))
+logical_xor = op(method=True, in_place=True, name="logical_xor")(
+    logical(np.logical_xor, "Elementwise: exactly one of two is not zero."))
+logical_not = op(method=True, in_place=True, name="logical_not")(
+    predicate(np.logical_not, "Elementwise not, of what is not zero."))
+isnan = op(method=True, name="isnan")(predicate(np.isnan, "Where the elements are NaN."))
+isinf = op(method=True, name="isinf")(predicate(np.isinf, "Where the elements are infinite."))
+isfinite = op(method=True, name="isfinite")(predicate(np.isfinite, "Where the elements are neither infinite nor NaN."))
 
 
 def equals(input: Tensor, other: Operand) -> Tensor:
@@ -86,27 +89,32 @@ def equals(input: Tensor, other: Operand) -> Tensor:
     return eq(input, from_numpy(other) if isinstance(other, np.ndarray) else other)
 
 
+@op(method=True)
 def isposinf(input: Tensor) -> Tensor:
     """Where the elements are inf."""
     return plain(np.equal(input.array, np.inf))
 
 
+@op(method=True)
 def isneginf(input: Tensor) -> Tensor:
     """Where the elements are -inf."""
     return plain(np.equal(input.array, -np.inf))
 
 
+@op(method=True)
 def isreal(input: Tensor) -> Tensor:
     """Where the elements are real numbers: everywhere."""
     return plain(np.ones(input.array.shape, bool, like=beside(input.array)))
 
 
+@op(method=True)
 def signbit(input: Tensor) -> Tensor:
     """Where the elements have a minus sign, -0.0 among them."""
     x = input.array
     return plain(np.signbit(x) if x.dtype.kind == "f" else x < 0)
 
 
+@op
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where `elements` are among `test_elements`; one of the two may be a number. `invert`: where they are not.
 
@@ -121,6 +129,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     return plain(np.isin(x, y, assume_unique, invert))
 
 
+@op(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
             equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|.
@@ -138,11 +147,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return plain(np.isclose(input.array, other.array, rtol, atol, equal_nan))
 
 
+@op(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds for every element."""
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
+@op(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements."""
     same_device(input.array, other.array)

@@ -14,10 +14,10 @@ from minigrad.autograd.inplace import in_place
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import tensor_method
 from minigrad.ops.pointwise.compare import compared
 
 __all__: list[str] = []  # methods alone
-IN_PLACE = ("eq", "ge", "greater", "greater_equal", "gt", "le", "less", "less_equal", "lt", "ne", "not_equal")
 
 Operand = Any  # a Tensor or a Python number
 
@@ -42,22 +42,23 @@ class Comparison(Node, number=None):
         return zeros if len(self.next) == 1 else (zeros, zeros)
 
 
-def comparison(name: str, operator: str, ufunc: Callable[..., Any]) -> Callable[[Tensor, Operand], Tensor]:
+def comparison(name: str, operator: str, ufunc: Callable[..., Any],
+               *aliases: str) -> Callable[[Tensor, Operand], Tensor]:
     """The in-place method of a comparison: its node is `EqBackward0` with a number, `EqBackward1` with a tensor."""
     with_number: Any = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__})
     with_tensor: Any = type(name, (Comparison,), {"__slots__": (), "ufunc": ufunc, "__module__": __name__}, number=1)
 
     def method(self: Tensor, other: Operand) -> Tensor:
-        op = with_tensor if isinstance(other, Tensor) else with_number
-        return in_place(op.forward, self, other)
+        node_type = with_tensor if isinstance(other, Tensor) else with_number
+        return in_place(node_type.forward, self, other)
 
     method.__doc__ = f"1 where `self {operator} other`, else 0, in place."
-    return method
+    return tensor_method(name=f"{name.lower()}_", aliases=aliases)(method)
 
 
 eq_ = comparison("Eq", "==", np.equal)
-ne_ = not_equal_ = comparison("Ne", "!=", np.not_equal)
-lt_ = less_ = comparison("Lt", "<", np.less)
-le_ = less_equal_ = comparison("Le", "<=", np.less_equal)
-gt_ = greater_ = comparison("Gt", ">", np.greater)
-ge_ = greater_equal_ = comparison("Ge", ">=", np.greater_equal)
+ne_ = not_equal_ = comparison("Ne", "!=", np.not_equal, "not_equal_")
+lt_ = less_ = comparison("Lt", "<", np.less, "less_")
+le_ = less_equal_ = comparison("Le", "<=", np.less_equal, "less_equal_")
+gt_ = greater_ = comparison("Gt", ">", np.greater, "greater_")
+ge_ = greater_equal_ = comparison("Ge", ">=", np.greater_equal, "greater_equal_")

@@ -15,11 +15,11 @@ from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record2
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import check_kind, underived
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["floor_divide", "fmod", "remainder"]
-METHODS = IN_PLACE = tuple(__all__)
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -149,6 +149,7 @@ def wrapped(number: Any, like: Tensor) -> Tensor:
     return plain(np.asarray(number, x.dtype))
 
 
+@op(method=True, in_place=True)
 def floor_divide(input: Operand, other: Operand) -> Tensor:
     """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
     first = input if isinstance(input, Tensor) else wrapped(input, other)
@@ -156,6 +157,7 @@ def floor_divide(input: Operand, other: Operand) -> Tensor:
                      *[v for v in (input, other) if isinstance(v, Tensor)])
 
 
+@op(method=True, in_place=True)
 def fmod(input: Tensor, other: Operand) -> Tensor:
     """The remainder of `input / other`, with the sign of `input`.
 
@@ -165,6 +167,7 @@ def fmod(input: Tensor, other: Operand) -> Tensor:
     return FmodTensor.forward(input, other) if isinstance(other, Tensor) else Fmod.forward(input, other)
 
 
+@op(method=True, in_place=True)
 def remainder(input: Operand, other: Operand) -> Tensor:
     """`input % other`: the remainder, with the sign of `other`; one of them may be a number.
 

@@ -1,6 +1,6 @@
 """The ops as functions: `minigrad.mul(a, b)` beside `a * b`. An op of one tensor is its function.
 
-Arguments of the wrong type are not looked at here: the frame (`_frame.py`) has PyTorch's errors for them.
+Arguments of the wrong type are not checked here: the argument parser has PyTorch's errors for them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import power
@@ -20,32 +21,32 @@ from minigrad.ops.pointwise.where import Where
 
 __all__ = ["abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "rsub", "sigmoid",
            "sign", "sin", "sqrt", "square", "sub", "tanh", "where"]
-METHODS = ("abs", "add", "cos", "div", "exp", "log", "mul", "neg", "pow", "reciprocal", "relu", "sigmoid", "sign",
-           "sin", "sqrt", "square", "sub", "tanh")
-IN_PLACE = ("abs", "cos", "exp", "log", "neg", "reciprocal", "relu", "sigmoid", "sign", "sin", "sqrt", "square", "tanh")
 
 Operand = Any  # a Tensor or a Python number
+Unary = Callable[[Tensor], Tensor]
 NOT_GIVEN = ""  # with a `rounding_mode`, be it None, the node of a division is another one
 
 
-def documented(forward: Callable[[Tensor], Tensor], text: str) -> Callable[[Tensor], Tensor]:
-    """The forward of an op of one tensor as a public function."""
+def unary_op(name: str, forward: Unary, text: str, *, direct_method: bool = False,
+             in_place_function: bool = True) -> Unary:
+    """Register the forward of an op of one tensor as the function `name`, without a call in between."""
     forward.__doc__ = text
-    return forward
+    return op(name=name, method=True, direct_method=direct_method, in_place=True,
+              in_place_function=in_place_function)(forward)
 
 
-abs = documented(pointwise.Abs.forward, "The absolute value of each element; the derivative at 0 is 0.")
-cos = documented(pointwise.Cos.forward, "The cosine of each element, in radians.")
-exp = documented(pointwise.Exp.forward, "The exponential of each element.")
-log = documented(pointwise.Log.forward, "The natural logarithm of each element.")
-neg = documented(pointwise.Neg.forward, "`-input`.")
-reciprocal = documented(pointwise.Reciprocal.forward, "`1 / input`; integers become float32.")
-relu = documented(activation.Relu.forward, "max(input, 0).")
-sigmoid = documented(activation.Sigmoid.forward, "1 / (1 + exp(-input)).")
-sign = documented(pointwise.Sign.forward, "-1, 0 or 1 for each element.")
-sin = documented(pointwise.Sin.forward, "The sine of each element, in radians.")
-sqrt = documented(pointwise.Sqrt.forward, "The square root of each element.")
-tanh = documented(activation.Tanh.forward, "The hyperbolic tangent of each element.")
+abs = unary_op("abs", pointwise.Abs.forward, "The absolute value of each element; the derivative at 0 is 0.")
+cos = unary_op("cos", pointwise.Cos.forward, "The cosine of each element, in radians.")
+exp = unary_op("exp", pointwise.Exp.forward, "The exponential of each element.", direct_method=True)
+log = unary_op("log", pointwise.Log.forward, "The natural logarithm of each element.")
+neg = unary_op("neg", pointwise.Neg.forward, "`-input`.")
+reciprocal = unary_op("reciprocal", pointwise.Reciprocal.forward, "`1 / input`; integers become float32.")
+relu = unary_op("relu", activation.Relu.forward, "max(input, 0).", direct_method=True)
+sigmoid = unary_op("sigmoid", activation.Sigmoid.forward, "1 / (1 + exp(-input)).", direct_method=True)
+sign = unary_op("sign", pointwise.Sign.forward, "-1, 0 or 1 for each element.", in_place_function=False)
+sin = unary_op("sin", pointwise.Sin.forward, "The sine of each element, in radians.")
+sqrt = unary_op("sqrt", pointwise.Sqrt.forward, "The square root of each element.")
+tanh = unary_op("tanh", activation.Tanh.forward, "The hyperbolic tangent of each element.", direct_method=True)
 
 
 def refused(name: str, other: Operand) -> Any:
@@ -53,26 +54,29 @@ def refused(name: str, other: Operand) -> Any:
     check_tensor(other, name, "other")
 
 
+@op(method=True)
 def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
     if alpha != 1:
         if isinstance(other, Tensor):
             return pointwise.Add.scaled(input, other, alpha)
         other = other * alpha
-    made = pointwise.Add.forward(input, other)
-    return refused("add", other) if made is NotImplemented else made
+    result = pointwise.Add.forward(input, other)
+    return refused("add", other) if result is NotImplemented else result
 
 
+@op(method=True)
 def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
     if alpha != 1:
         if isinstance(other, Tensor):
             return pointwise.Sub.scaled(input, other, alpha)
         other = other * alpha
-    made = pointwise.Sub.forward(input, other)
-    return refused("sub", other) if made is NotImplemented else made
+    result = pointwise.Sub.forward(input, other)
+    return refused("sub", other) if result is NotImplemented else result
 
 
+@op
 def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`other - alpha * input`."""
     if isinstance(other, Tensor):
@@ -80,12 +84,14 @@ def rsub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     return pointwise.Rsub.forward(input if alpha == 1 else input * alpha, other)
 
 
+@op(method=True)
 def mul(input: Tensor, other: Operand) -> Tensor:
     """`input * other`, with broadcasting and promotion."""
-    made = pointwise.Mul.forward(input, other)
-    return refused("mul", other) if made is NotImplemented else made
+    result = pointwise.Mul.forward(input, other)
+    return refused("mul", other) if result is NotImplemented else result
 
 
+@op(method=True)
 def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN) -> Tensor:
     """`input / other`, with broadcasting and promotion; integers become floats.
 
@@ -97,8 +103,8 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN)
     """
     if rounding_mode != NOT_GIVEN:
         return DivRounded.forward(input, other, rounding_mode)
-    made = pointwise.Div.forward(input, other)
-    return refused("div", other) if made is NotImplemented else made
+    result = pointwise.Div.forward(input, other)
+    return refused("div", other) if result is NotImplemented else result
 
 
 def rdiv(input: Tensor, other: Operand) -> Tensor:
@@ -106,6 +112,7 @@ def rdiv(input: Tensor, other: Operand) -> Tensor:
     return pointwise.Reciprocal.forward(input) * other
 
 
+@op(method=True)
 def pow(input: Operand, exponent: Operand) -> Any:
     """`input ** exponent`; one of them may be a number."""
     if not isinstance(input, Tensor):
@@ -122,11 +129,13 @@ def rpow(input: Tensor, other: Operand) -> Tensor:
     return power.PowScalar.forward(input, other)
 
 
+@op(method=True, in_place_function=True)
 def square(input: Tensor) -> Tensor:
     """`input ** 2`."""
     return power.Pow.forward(input, 2)
 
 
+@op
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
     """`input` where `condition`, else `other`; with the condition alone the indices of what is not zero, as a tuple.
 
@@ -138,6 +147,7 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     return Where.forward(condition, input, other)
 
 
+@tensor_method(name="where")
 def where_of(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
     """The tensor where `condition`, else `other`: the method of Tensor."""
     return where(condition, input, other)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
@@ -15,14 +13,13 @@ from minigrad.backends.registry import beside, moved
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.arg_parser import framed
+from minigrad.ops._dispatch.registration import METHODS, op, tensor_method
 from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops.activation.basic import Relu
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import functions, power
 from minigrad.ops.tensor.copy import Copy
 
-IN_PLACE = ("add", "copy", "div", "fill", "mul", "pow", "sub", "zero")
+__all__ = ["fill_", "zero_"]
 
 
 class Zero(Node):
@@ -66,23 +63,27 @@ class FillTensor(Node, name="Fill", number=3):
         return xp.zeros(g.shape, g), xp.sum(g, None, False)
 
 
+@tensor_method
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """`self += alpha * other`."""
     return in_place(functions.add, self, other, alpha=alpha) if alpha != 1 else in_place(
         pointwise.Add.forward, self, other)
 
 
+@tensor_method(aliases=("subtract_",))
 def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """`self -= alpha * other`."""
     return in_place(functions.sub, self, other, alpha=alpha) if alpha != 1 else in_place(
         pointwise.Sub.forward, self, other)
 
 
+@tensor_method(aliases=("multiply_",))
 def mul_(self: Tensor, other: Any) -> Tensor:
     """`self *= other`."""
     return in_place(pointwise.Mul.forward, self, other)
 
 
+@tensor_method(aliases=("divide_", "true_divide_"))
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = functions.NOT_GIVEN) -> Tensor:
     """`self /= other`, with a rounding as in `div`."""
     if rounding_mode != functions.NOT_GIVEN:
@@ -90,22 +91,26 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = functions.NOT_
     return in_place(pointwise.Div.forward, self, other)
 
 
+@tensor_method
 def pow_(self: Tensor, exponent: Any) -> Tensor:
     """`self **= exponent`."""
     op = power.PowTensor if isinstance(exponent, Tensor) else power.Pow
     return in_place(op.forward, self, exponent)
 
 
+@op(method=True)
 def zero_(self: Tensor) -> Tensor:
     """Fill with zeros."""
     return in_place(Zero.forward, self)
 
 
+@op(method=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with one value."""
     return in_place(Fill.forward, self, value)
 
 
+@tensor_method
 def copy_(self: Tensor, src: Tensor) -> Tensor:
     """Fill with the values of another tensor, which is broadcast and converted, or with a number."""
     if not isinstance(src, (Number, np.generic)):
@@ -113,11 +118,4 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
     return in_place(Copy.forward, self, src)
 
 
-def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The in-place method of an op: `exp_` of `exp`."""
-    method = framed(functools.partial(in_place, function), f"{name}_", method=True, words=function)
-    method.__doc__ = f"`{name}`, in place."
-    return method
-
-
-relu_ = in_place_of("relu", Relu.forward)
+relu_ = METHODS["relu_"]  # for nn.functional

@@ -14,12 +14,11 @@ from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import OfTwo, binary_function, check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote_all, promote_scalar
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num"]
-METHODS = tuple(__all__)
-IN_PLACE = ("clamp", "clamp_max", "clamp_min", "clip", "nan_to_num")
 
 MANY = 4096  # from here on NumPy's clip is faster than its maximum and minimum with numbers
 Bound = Any  # a Tensor, a Python number or None
@@ -198,12 +197,17 @@ class NanToNum(Node):
         return xp.masked(a - a == 0, g)
 
 
-maximum = binary_function(Maximum, "The larger of each two elements, NaN if one is; equal ones share the gradient.")
-minimum = binary_function(Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient.")
-fmax = binary_function(Fmax, "The larger of each two elements, or the one that is no NaN.")
-fmin = binary_function(Fmin, "The smaller of each two elements, or the one that is no NaN.")
+maximum = op(method=True, name="maximum")(
+    binary_function(Maximum, "The larger of each two elements, NaN if one is; equal ones share the gradient."))
+minimum = op(method=True, name="minimum")(
+    binary_function(Minimum, "The smaller of each two elements, NaN if one is; equal ones share the gradient."))
+fmax = op(method=True, name="fmax")(
+    binary_function(Fmax, "The larger of each two elements, or the one that is no NaN."))
+fmin = op(method=True, name="fmin")(
+    binary_function(Fmin, "The smaller of each two elements, or the one that is no NaN."))
 
 
+@op(method=True, in_place_function=True, aliases=("clip",))
 def clamp(input: Tensor, min: Bound = None, max: Bound = None) -> Tensor:
     """Each element, or the nearest one between `min` and `max`: two numbers or two tensors; one may be None.
 
@@ -219,16 +223,19 @@ def clamp(input: Tensor, min: Bound = None, max: Bound = None) -> Tensor:
     return Clamp.forward(input, min, max)
 
 
+@op(method=True, in_place_function=True)
 def clamp_min(input: Tensor, min: Bound) -> Tensor:
     """Each element, but at least `min`, a number or a tensor."""
     return ClampMinTensor.forward(input, min) if isinstance(min, Tensor) else ClampMin.forward(input, min)
 
 
+@op(method=True, in_place_function=True)
 def clamp_max(input: Tensor, max: Bound) -> Tensor:
     """Each element, but at most `max`, a number or a tensor."""
     return ClampMaxTensor.forward(input, max) if isinstance(max, Tensor) else ClampMax.forward(input, max)
 
 
+@op(method=True, in_place_function=True)
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None,
                neginf: float | None = None) -> Tensor:
     """`nan`, `posinf` and `neginf` in the place of NaN, inf and -inf; None: 0, and the dtype's largest and smallest."""

@@ -14,9 +14,9 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import OfOne, check_kind, unary_function
+from minigrad.ops._dispatch.registration import op
 
 __all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
-METHODS = IN_PLACE = tuple(__all__)
 
 
 class Flat(OfOne, number=None):
@@ -91,10 +91,13 @@ class Sgn(OfOne, of=lambda x: np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtyp
         return xp.zeros(g.shape, g)
 
 
-ceil = unary_function(Ceil, "Each element rounded up.")
-floor = unary_function(Floor, "Each element rounded down.")
+ceil = op(method=True, in_place=True, in_place_function=True, name="ceil")(
+    unary_function(Ceil, "Each element rounded up."))
+floor = op(method=True, in_place=True, in_place_function=True, name="floor")(
+    unary_function(Floor, "Each element rounded down."))
 
 
+@op(method=True, in_place_function=True)
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """Each element rounded to the nearest number of `decimals` digits, halves to the even one.
 
@@ -104,7 +107,9 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     return Round.forward(input) if decimals is None else RoundDecimals.forward(input, decimals)
 
 
-trunc = unary_function(Trunc, "Each element rounded towards 0.")
-frac = unary_function(Frac, "What is left of each element after `trunc`, of the same sign.")
-sgn = unary_function(Sgn, "-1, 0 or 1 for each element.")
+trunc = op(method=True, in_place=True, in_place_function=True, aliases=("fix",), name="trunc")(
+    unary_function(Trunc, "Each element rounded towards 0."))
+frac = op(method=True, in_place=True, in_place_function=True, name="frac")(
+    unary_function(Frac, "What is left of each element after `trunc`, of the same sign."))
+sgn = op(method=True, in_place=True, name="sgn")(unary_function(Sgn, "-1, 0 or 1 for each element."))
 fix = trunc

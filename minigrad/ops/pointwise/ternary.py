@@ -9,10 +9,10 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_and_promote_all
 
 __all__ = ["addcdiv", "addcmul", "lerp"]
-METHODS = IN_PLACE = ("addcdiv", "addcmul", "lerp")
 
 NO_INTEGERS = (
     "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
@@ -101,6 +101,7 @@ class Addcdiv(Node):
         return g, g * (value / c), None if b is None else -g * (value * b / (c * c))
 
 
+@op(method=True, in_place=True)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """input + weight (end - input), of a number or a tensor `weight`; one without dimensions may have another dtype.
 
@@ -115,11 +116,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return LerpTensor.forward(input, end, weight) if isinstance(weight, Tensor) else Lerp.forward(input, end, weight)
 
 
+@op(method=True, in_place=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """input + value · tensor1 · tensor2."""
     return Addcmul.forward(input, tensor1, tensor2, value)
 
 
+@op(method=True, in_place=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """input + value · tensor1 / tensor2.
 

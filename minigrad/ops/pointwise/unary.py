@@ -14,11 +14,11 @@ import numpy as np
 from minigrad.autograd.inplace import in_place
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import OfOne, unary_function
+from minigrad.ops._dispatch.registration import op
 
-__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
-           "atanh", "cosh", "deg2rad", "exp2", "expm1", "log10", "log1p", "log2", "rad2deg", "rsqrt", "sinc", "sinh",
-           "tan"]
-METHODS = IN_PLACE = tuple(__all__)
+__all__ = ["acos", "acosh", "acosh_", "arccos", "arccosh", "arccosh_", "arcsin", "arcsinh", "arcsinh_", "arctan",
+           "arctanh", "arctanh_", "asin", "asinh", "asinh_", "atan", "atanh", "atanh_", "cosh", "deg2rad", "exp2",
+           "expm1", "log10", "log1p", "log2", "rad2deg", "rsqrt", "sinc", "sinh", "tan"]
 
 LOG_2, LOG_10 = math.log(2), math.log(10)
 
@@ -194,41 +194,61 @@ class AtanhInPlace(Atanh, name="Atanh", number=1):
     backward = no_derivative
 
 
-exp2 = unary_function(Exp2, "2 to the power of each element.")
-expm1 = unary_function(Expm1, "exp(input) - 1, exact for small elements too.")
-log2 = unary_function(Log2, "The logarithm of each element to the base 2.")
-log10 = unary_function(Log10, "The logarithm of each element to the base 10.")
-log1p = unary_function(Log1P, "log(1 + input), exact for small elements too.")
-rsqrt = unary_function(Rsqrt, "1 over the square root of each element.")
-tan = unary_function(Tan, "The tangent of each element, in radians.")
-asin = unary_function(Asin, "The angle, in radians, whose sine each element is.")
-acos = unary_function(Acos, "The angle, in radians, whose cosine each element is.")
-atan = unary_function(Atan, "The angle, in radians, whose tangent each element is.")
-sinh = unary_function(Sinh, "The hyperbolic sine of each element.")
-cosh = unary_function(Cosh, "The hyperbolic cosine of each element.")
-asinh = unary_function(Asinh, "The inverse of `sinh`.")
-acosh = unary_function(Acosh, "The inverse of `cosh`, for elements of 1 and more.")
-atanh = unary_function(Atanh, "The inverse of `tanh`, for elements between -1 and 1.")
+exp2 = op(method=True, in_place=True, in_place_function=True, name="exp2")(
+    unary_function(Exp2, "2 to the power of each element."))
+expm1 = op(method=True, in_place=True, in_place_function=True, name="expm1")(
+    unary_function(Expm1, "exp(input) - 1, exact for small elements too."))
+log2 = op(method=True, in_place=True, in_place_function=True, name="log2")(
+    unary_function(Log2, "The logarithm of each element to the base 2."))
+log10 = op(method=True, in_place=True, in_place_function=True, name="log10")(
+    unary_function(Log10, "The logarithm of each element to the base 10."))
+log1p = op(method=True, in_place=True, in_place_function=True, name="log1p")(
+    unary_function(Log1P, "log(1 + input), exact for small elements too."))
+rsqrt = op(method=True, in_place=True, in_place_function=True, name="rsqrt")(
+    unary_function(Rsqrt, "1 over the square root of each element."))
+tan = op(method=True, in_place=True, in_place_function=True, name="tan")(
+    unary_function(Tan, "The tangent of each element, in radians."))
+asin = op(method=True, in_place=True, in_place_function=True, aliases=("arcsin",), name="asin")(
+    unary_function(Asin, "The angle, in radians, whose sine each element is."))
+acos = op(method=True, in_place=True, in_place_function=True, aliases=("arccos",), name="acos")(
+    unary_function(Acos, "The angle, in radians, whose cosine each element is."))
+atan = op(method=True, in_place=True, in_place_function=True, aliases=("arctan",), name="atan")(
+    unary_function(Atan, "The angle, in radians, whose tangent each element is."))
+sinh = op(method=True, in_place=True, in_place_function=True, name="sinh")(
+    unary_function(Sinh, "The hyperbolic sine of each element."))
+cosh = op(method=True, in_place=True, in_place_function=True, name="cosh")(
+    unary_function(Cosh, "The hyperbolic cosine of each element."))
+asinh = op(method=True, aliases=("arcsinh",), name="asinh")(unary_function(Asinh, "The inverse of `sinh`."))
+acosh = op(method=True, aliases=("arccosh",), name="acosh")(
+    unary_function(Acosh, "The inverse of `cosh`, for elements of 1 and more."))
+atanh = op(method=True, aliases=("arctanh",), name="atanh")(
+    unary_function(Atanh, "The inverse of `tanh`, for elements between -1 and 1."))
 
 
+@op(method=True, aliases=("arcsinh_",))
 def asinh_(self: Tensor) -> Tensor:
     """`asinh`, in place; as in PyTorch without a derivative."""
     return in_place(AsinhInPlace.forward, self)
 
 
+@op(method=True, aliases=("arccosh_",))
 def acosh_(self: Tensor) -> Tensor:
     """`acosh`, in place; as in PyTorch without a derivative."""
     return in_place(AcoshInPlace.forward, self)
 
 
+@op(method=True, aliases=("arctanh_",))
 def atanh_(self: Tensor) -> Tensor:
     """`atanh`, in place; as in PyTorch without a derivative."""
     return in_place(AtanhInPlace.forward, self)
 
 
-sinc = unary_function(Sinc, "sin(π input) / (π input), and 1 where an element is 0.")
-deg2rad = unary_function(Deg2Rad, "Degrees as radians.")
-rad2deg = unary_function(Rad2Deg, "Radians as degrees.")
+sinc = op(method=True, in_place=True, in_place_function=True, name="sinc")(
+    unary_function(Sinc, "sin(π input) / (π input), and 1 where an element is 0."))
+deg2rad = op(method=True, in_place=True, in_place_function=True, name="deg2rad")(
+    unary_function(Deg2Rad, "Degrees as radians."))
+rad2deg = op(method=True, in_place=True, in_place_function=True, name="rad2deg")(
+    unary_function(Rad2Deg, "Radians as degrees."))
 arcsin, arccos, arctan = asin, acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
 arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_

@@ -20,6 +20,7 @@ from minigrad.backends.registry import backend_of, beside, home, in_use
 from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.factory.values import new_leaf, numpy_dtype
 from minigrad.ops.index.flat_indexing import raw
@@ -31,6 +32,7 @@ __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "r
 Where = str | Device | None
 
 
+@op
 def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
          requires_grad: bool = False, **named: Any) -> Tensor:
     """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
@@ -39,6 +41,7 @@ def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = N
     return new_leaf(array, requires_grad, "rand", device)
 
 
+@op
 def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
           requires_grad: bool = False, **named: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
@@ -47,6 +50,7 @@ def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = 
     return new_leaf(array, requires_grad, "randn", device)
 
 
+@op
 def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
             requires_grad: bool = False, **named: Any) -> Tensor:
     """Integers of [low, high): `randint(high, size)` or `randint(low, high, size)`."""
@@ -83,6 +87,7 @@ def integer(op: str, argument: str, value: Any) -> int:
 RANGE_OF = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int"}
 
 
+@op
 def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
              requires_grad: bool = False) -> Tensor:
     """The numbers 0 to n - 1 in random order.
@@ -115,6 +120,7 @@ def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[
     return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
 
 
+@op
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
               generator: Generator | None = None) -> Tensor:
     """`rand` of the shape and dtype of `input`."""
@@ -123,6 +129,7 @@ def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None
     return new_leaf(random_like(x, stream, draws.uniform), requires_grad, "rand_like")
 
 
+@op
 def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
                generator: Generator | None = None) -> Tensor:
     """`randn` of the shape and dtype of `input`."""
@@ -131,6 +138,7 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = Non
     return new_leaf(random_like(x, stream, draws.normal), requires_grad, "randn_like")
 
 
+@op
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
                  requires_grad: bool = False, generator: Generator | None = None, **named: Any) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
@@ -183,6 +191,7 @@ def check_std(std: Any) -> None:
         raise RuntimeError("normal expects all elements of std >= 0.0")
 
 
+@op
 def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None,
            dtype: DType | None = None, device: Where = None, requires_grad: bool = False) -> Tensor:
     """Numbers of the normal distribution: `normal(mean, std)` with a tensor for one or both, or two numbers and a size.

@@ -18,6 +18,7 @@ from minigrad.backends.philox import Philox, Source
 from minigrad.backends.registry import HERE, beside, located
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -165,6 +166,7 @@ def stream_beside(array: Any) -> Any:
     return stream_of(None, beside(array))
 
 
+@op
 def manual_seed(seed: int) -> Generator:
     """Start the default generators of all devices from `seed`; returns that of the CPU."""
     manual_seed_of_devices(int(seed))
@@ -192,6 +194,7 @@ def set_device_states(states: dict[Device, Tensor], no_others: bool = False) -> 
         del OnDevices.generators[where]
 
 
+@op
 def seed() -> int:
     """Start the default generators of all devices from a seed that nobody can foresee; returns it."""
     chosen = default_generator.seed()
@@ -199,16 +202,19 @@ def seed() -> int:
     return chosen
 
 
+@op
 def initial_seed() -> int:
     """The seed that the default generator started from."""
     return default_generator.initial_seed()
 
 
+@op
 def get_rng_state() -> Tensor:
     """The state of the default generator."""
     return default_generator.get_state()
 
 
+@op
 def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator."""
     default_generator.set_state(new_state)

@@ -20,12 +20,11 @@ from minigrad.backends.registry import backend_of, beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
 
 __all__ = ["bernoulli", "multinomial", "poisson"]
-METHODS = ("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_",
-           "random_", "uniform_")
 
 Distribution = Callable[..., Any]
 
@@ -185,37 +184,44 @@ class Poisson(Node):
     backward = RandomFill.backward
 
 
+@tensor_method
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None,
              **named: float) -> Tensor:
     """Fill with numbers of [from, to), all equally likely."""
     return in_place(Uniform.forward, self, stream_for(self, generator), float(named.get("from", from_)), float(to))
 
 
+@tensor_method
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the normal distribution."""
     return in_place(Normal.forward, self, stream_for(self, generator), float(mean), float(std))
 
 
+@tensor_method
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with waiting times: numbers of density `lambd * exp(-lambd * x)`."""
     return in_place(Exponential.forward, self, stream_for(self, generator), float(lambd))
 
 
+@tensor_method
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers whose logarithm is normal with `mean` and `std`."""
     return in_place(LogNormal.forward, self, stream_for(self, generator), float(mean), float(std))
 
 
+@tensor_method
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution, half of them within `sigma` of the median."""
     return in_place(Cauchy.forward, self, stream_for(self, generator), float(median), float(sigma))
 
 
+@tensor_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials until one of chance `p` succeeds: 1, 2, …"""
     return in_place(Geometric.forward, self, stream_for(self, generator), float(p))
 
 
+@tensor_method
 def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`, `to` not included (None: no end)."""
     arguments = [*ends, *[named[name] for name in ("from", "to") if name in named]]
@@ -228,6 +234,7 @@ def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **name
     return in_place(op.forward, self, stream_for(self, generator), *([0] if op is RandomTo else []), *bounds)
 
 
+@tensor_method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 where a draw of chance `p` (a number, or a tensor that broadcasts) succeeds, else 0."""
     if isinstance(p, Tensor):
@@ -237,6 +244,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return in_place(BernoulliNumber.forward, self, stream_for(self, generator), float(p))
 
 
+@op(method=True)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 where a draw succeeds, whose chance is the element of `input`, or `p` for all; else 0.
 
@@ -251,6 +259,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return BernoulliNumber.forward(input.detach(), stream, float(p))
 
 
+@op
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """For each rate a count of the Poisson distribution.
 
@@ -262,6 +271,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return Poisson.forward(input, stream_for(input, generator))
 
 
+@op(method=True)
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Generator | None = None) -> Tensor:
     """`num_samples` indices into each row of `input`, whose elements say how likely they are; int64.

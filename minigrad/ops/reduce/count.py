@@ -16,13 +16,13 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import underived
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.reduce.sums import Dims, axes_of, one_of
 
 __all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "searchsorted", "unique",
            "unique_consecutive"]
-METHODS = ("all", "any", "bincount", "count_nonzero", "histc", "unique", "unique_consecutive")
 
 
 class Unique2(Node):
@@ -54,21 +54,25 @@ def truth_of(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     return plain(result.astype(np.uint8) if input.array.dtype == np.uint8 else result)
 
 
+@op(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not zero, over all dimensions or over `dim`; `()` is no dimension."""
     return truth_of("any", input, dim, keepdim)
 
 
+@op(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are not zero; otherwise as `any`."""
     return truth_of("all", input, dim, keepdim)
 
 
+@op(method=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over all dimensions or over `dim`."""
     return plain((input.array != 0).sum(axes_of(dim, input.array.ndim), np.int64))
 
 
+@op(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, 2 … occurs in a vector, up to the largest; or the sum of the `weights` there.
 
@@ -90,6 +94,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return underived("bincount", result.astype(np.float32) if weights.array.dtype == np.float32 else result, weights)
 
 
+@op(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` parts of [min, max], of equal width; [0, 0] is the range of the input.
 
@@ -133,6 +138,7 @@ def search(bounds: Any, values: Any, right: bool) -> Any:
     return np.where(values == values, result, bounds.shape[-1])  # NaN is above all
 
 
+@op
 def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False,
                  side: str | None = None, sorter: Tensor | None = None) -> Tensor:
     """Where each value of `input` belongs in a sorted sequence: how many of its elements are smaller.
@@ -182,6 +188,7 @@ def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter
         raise RuntimeError(f"torch.searchsorted(): {problem}")
 
 
+@op
 def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """`searchsorted` with the arguments the other way round, for boundaries in one dimension."""
     if boundaries.array.ndim != 1:
@@ -205,6 +212,7 @@ def unique_axis(x: Any, dim: int | None) -> int | None:
     return axis
 
 
+@op(method=True)
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:
     """The elements without repetition, in order (whether `sorted` or not); with `dim` the slices along it.
@@ -220,6 +228,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
                         return_counts)
 
 
+@op(method=True)
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements without those that equal the one before; with `dim` the slices along it; otherwise as `unique`."""

@@ -19,6 +19,7 @@ from minigrad.backends.registry import backend_of, beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
@@ -30,8 +31,6 @@ from minigrad.ops.shape.views import dim_of
 from minigrad.ops.tensor.copy import Copy
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
-METHODS = tuple(__all__)
-IN_PLACE = ("cumprod", "cumsum")
 
 Shape = tuple[int, ...]
 FLOAT64 = np.dtype("float64")
@@ -221,6 +220,7 @@ def products_of_others(xp: Any, a: Any, dim: int) -> Any:
     return before * reversed_along(xp, exclusive(xp, xp.apply(Cumprod, reversed_along(xp, a, dim), dim), dim), dim)
 
 
+@op(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
     """The product of the elements, of all or along `dim`; of integers and bools it is int64.
 
@@ -241,26 +241,31 @@ def cumulation(op: type[Cumulation], input: Tensor, dim: int, dtype: dtype_type 
     return op.forward(input, axis, wanted_dtype(input, dtype))
 
 
+@op(method=True)
 def cumsum(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
     """The sum of each element and all before it along `dim`; integers and bools add up to int64."""
     return cumulation(Cumsum, input, dim, dtype)
 
 
+@op(method=True)
 def cumprod(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
     """The product of each element and all before it along `dim`; of integers and bools it is int64."""
     return cumulation(Cumprod, input, dim, dtype)
 
 
+@tensor_method
 def cumsum_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
     """`cumsum`, in place and in the dtype of the tensor."""
     return in_place(cumsum, self, dim, dtype=self.dtype if dtype is None else dtype)
 
 
+@tensor_method
 def cumprod_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
     """`cumprod`, in place and in the dtype of the tensor."""
     return in_place(cumprod, self, dim, dtype=self.dtype if dtype is None else dtype)
 
 
+@op(method=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the sum of the exponentials of each element and all before it along `dim`."""
     return Logcumsumexp.forward(input, dim_of(dim, input.array.ndim))
@@ -274,16 +279,19 @@ def extremum_so_far(op: type[Cummax], input: Tensor, dim: int) -> tuple[Tensor, 
     return op.running(input, dim_of(dim, ndim) if input.array.size else 0)
 
 
+@op(method=True)
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and where it was, the last of several."""
     return return_types.cummax(extremum_so_far(Cummax, input, dim))
 
 
+@op(method=True)
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
     return return_types.cummin(extremum_so_far(Cummin, input, dim))
 
 
+@op(method=True)
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
          append: Tensor | None = None) -> Tensor:
     """The difference of each two neighbours along `dim`, `n` times over; bools by `!=`.

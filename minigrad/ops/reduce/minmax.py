@@ -16,12 +16,12 @@ from minigrad.backends.registry import beside
 from minigrad.core.graph import ManyOutputs, Node
 from minigrad.core.record import record1, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.pointwise.minmax import maximum, minimum
 from minigrad.ops.reduce.along import SelectionOfOne, filled_dim
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
-METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
 NO_ELEMENTS = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
@@ -135,6 +135,7 @@ def second_tensor(name: str, dim: Any, keepdim: bool, other: Tensor | None) -> A
     return dim if other is None else other
 
 
+@op(method=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
 
@@ -151,6 +152,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return return_types.max(MaxDim.forward(input, *first_index(input, dim, "max"), keepdim))
 
 
+@op(method=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; otherwise as `max`."""
     if other is not None or isinstance(dim, Tensor):
@@ -160,11 +162,13 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return return_types.min(MinDim.forward(input, *first_index(input, dim, "min"), keepdim))
 
 
+@op(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element, the first of several: along `dim`, or as if all elements were one vector."""
     return argextremum("argmax", input, dim, keepdim)
 
 
+@op(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element; otherwise as `argmax`."""
     return argextremum("argmin", input, dim, keepdim)
@@ -184,6 +188,7 @@ def argextremum(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Ten
     return plain(index if keepdim or not x.ndim else index.squeeze(axis))
 
 
+@op(method=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The largest element, over all dimensions or over `dim`; elements that are equally large share the gradient.
 
@@ -194,11 +199,13 @@ def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     return Amax.forward(input, filled_axes("amax", dim, input.array.shape), keepdim)
 
 
+@op(method=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The smallest element; otherwise as `amax`."""
     return Amin.forward(input, filled_axes("amin", dim, input.array.shape), keepdim)
 
 
+@op(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
     """The smallest and the largest element, of all or along `dim`."""
     shape = input.array.shape

@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.index.gather import Gather
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.pointwise.arithmetic import Mul, Sub
@@ -22,7 +23,6 @@ from minigrad.ops.shape.views import Expand, Transpose, Unsqueeze, View, dim_of,
 from minigrad.ops.shape.views_inplace import squeeze_, transpose_, unsqueeze_
 
 __all__ = ["nanquantile", "quantile"]
-METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -103,6 +103,7 @@ def found(input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, inte
     return squeeze_(out, -1)
 
 
+@op(method=True)
 def quantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
              interpolation: str = "linear") -> Tensor:
     """The value below which a part `q` of the elements lies, over all dimensions or along `dim`; NaN if one is NaN.
@@ -116,6 +117,7 @@ def quantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: 
     return found(input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
+@op(method=True)
 def nanquantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear") -> Tensor:
     """The quantile of what is not NaN; otherwise as `quantile`."""

@@ -15,13 +15,13 @@ from minigrad import return_types
 from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.reduce.along import Selection, SelectionOfOne, filled_dim
 from minigrad.ops.reduce.minmax import OfAll
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]
-METHODS = tuple(__all__)
 
 
 class Sort(Selection):
@@ -112,6 +112,7 @@ def at(indices: Any, dim: int, k: Any) -> Any:
     return np.take_along_axis(indices, k, dim)
 
 
+@op(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> return_types.sort:
     """The elements in order along `dim`, and where they were. It is always stable, whether `stable` or not."""
     axis = dim_of(dim, input.array.ndim)
@@ -119,16 +120,19 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     return return_types.sort(op.forward(input, axis, ordered(input.array, axis, descending)))
 
 
+@op(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`."""
     return plain(ordered(input.array, dim_of(dim, input.array.ndim), descending))
 
 
+@op(method=True)
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dimension."""
     return sort(input, 0).values
 
 
+@op(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
     """The `k` largest (or smallest) elements along `dim`, in order, and where they were.
 
@@ -152,6 +156,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return return_types.topk(Topk.forward(input, axis, ordered(x, axis, largest)[(*front, slice(0, k))]))
 
 
+@op(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The `k`-th smallest element along `dim`, counted from 1, and where it was.
 
@@ -168,6 +173,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
     return return_types.kthvalue(Kthvalue.forward(input, axis, at(ordered(x, axis), axis, k - 1), keepdim))
 
 
+@op(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if one is NaN.
 
@@ -189,6 +195,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return return_types.median(MedianDim.forward(input, axis, index, keepdim))
 
 
+@op(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of what is not NaN; otherwise as `median`."""
     if dim is None:
@@ -214,6 +221,7 @@ def refuse_bools(input: Tensor, kernel: str) -> None:
         refuse(kernel, input.array.dtype)
 
 
+@op(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
     """The most frequent element along `dim`, the smallest of several, and where it was last.
 

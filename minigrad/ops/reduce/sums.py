@@ -16,11 +16,11 @@ from minigrad.core.grad_mode import LOCAL
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.shape_dtype_key import form_of
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
-METHODS = tuple(__all__)
 
 Dims = int | Sequence[int] | None  # also whatever has `__index__`, such as NumPy's integers
 INT64 = np.dtype("int64")
@@ -210,6 +210,7 @@ def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
     return dtype.numpy
 
 
+@op(direct_method=True)
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
         axis: Dims = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements, over all dimensions or over `dim`; integers and bools add up to int64.
@@ -228,6 +229,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_
     return SumDim.forward(input, axes_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
+@op(method=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None,
          axis: Dims = None, keepdims: bool = False) -> Tensor:
     """The mean of the elements, over all dimensions or over `dim`; `axis` and `keepdims` as in `sum`.
@@ -247,6 +249,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     return MeanDim.forward(input, axes_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
+@op(method=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
     """The sum of the elements that are not NaN; otherwise as `sum`."""
     if input.array.dtype.kind != "f":
@@ -254,6 +257,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dty
     return Nansum.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
 
 
+@op(method=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype_type | None = None) -> Tensor:
     """The mean of the elements that are not NaN, over all dimensions or over `dim`.
 
@@ -267,6 +271,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dt
     return Div.forward(nansum(input, dim, keepdim, dtype=dtype), count)
 
 
+@op(method=True)
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow; of no elements it is minus infinity."""
     axes = axes_of(dim, input.array.ndim)

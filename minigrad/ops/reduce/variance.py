@@ -13,6 +13,7 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.core.graph import ManyOutputs, Node
 from minigrad.core.record import record1, record_many
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg.matmul import mm
 from minigrad.ops.pointwise.arithmetic import Div, Mul, Sqrt, Sub
 from minigrad.ops.pointwise.minmax import Clamp
@@ -22,7 +23,6 @@ from minigrad.ops.shape.diagonal import Diagonal
 from minigrad.ops.shape.views import squeeze, t, unsqueeze, view
 
 __all__ = ["corrcoef", "cov", "std", "std_mean", "var", "var_mean"]
-METHODS = ("corrcoef", "cov", "std", "var")
 
 Shape = tuple[int, ...]
 FEW = ("{}: degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
@@ -148,6 +148,7 @@ def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None,
     return correction, axes
 
 
+@op(method=True)
 def var(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: float | None = None) -> Tensor:
     """The variance over all dimensions or over `dim`: the sum of squares over (count - `correction`), by default 1.
@@ -160,18 +161,21 @@ def var(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, ke
     return Var.forward(input, *degrees("var", input, dim, unbiased, correction), keepdim)
 
 
+@op(method=True)
 def std(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: float | None = None) -> Tensor:
     """The square root of the variance; otherwise as `var`."""
     return Std.forward(input, *degrees("std", input, dim, unbiased, correction), keepdim)
 
 
+@op
 def var_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None) -> tuple[Tensor, ...]:
     """The variance and the mean; otherwise as `var`."""
     return VarMean.forward(input, *degrees("var_mean", input, dim, unbiased, correction), keepdim)
 
 
+@op
 def std_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None) -> tuple[Tensor, ...]:
     """The standard deviation and the mean; otherwise as `var`."""
@@ -201,6 +205,7 @@ def weighted(rows: Tensor, weights: Tensor | None) -> Tensor:
     return rows if weights is None else Mul.forward(rows, weights)
 
 
+@op(method=True)
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         aweights: Tensor | None = None) -> Tensor:
     """The covariances of the rows of a matrix, each a variable, its columns observations.
@@ -235,6 +240,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     return squeeze(Div.forward(mm(deviations, t(weighted(deviations, weights))), divisor))
 
 
+@op(method=True)
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation coefficients of the rows of a matrix: covariances over both standard deviations.
 

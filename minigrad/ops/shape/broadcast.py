@@ -7,12 +7,14 @@ from typing import Any
 
 from minigrad._base.dtype import Size
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.shape.views import Expand, Unsqueeze, View
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors"]
 
 
+@op
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors as views of the shape that they have together."""
     inputs = unpacked(tensors)
@@ -22,6 +24,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple([v if v.array.shape == shape else Expand.forward(v, shape) for v in inputs])
 
 
+@op
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes have together."""
     inputs = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
@@ -61,16 +64,19 @@ def unsqueezed(ndim: int, v: Tensor) -> Tensor:
     return Unsqueeze.forward(row, 2) if ndim == 3 else row
 
 
+@op
 def atleast_1d(*tensors: Any) -> Any:
     """A number as a vector; all else as it is."""
     return at_least(1, tensors)
 
 
+@op
 def atleast_2d(*tensors: Any) -> Any:
     """A number as (1, 1), a vector as a row; all else as it is."""
     return at_least(2, tensors)
 
 
+@op
 def atleast_3d(*tensors: Any) -> Any:
     """A number as (1, 1, 1), a vector as (1, n, 1), a matrix as (n, m, 1); all else as it is."""
     return at_least(3, tensors)

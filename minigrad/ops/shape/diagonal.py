@@ -13,6 +13,7 @@ from minigrad.backends.registry import HERE, beside, located, placed
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.scalars import number_in
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into
@@ -20,8 +21,6 @@ from minigrad.ops.pointwise.inplace import fill_
 from minigrad.ops.shape.views import dim_of, reshape
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "tril", "tril_indices", "triu", "triu_indices"]
-METHODS = ("diag", "diag_embed", "diagflat", "diagonal", "fill_diagonal_", "tril", "triu")
-IN_PLACE = ("tril", "triu")
 
 Shape = tuple[int, ...]
 
@@ -131,11 +130,13 @@ def planes(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return first, second
 
 
+@op(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonals of the matrices in `dim1` and `dim2`, as the last dimension of a view."""
     return Diagonal.forward(input, offset, *planes(dim1, dim2, input.array.ndim))
 
 
+@tensor_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write a number where all indices are equal; `wrap`: in a tall matrix begin again, with a row left out between."""
     shape = self.array.shape
@@ -153,6 +154,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
+@op(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A vector on the diagonal of a matrix of zeros, or the diagonal of a matrix, copied."""
     if input.array.ndim == 1:
@@ -162,11 +164,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return DiagonalCopy.forward(input, diagonal)
 
 
+@op(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension on the diagonals of matrices of zeros, which are `dim1` and `dim2` of the result."""
     return DiagEmbed.forward(input, offset, *planes(dim1, dim2, input.array.ndim + 1))
 
 
+@op(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """All elements on the diagonal of a matrix of zeros."""
     return diag_embed(reshape(input, -1), offset)
@@ -179,11 +183,13 @@ def triangle(op: type[Triangle], input: Tensor, diagonal: int) -> Tensor:
     return op.forward(input, diagonal)
 
 
+@op(method=True, in_place=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of matrices with zeros above a diagonal."""
     return triangle(Tril, input, diagonal)
 
 
+@op(method=True, in_place=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of matrices with zeros below a diagonal."""
     return triangle(Triu, input, diagonal)
@@ -202,12 +208,14 @@ def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, of
     return plain(placed(np.stack(np.nonzero(mask((row, col), offset))).astype(kind), device))
 
 
+@op
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
                  device: Any = None) -> Tensor:
     """The positions on and below a diagonal of a (row, col) matrix, row by row."""
     return triangle_indices("tril_indices", lower_triangle, row, col, offset, dtype, device)
 
 
+@op
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
                  device: Any = None) -> Tensor:
     """The positions on and above a diagonal of a (row, col) matrix, row by row."""

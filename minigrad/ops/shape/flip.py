@@ -14,11 +14,11 @@ from minigrad._base.warnings import warn_once
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op, tensor_properties
 from minigrad.ops.reduce.sums import axes_of, one_of
 from minigrad.ops.shape.views import Permute, Transpose, dim_of, shape_of
 
 __all__ = ["adjoint", "flip", "fliplr", "flipud", "roll", "rot90"]
-METHODS = tuple(__all__)
 
 Shape = tuple[int, ...]
 OF_A_NUMBER = "{} is deprecated on 0-D tensors. "
@@ -86,16 +86,19 @@ class Rot90(Reordering):
         return xp.apply(Rot90, g, -k, dims)
 
 
+@op(method=True)
 def flip(input: Tensor, *dims: Any) -> Tensor:
     """A copy with the order along these dimensions reversed."""
     return Flip.forward(input, axes_of(shape_of(dims), input.array.ndim) or ())
 
 
+@op(method=True)
 def fliplr(input: Tensor) -> Tensor:
     """A copy of a matrix with its columns in reverse order."""
     return flip_dim(input, 1)
 
 
+@op(method=True)
 def flipud(input: Tensor) -> Tensor:
     """A copy of a matrix with its rows in reverse order."""
     return flip_dim(input, 0)
@@ -108,6 +111,7 @@ def flip_dim(input: Tensor, dim: int) -> Tensor:
     return Flip.forward(input, (dim,))
 
 
+@op(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
     """A copy with its elements moved by `shifts` along `dims`; without dims, along the elements row by row.
 
@@ -126,6 +130,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
     return Roll.forward(input, steps, tuple([one_of(d, ndim) for d in axes]))
 
 
+@op(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy turned by `k` quarters from the first of two dimensions towards the second.
 
@@ -152,6 +157,7 @@ def matrix_transposed(input: Tensor, name: str, instead: str) -> Tensor:
     return Transpose.forward(input, -2, -1)
 
 
+@op(method=True)
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped (and conjugated, which real numbers do not notice)."""
     return matrix_transposed(input, "tensor.adjoint()", CONJUGATE)
@@ -174,9 +180,9 @@ def hermitian(self: Tensor) -> Tensor:
     raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.{more}")
 
 
-PROPERTIES = {
+tensor_properties({
     "T": property(transposed),
     "H": property(hermitian),
     "mT": property(lambda self: matrix_transposed(self, "tensor.mT", IDENTITY), doc="The last two dimensions swapped."),
     "mH": property(lambda self: matrix_transposed(self, "tensor.mH", CONJUGATE), doc="The adjoint of each matrix."),
-}
+})

@@ -14,6 +14,7 @@ from minigrad.backends.registry import OF_TYPE, beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape.views import dim_of, reshape
@@ -106,6 +107,7 @@ def tensors_in(name: str, parts: Any) -> list[Tensor]:
     return list(parts)
 
 
+@op
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape along a new dimension; `axis` is NumPy's name of `dim`."""
     tensors, dim = tensors_in("stack", tensors), dim if axis is None else axis
@@ -120,6 +122,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
     return Stack.forward(tensors, dim_of(dim, len(first) + 1))
 
 
+@op(aliases=("concat", "concatenate"))
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors along an existing dimension; their other sizes must agree. `axis` is NumPy's name of `dim`.
 
@@ -157,12 +160,14 @@ def not_empty(name: str, tensors: Any) -> list[Tensor]:
     return parts
 
 
+@op
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors side by side: vectors along their one dimension, others along the second."""
     rows = atleast_1d(not_empty("hstack", tensors))
     return cat(rows, 0 if rows[0].array.ndim == 1 else 1)
 
 
+@op(aliases=("row_stack",))
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors one above the other; a vector is a row."""
     return cat(atleast_2d(not_empty("vstack", tensors)), 0)
@@ -171,17 +176,20 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 row_stack = vstack
 
 
+@op
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other: along a third dimension."""
     return cat(atleast_3d(not_empty("dstack", tensors)), 2)
 
 
+@op
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """`hstack` where a vector is a column."""
     parts = not_empty("column_stack", tensors)
     return hstack([reshape(v, (v.array.size, 1)) if v.array.ndim < 2 else v for v in parts])
 
 
+@op
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one of zeros; a vector is a row."""
     parts = tensors_in("block_diag", tensors)

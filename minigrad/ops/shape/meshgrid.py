@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.index.mask import MaskedSelect
 from minigrad.ops.shape.broadcast import unpacked
 from minigrad.ops.shape.join import Stack
@@ -20,6 +21,7 @@ __all__ = ["cartesian_prod", "combinations", "meshgrid"]
 INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 
 
+@op
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Vectors spread over the grid that they span, as views; `indexing="xy"` swaps the first two dimensions.
 
@@ -46,6 +48,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
                   for v, position in zip(vectors, positions, strict=True)])
 
 
+@op
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All combinations of an element of each vector, one per row."""
     for v in tensors:
@@ -58,6 +61,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
                           for v in meshgrid(*tensors, indexing="ij")], 1)
 
 
+@op
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose `r` elements of a vector in their order, one per row."""
     if input.array.ndim != 1:

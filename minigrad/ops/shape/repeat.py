@@ -12,12 +12,12 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.index.index_select import IndexSelect
 from minigrad.ops.shape.views import Expand, Unsqueeze, View, dim_of, flatten, shape_of
 from minigrad.ops.tensor.copy import Clone
 
 __all__ = ["repeat_interleave", "tile"]
-METHODS = ("repeat", "repeat_interleave", "tile")
 
 Shape = tuple[int, ...]
 
@@ -38,6 +38,7 @@ class Repeat(Node):
         return xp.reshape(xp.sum(xp.reshape(g, pairs), tuple(range(0, len(pairs), 2)), False), shape)
 
 
+@tensor_method
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """Copies of the tensor side by side; dimensions that it lacks come first.
 
@@ -55,12 +56,14 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     return Repeat.forward(input, times)
 
 
+@op(method=True)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """`repeat`, where dimensions that `dims` lacks are not repeated."""
     times = shape_of(dims)
     return repeat(input, (1,) * (input.array.ndim - len(times)) + times)
 
 
+@op(method=True)
 def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *,
                       output_size: int | None = None) -> Tensor:
     """Each element (or slice along `dim`) repeated in its place: by one number, or each by its own.

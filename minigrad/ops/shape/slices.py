@@ -9,11 +9,11 @@ from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
 from minigrad.core.graph import Node
 from minigrad.core.tensor import Tensor, owned
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["narrow", "select"]
-METHODS = ("narrow", "select", "unfold")
 
 Shape = tuple[int, ...]
 
@@ -83,6 +83,7 @@ def windows(x: Any, dim: int, size: int, step: int) -> Any:
     return as_strided(x, shape, strides)
 
 
+@op(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice number `index` along `dim`, as a view without that dimension.
 
@@ -98,6 +99,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return Select.forward(input, axis, i)
 
 
+@op(method=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` slices along `dim` from number `start` on, as a view.
 
@@ -123,6 +125,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return Slice.forward(input, axis, slice(first, first + length))
 
 
+@tensor_method
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of `size` along a dimension, `step` apart, as the last dimension of a view.
 

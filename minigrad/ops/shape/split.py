@@ -16,12 +16,12 @@ from minigrad.autograd.views import record_views
 from minigrad.core.graph import ManyOutputs
 from minigrad.core.record import record_many
 from minigrad.core.tensor import Tensor, owned
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
-METHODS = tuple(__all__)
 
 
 class Unbind(ManyOutputs):
@@ -78,12 +78,14 @@ def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
     return [owned(a)[(*front, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
 
 
+@op(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension, as views."""
     axis = dim_of(dim, input.array.ndim)
     return Unbind.forward(input, one_of(axis, input.array.ndim))
 
 
+@op(method=True)
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: of one size (the last may be smaller), or of the sizes given."""
     if tensor.array.ndim == 0:
@@ -109,6 +111,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     return Split.forward(tensor, sizes, axis)
 
 
+@op(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of one size along a dimension, as views."""
     if input.array.ndim == 0:
@@ -122,11 +125,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, -(-length // chunks), dim)
 
 
+@op(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of these sizes along a dimension, as views."""
     return split(input, split_sizes, dim)
 
 
+@op(method=True)
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
                  sections: int | None = None) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: so many of about one size, or cut before each of these numbers.
@@ -182,16 +187,19 @@ def split_along(name: str, input: Tensor, argument: Any, dim: int, least: int) -
     return tensor_split(input, argument, dim)
 
 
+@op(method=True)
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts side by side: along the second dimension, of a vector the first."""
     return split_along("hsplit", input, indices_or_sections, 0 if input.array.ndim == 1 else 1, 1)
 
 
+@op(method=True)
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts one above the other: along the first dimension of a matrix."""
     return split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
+@op(method=True)
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts behind each other: along the third dimension."""
     return split_along("dsplit", input, indices_or_sections, 2, 3)

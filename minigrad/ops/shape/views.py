@@ -19,12 +19,12 @@ from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, counter_of, owned, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.tensor.copy import Clone, contiguous
 
 __all__ = ["broadcast_to", "flatten", "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze",
            "swapaxes", "swapdims", "t", "transpose", "unflatten", "unsqueeze"]
-METHODS = (*__all__, "expand", "expand_as", "reshape_as", "view", "view_as")
 
 Shape = tuple[int, ...]
 
@@ -194,6 +194,7 @@ class Expand(Node):
         return sum_to(g, like, xp)
 
 
+@tensor_method
 def view(input: Tensor, *shape: Any) -> Tensor:
     """The same memory in another shape (one size may be -1), or its bytes read as another dtype.
 
@@ -226,6 +227,7 @@ def as_dtype(input: Tensor, dtype: dtype_type) -> Tensor:
     return result
 
 
+@op(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape: a view where that is possible, else a copy."""
     x = owned(input)
@@ -237,21 +239,25 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     return UnsafeView.forward(Clone.forward(input, "C"), new)
 
 
+@tensor_method
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.view(other.shape)`."""
     return view(input, other.array.shape)
 
 
+@tensor_method
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.reshape(other.shape)`."""
     return reshape(input, other.array.shape)
 
 
+@op(method=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view of the tensor, or of a copy where its memory is not contiguous."""
     return view(contiguous(input), -1)
 
 
+@op(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension as several (one size may be -1).
 
@@ -271,6 +277,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return view(input, (*shape[:axis], *full_shape(new, shape[axis]), *shape[axis + 1:]))
 
 
+@op(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
     shape = input.array.shape
@@ -282,6 +289,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:first], math.prod(shape[first:last + 1]), *shape[last + 1:]))
 
 
+@op(method=True)
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a tensor of fewer dimensions as it is."""
     check_matrix(input, "t")
@@ -294,6 +302,7 @@ def check_matrix(input: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D")
 
 
+@op(method=True, aliases=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The tensor with two dimensions swapped."""
     return Transpose.forward(input, dim_of(dim0, input.array.ndim), dim_of(dim1, input.array.ndim))
@@ -302,6 +311,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 swapaxes = swapdims = transpose
 
 
+@op(method=True)
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """The tensor with its dimensions in this order."""
     order = shape_of(dims)
@@ -315,6 +325,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return Permute.forward(input, axes)
 
 
+@op(method=True, aliases=("moveaxis",))
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The tensor with some dimensions moved to other places; the rest stay in order."""
     ndim = input.array.ndim
@@ -334,11 +345,13 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 moveaxis = movedim
 
 
+@op(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The tensor with a new dimension of size 1 at `dim`."""
     return Unsqueeze.forward(input, dim)
 
 
+@op(method=True)
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1, or without those of `dim` that have that size."""
     if isinstance(dim, Sequence):
@@ -346,6 +359,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return Squeeze.forward(input) if dim is None else SqueezeDim.forward(input, dim)
 
 
+@tensor_method
 def expand(input: Tensor, *sizes: Any) -> Tensor:
     """The tensor with dimensions of size 1 repeated, without a copy (-1 leaves a size as it is).
 
@@ -372,11 +386,13 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     return Expand.forward(input, full)
 
 
+@tensor_method
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input.expand(other.shape)`."""
     return expand(input, other.array.shape)
 
 
+@op(method=True)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """`input.expand(size)`, by NumPy's name."""
     return expand(input, size)

@@ -11,10 +11,10 @@ from typing import Any
 
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import tensor_method
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
 __all__: list[str] = []  # methods alone
-IN_PLACE = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")
 
 
 class TInPlace(T, name="T", number=1):
@@ -50,11 +50,13 @@ class SqueezeDimsInPlace(SqueezeDims, name="Squeeze", number=5):
     __slots__ = ()
 
 
+@tensor_method
 def t_(self: Tensor) -> Tensor:
     """`t`, in place."""
     return turn_in_place(TInPlace.forward, self)
 
 
+@tensor_method(aliases=("swapaxes_", "swapdims_"))
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose`, in place."""
     return turn_in_place(TransposeInPlace.forward, self, dim0, dim1)
@@ -63,11 +65,13 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 swapaxes_ = swapdims_ = transpose_
 
 
+@tensor_method
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """`unsqueeze`, in place."""
     return turn_in_place(UnsqueezeInPlace.forward, self, dim)
 
 
+@tensor_method
 def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """`squeeze`, in place."""
     if dim is None:

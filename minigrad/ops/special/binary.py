@@ -13,10 +13,10 @@ import numpy as np
 from minigrad.backends.registry import is_array
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfTwo, check_kind
+from minigrad.ops._dispatch.registration import op
 from minigrad.ops.special import gamma_function as _gamma
 
 __all__ = ["xlogy"]
-METHODS = IN_PLACE = ("xlogy",)
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]
@@ -126,6 +126,7 @@ class ZetaAtNumber(ByNumber, of=zeta_of, name="SpecialZeta", number=2):
         raise NotImplementedError(NO_SLOPE)
 
 
+@op(method=True, in_place_function=True)
 def xlogy(input: Operand, other: Operand) -> Tensor:
     """input log(other), 0 where `input` is 0; one of them may be a number."""
     if not isinstance(input, Tensor):

@@ -17,6 +17,7 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import OfOne, unary_function
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.pointwise.arithmetic import floating
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel
@@ -24,8 +25,6 @@ from minigrad.ops.special import error_function as _erf
 from minigrad.ops.special import gamma_function as _gamma
 
 __all__ = ["digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamma", "polygamma"]
-METHODS = ("digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "logit", "mvlgamma")
-IN_PLACE = (*METHODS, "polygamma")
 
 
 def precisely(values: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,13 +232,18 @@ class Logit(Node):
         return xp.masked((a >= eps) & (a <= 1 - eps), slope)
 
 
-erf = unary_function(Erf, "The error function of each element.")
-erfc = unary_function(Erfc, "1 - erf(input), with full relative precision where it is small.")
-erfinv = unary_function(Erfinv, "The inverse of `erf`, for elements between -1 and 1.")
-lgamma = unary_function(Lgamma, "The logarithm of the absolute value of the gamma function of each element.")
-digamma = unary_function(Digamma, "The derivative of `lgamma`.")
+erf = op(method=True, in_place=True, in_place_function=True, name="erf")(
+    unary_function(Erf, "The error function of each element."))
+erfc = op(method=True, in_place=True, in_place_function=True, name="erfc")(
+    unary_function(Erfc, "1 - erf(input), with full relative precision where it is small."))
+erfinv = op(method=True, in_place=True, name="erfinv")(
+    unary_function(Erfinv, "The inverse of `erf`, for elements between -1 and 1."))
+lgamma = op(method=True, in_place=True, name="lgamma")(
+    unary_function(Lgamma, "The logarithm of the absolute value of the gamma function of each element."))
+digamma = op(method=True, in_place=True, name="digamma")(unary_function(Digamma, "The derivative of `lgamma`."))
 
 
+@op
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The derivative of order `n` of `digamma`.
 
@@ -249,16 +253,19 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return Polygamma.forward(input, n)
 
 
+@tensor_method(name="polygamma")
 def polygamma_of(input: Tensor, n: int) -> Tensor:
     """`polygamma(n, input)`: the method of Tensor."""
     return Polygamma.forward(input, n)
 
 
+@tensor_method
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """`polygamma`, in place."""
     return in_place(PolygammaInPlace.forward, self, n)
 
 
+@op(method=True, in_place=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`.
 
@@ -268,12 +275,14 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return Mvlgamma.forward(input, p)
 
 
+@op(method=True, in_place_function=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), where `eps` is given of elements clamped to [eps, 1 - eps]."""
     return Logit.forward(input, eps)
 
 
-i0 = unary_function(I0, "The modified Bessel function of the first kind, of order 0.")
+i0 = op(method=True, in_place=True, in_place_function=True, name="i0")(
+    unary_function(I0, "The modified Bessel function of the first kind, of order 0."))
 
 
 def ndtr(input: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record2
 from minigrad.core.tensor import Tensor, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 
 __all__ = ["clone"]
-METHODS = ("byte", "char", "clone", "contiguous", "cpu", "cuda", "double", "half", "long", "short", "to")
 
 
 class Clone(Node):
@@ -96,6 +96,7 @@ def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
     return f"output with shape {list(target)} doesn't match the broadcast shape {list(np.broadcast_shapes(a, b))}"
 
 
+@op(method=True)
 def clone(input: Tensor) -> Tensor:
     """A copy that stays in the graph."""
     return Clone.forward(input)
@@ -106,6 +107,7 @@ def copied(grad: Tensor) -> Tensor:
     return record2(Copy, np.array(grad.array, like=beside(grad.array)), NUMBER, grad)
 
 
+@tensor_method
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its memory is in row-major order, else a copy that is."""
     return input if input.is_contiguous() else Clone.forward(input, "C")
@@ -150,6 +152,7 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
     return device, dtype, copy
 
 
+@tensor_method
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype, or that of another tensor; itself where nothing changes (unless `copy`).
 
@@ -163,24 +166,27 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return ToCopy.forward(input, target_dtype) if copy else cast(input, target_dtype)
 
 
-def conversion(dtype: dtype_type) -> Callable[[Tensor], Tensor]:
-    """The method of Tensor that converts to one dtype."""
+def conversion(name: str, dtype: dtype_type) -> Callable[[Tensor], Tensor]:
+    """Make `Tensor.name`, the method that converts to one dtype."""
+    @tensor_method(name=name)
     def convert(input: Tensor) -> Tensor:
         return cast(input, dtype.numpy)
     convert.__doc__ = f"`to({dtype.name})`."
     return convert
 
 
-double, float_, half = conversion(float64), conversion(float32), conversion(float16)
-long, int_, short, char = conversion(int64), conversion(int32), conversion(int16), conversion(int8)
-byte, to_bool = conversion(uint8), conversion(bool_)
+double, float_, half = conversion("double", float64), conversion("float", float32), conversion("half", float16)
+long, int_, short = conversion("long", int64), conversion("int", int32), conversion("short", int16)
+char, byte, to_bool = conversion("char", int8), conversion("byte", uint8), conversion("bool", bool_)
 
 
+@tensor_method
 def cpu(input: Tensor) -> Tensor:
     """The tensor on the CPU: itself if it is there."""
     return to(input, CPU)
 
 
+@tensor_method
 def cuda(input: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     """The tensor on a GPU, the current one or that of a number: itself if it is there.
 

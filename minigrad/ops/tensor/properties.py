@@ -17,12 +17,12 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.type_name import type_name
 from minigrad.core.tensor import Tensor, alias
+from minigrad.ops._dispatch.registration import op, tensor_method, tensor_properties
 from minigrad.ops.pointwise.compare import eq
 from minigrad.ops.tensor.copy import cast, to
 
 __all__ = ["is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
            "numel", "typename"]
-METHODS = ("get_device", "is_complex", "is_floating_point", "is_nonzero", "is_same_size", "is_signed", "type_as")
 
 TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
 
@@ -34,11 +34,13 @@ def tensor_in(name: str, value: Any, argument: str = "input") -> Tensor:
     return tensor
 
 
+@op
 def is_tensor(obj: Any) -> bool:
     """Whether something is a Tensor."""
     return isinstance(obj, Tensor)
 
 
+@op
 def typename(obj: Any, /) -> str:
     """A tensor's `type()`; of anything else the name of its class, or its own."""
     if isinstance(obj, Tensor):
@@ -70,46 +72,55 @@ def type_of(self: Tensor, dtype: Any = None) -> Any:
     return to(self, dtype=TYPES[short], device=None if kind == self.device.type else kind)
 
 
+@tensor_method
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of another, and on its device."""
     return to(self, tensor_in("type_as", other, "other"))
 
 
+@op(method=True)
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both have one shape."""
     return bool(self.array.shape == tensor_in("is_same_size", other, "other").array.shape)
 
 
+@op(method=True)
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero."""
     return bool(tensor_in("is_nonzero", input))
 
 
+@op(method=True)
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating point one."""
     return tensor_in("is_floating_point", input).dtype.is_floating_point
 
 
+@op(method=True)
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one."""
     return tensor_in("is_complex", input).dtype.is_complex
 
 
+@op(method=True)
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return tensor_in("is_signed", input).array.dtype.kind in "if"
 
 
+@op
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor was made inside `inference_mode`."""
     return tensor_in("is_inference", input).is_inference()
 
 
+@op
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return tensor_in("numel", input).numel()
 
 
+@tensor_method
 def get_device(self: Tensor) -> int:
     """The number of the GPU that holds the data; -1 for the CPU."""
     return -1 if self.device.index is None else int(self.device.index)
@@ -162,7 +173,7 @@ def set_volatile(self: Tensor, value: Any) -> None:
                   stacklevel=2)
 
 
-PROPERTIES: dict[str, property] = {
+tensor_properties({
     "itemsize": property(Tensor.element_size, doc="The bytes of one element."),
     "nbytes": property(lambda self: self.numel() * self.element_size(), doc="The bytes of all elements."),
     "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the data lives on a GPU."),
@@ -171,4 +182,4 @@ PROPERTIES: dict[str, property] = {
     "volatile": property(volatile, set_volatile),
     **dict.fromkeys(("is_meta", "is_mkldnn", "is_quantized", "is_sparse"),
                     property(lambda self: False, doc="False: the elements are a plain array.")),
-}
+})

@@ -18,10 +18,10 @@ from minigrad.autograd.views import address
 from minigrad.backends.registry import backend_of, bounds, device_of, home, host, is_array, moved
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.reduce.sums import one_of
 
 __all__ = ["UntypedStorage", "from_numpy"]
-METHODS = ("data_ptr", "is_contiguous", "is_set_to", "numpy", "size", "storage_offset", "stride", "untyped_storage")
 
 READ_ONLY = (
     "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to "
@@ -83,6 +83,7 @@ def root_of(array: Any) -> Any:
     return array
 
 
+@tensor_method
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory that this tensor shares with its views."""
     array = owned(self)
@@ -98,6 +99,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return UntypedStorage(np.asarray(window))
 
 
+@tensor_method
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage this tensor begins."""
     array = owned(self)
@@ -108,16 +110,19 @@ def storage_offset(self: Tensor) -> int:
     return (address(array) - begin) // int(array.itemsize)
 
 
+@tensor_method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 if there is none."""
     return address(owned(self)) if self.array.size else 0
 
 
+@tensor_method
 def size(self: Tensor, dim: int | None = None) -> Any:
     """`shape`, or one of its entries."""
     return self.shape if dim is None else self.shape[one_of(dim, self.ndim)]
 
 
+@tensor_method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps between neighbours along each dimension (or one), in elements."""
     array = owned(self)
@@ -129,16 +134,19 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     return tuple(steps) if dim is None else steps[one_of(dim, array.ndim)]
 
 
+@tensor_method
 def is_contiguous(self: Tensor) -> bool:
     """Whether the elements lie in memory in row-major order."""
     return bool(owned(self).flags.c_contiguous)
 
 
+@tensor_method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same memory."""
     return (data_ptr(self), self.shape, stride(self)) == (data_ptr(tensor), tensor.shape, stride(tensor))
 
 
+@tensor_method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """The data as a NumPy array that shares memory with this tensor; `force` also where gradients would be lost,
     and a copy from another device.
@@ -183,6 +191,7 @@ def checked(array: Any) -> Any:
     return array if array.dtype is dtype else array.view(dtype)  # ops go by identity; unpickled dtypes are others
 
 
+@op
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares its memory with a NumPy array: a change of one is a change of the other.
 

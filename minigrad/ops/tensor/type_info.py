@@ -24,6 +24,7 @@ from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import promote_types as promoted
 from minigrad._base.type_name import type_name
 from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.registration import op
 
 __all__ = ["can_cast", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype"]
 
@@ -107,18 +108,21 @@ class iinfo(Info):
 RANKS = {"b": 0, "u": 1, "i": 1, "f": 2}
 
 
+@op
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a result of dtype `from_` may be written into a tensor of dtype `to`: never from a higher kind."""
     kinds = [checked(from_, "can_cast", "from_", 1).numpy.kind, checked(to, "can_cast", "to", 2).numpy.kind]
     return RANKS[kinds[0]] <= RANKS[kinds[1]]
 
 
+@op
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype of a kind at least as high as both, that holds both where they are of that kind."""
     first, second = checked(type1, "promote_types", "type1", 1), checked(type2, "promote_types", "type2", 2)
     return from_numpy_dtype(promoted(first.numpy, second.numpy))
 
 
+@op
 def result_type(tensor: Any, other: Any) -> dtype:
     """The dtype of a result of two operands, each a tensor or a Python number."""
     operands = [operand(v, (tensor, other)) for v in (tensor, other)]
@@ -140,3 +144,6 @@ def operand(value: Any, operands: tuple[Any, ...]) -> Any:
         raise TypeError(f"result_type() knows no dtype for a complex number{NOT_HERE}")
     names = ", ".join("Tensor" if isinstance(v, Tensor) else type_name(v) for v in operands)
     raise TypeError(f"result_type() received an invalid combination of arguments - got ({names})")
+
+op(get_default_dtype)
+op(set_default_dtype)

@@ -22,6 +22,7 @@ from minigrad import ops
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.ops.pointwise import arithmetic as pointwise
+from tests.ops_page import methods_of
 from tests.parity import seen
 from tests.parity.compare import LAYOUTS, arrays_of, derivatives, leaves_of, numbers, outputs_of
 from tests.parity.tables import all_cases, all_distinct, all_drawn, all_loose, drawn, text
@@ -219,8 +220,8 @@ REFUSED = {"bfloat16", "cdouble", "cfloat", "chalf", "cuda"}
 
 def test_every_op_has_a_line():
     lines = text("drawn")
-    methods = {*ops.METHODS, *ops.IN_PLACE, *minigrad.nn.functional.__all__} - {
-        *ops.compare.METHODS, *ops.create.METHODS, *ops.data.METHODS, *ops.memory.METHODS, *ops.properties.METHODS}
+    methods = {*ops.METHODS, *minigrad.nn.functional.__all__} - methods_of(
+        "pointwise.compare", "factory.sizes", "factory.values", "tensor.storage", "tensor.properties")
     operators = {"add", "sub", "mul", "div", "pow", "neg", "abs", "relu", "sigmoid", "tanh"}
     needed = methods - NO_LINE - DRAWING - REFUSED - operators - {"multi_head_attention_forward"}  # test_attention.py
     assert {name for name in needed if not re.search(rf'\.{name}\b|"{name}"', lines)} == set()

@@ -1,0 +1,107 @@
+"""Registers an op beside its definition: what `torch` and `Tensor` offer is what `@op` and `@tensor_method` mark.
+
+NOTE: The decorators give the function back as it is. PyTorch's `torch.add` parses Python's arguments and then calls
+`at::add`; here too the public function and the method are wrappers (`parses_arguments`), and inside minigrad one op
+calls another without them. A wrapper around every inner call would cost a small op a tenth of its time, and an inner
+call with arguments of its own would be held against PyTorch's signatures. Operators and direct methods go without a
+wrapper for the same reason.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from minigrad.autograd.inplace import in_place as write_in_place
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.arg_parser import parses_arguments
+
+__all__ = ["DIRECT_METHODS", "FUNCTIONS", "METHODS", "op", "tensor_method", "tensor_properties"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+FUNCTIONS: dict[str, Any] = {}  # of `minigrad`, as they are called from outside
+METHODS: dict[str, Any] = {}  # of Tensor, those in place among them
+DIRECT_METHODS: dict[str, Any] = {}  # methods without argument parsing; their errors for a wrong type are Python's
+
+
+@overload
+def op(function: F, /) -> F: ...
+
+
+@overload
+def op(function: None = None, /, *, method: bool = False, in_place: bool = False, in_place_function: bool = False,
+       direct_method: bool = False, aliases: tuple[str, ...] = (), name: str = "") -> Callable[[F], F]: ...
+
+
+def op(function: Any = None, /, *, method: bool = False, in_place: bool = False, in_place_function: bool = False,
+       direct_method: bool = False, aliases: tuple[str, ...] = (), name: str = "") -> Any:
+    """Make `torch.name` of a function that works on Tensors; the function itself stays as it is.
+
+    Args:
+        method: it is `Tensor.name` too.
+        in_place: `Tensor.name_` writes its result into the tensor.
+        in_place_function: and `torch.name_` does, too.
+        direct_method: the method is the function itself: for ops so small that parsing would cost a tenth.
+        aliases: further names of all these; an assignment under the function says them to the reader.
+        name: PyTorch's, where it is not the function's.
+    """
+    def register(function: F) -> F:
+        for each in (name or function.__name__, *aliases):
+            add_function(each, function)
+            if direct_method:
+                DIRECT_METHODS[each] = METHODS[each] = function
+                setattr(Tensor, each, function)
+            elif method:
+                add_method(each, function)
+            if in_place or in_place_function:
+                add_in_place(each, function, in_place_function)
+        return function
+
+    return register if function is None else register(function)
+
+
+@overload
+def tensor_method(function: F, /) -> F: ...
+
+
+@overload
+def tensor_method(function: None = None, /, *, aliases: tuple[str, ...] = (), name: str = "") -> Callable[[F], F]: ...
+
+
+def tensor_method(function: Any = None, /, *, aliases: tuple[str, ...] = (), name: str = "") -> Any:
+    """Make `Tensor.name` of a function that PyTorch has as a method alone."""
+    def register(function: F) -> F:
+        for each in (name or function.__name__, *aliases):
+            add_method(each, function)
+        return function
+
+    return register if function is None else register(function)
+
+
+def tensor_properties(properties: dict[str, property]) -> None:
+    """Give Tensor these properties."""
+    for name, each in properties.items():
+        setattr(Tensor, name, each)
+
+
+def add_function(name: str, function: Callable[..., Any], written: Callable[..., Any] | None = None) -> None:
+    """Let `torch.name` parse its arguments and call a function; `written` shows its parameters if it does not."""
+    wrapper = FUNCTIONS[name] = parses_arguments(function, name, signature_of=written)
+    wrapper.__module__ = "minigrad"  # where pickle finds it
+
+
+def add_method(name: str, function: Callable[..., Any], written: Callable[..., Any] | None = None) -> None:
+    """Let `Tensor.name` parse its arguments and call a function."""
+    METHODS[name] = parses_arguments(function, name, method=True, signature_of=written)
+    setattr(Tensor, name, METHODS[name])
+
+
+def add_in_place(name: str, function: Callable[..., Any], is_function: bool) -> None:
+    """Make `Tensor.name_` of the function out of place, and `torch.name_` if PyTorch has it."""
+    method = functools.partial(write_in_place, function)
+    add_method(f"{name}_", method, function)
+    METHODS[f"{name}_"].__doc__ = f"`{name}`, in place."
+    if is_function:
+        add_function(f"{name}_", method, function)
+        FUNCTIONS[f"{name}_"].__doc__ = f"`{name}`, in place."

@@ -1,0 +1,64 @@
+"""Binds Python's operators, such as `x * y` and `x[0]`, to the ops: straight to an op's forward, without a wrapper.
+
+An operator that gets something it does not know returns NotImplemented, and Python raises its own error.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+from minigrad.backends.registry import Several
+from minigrad.core.tensor import Tensor
+from minigrad.ops._dispatch.device_guard import guarded
+from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
+from minigrad.ops.factory import values
+from minigrad.ops.index import indexing
+from minigrad.ops.linalg import matmul
+from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, functions, inplace
+from minigrad.ops.tensor import pickling, properties, storage
+
+__all__ = ["OPERATORS"]
+
+OPERATORS: dict[str, Any] = {
+    "__add__": arithmetic.Add.forward, "__radd__": arithmetic.Add.forward,
+    "__sub__": arithmetic.Sub.forward, "__rsub__": arithmetic.Rsub.forward,
+    "__mul__": arithmetic.Mul.forward, "__rmul__": arithmetic.Mul.forward,
+    "__truediv__": arithmetic.Div.forward, "__rtruediv__": functions.rdiv, "__rdiv__": functions.rdiv,
+    "__pow__": functions.pow, "__rpow__": functions.rpow,
+    "__neg__": arithmetic.Neg.forward, "__pos__": aliases.positive, "__abs__": arithmetic.Abs.forward,
+    "__matmul__": matmul.at,
+    "__floordiv__": division.floor_divide, "__rfloordiv__": division.rfloordiv,
+    "__mod__": division.remainder, "__rmod__": division.rremainder,
+    "__eq__": compare.equals, "__ne__": compare.ne,
+    "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge,
+    "__and__": bitwise.bitwise_and, "__rand__": bitwise.bitwise_and,
+    "__or__": bitwise.bitwise_or, "__ror__": bitwise.bitwise_or,
+    "__xor__": bitwise.bitwise_xor, "__rxor__": bitwise.bitwise_xor, "__invert__": bitwise.inverted,
+    "__lshift__": bitwise.bitwise_left_shift, "__rlshift__": bitwise.rlshift,
+    "__rshift__": bitwise.bitwise_right_shift, "__rrshift__": bitwise.rrshift,
+    "__iadd__": inplace.add_, "__isub__": inplace.sub_, "__imul__": inplace.mul_, "__itruediv__": inplace.div_,
+    "__ipow__": inplace.pow_,
+    **{name: METHODS[method] for name, method in (
+        ("__iand__", "bitwise_and_"), ("__ior__", "bitwise_or_"), ("__ixor__", "bitwise_xor_"),
+        ("__ilshift__", "bitwise_left_shift_"), ("__irshift__", "bitwise_right_shift_"),
+        ("__ifloordiv__", "floor_divide_"), ("__imod__", "remainder_"))},
+    "__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__contains__": properties.contains,
+    "__new__": values.construct, "__array__": storage.as_array, "__array_wrap__": storage.wrapped,
+    "__deepcopy__": pickling.deepcopy, "__reduce_ex__": pickling.reduce_ex, "__setstate__": pickling.setstate,
+    "__dir__": properties.listed, "type": properties.type_of,
+    "_make_subclass": staticmethod(properties.make_subclass),
+}
+NEED_NO_GUARD = {"__new__", "__dir__", "type"}
+
+
+def guard(on: bool) -> None:
+    """Put guards around what goes without a wrapper, or take them off (device_guard.py)."""
+    for name, function in {**OPERATORS, **DIRECT_METHODS}.items():
+        if isinstance(function, FunctionType) and name not in NEED_NO_GUARD:
+            setattr(Tensor, name, guarded(function) if on else function)
+
+
+for operator, function in OPERATORS.items():
+    setattr(Tensor, operator, function)
+Several.notice.append(guard)

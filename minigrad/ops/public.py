@@ -1,0 +1,82 @@
+"""Loads every module of ops, whose functions are `torch`'s under the same names; each says in `__all__` which.
+
+"Go to definition" on `minigrad.add` leads through this file to the function under `@op`.
+"""
+
+# ruff: noqa: F403 - a reader looks a name up in its own module
+
+from __future__ import annotations
+
+from minigrad.compat.complex import *
+from minigrad.ops.activation.piecewise import *
+from minigrad.ops.activation.smooth import *
+from minigrad.ops.activation.softmax import *
+from minigrad.ops.factory.sequences import *
+from minigrad.ops.factory.sizes import *
+from minigrad.ops.factory.values import *
+from minigrad.ops.index.gather import *
+from minigrad.ops.index.index_select import *
+from minigrad.ops.index.indexing import *
+from minigrad.ops.index.mask import *
+from minigrad.ops.index.scatter_reduce import *
+from minigrad.ops.linalg.add_products import *
+from minigrad.ops.linalg.cholesky_qr import *
+from minigrad.ops.linalg.distance import *
+from minigrad.ops.linalg.einsum import *
+from minigrad.ops.linalg.lu import *
+from minigrad.ops.linalg.matmul import *
+from minigrad.ops.linalg.matrix_functions import *
+from minigrad.ops.linalg.norms import *
+from minigrad.ops.linalg.products import *
+from minigrad.ops.linalg.solve import *
+from minigrad.ops.linalg.spectral import *
+from minigrad.ops.nn.adaptive_pool import *
+from minigrad.ops.nn.batch_norm import *
+from minigrad.ops.nn.conv import *
+from minigrad.ops.nn.ctc import *
+from minigrad.ops.nn.dropout import *
+from minigrad.ops.nn.embedding import *
+from minigrad.ops.nn.fold import *
+from minigrad.ops.nn.normalization import *
+from minigrad.ops.nn.pool import *
+from minigrad.ops.nn.rnn import *
+from minigrad.ops.nn.rnn_cell import *
+from minigrad.ops.pointwise.aliases import *
+from minigrad.ops.pointwise.binary import *
+from minigrad.ops.pointwise.bitwise import *
+from minigrad.ops.pointwise.compare import *
+from minigrad.ops.pointwise.compare_inplace import *
+from minigrad.ops.pointwise.division import *
+from minigrad.ops.pointwise.functions import *
+from minigrad.ops.pointwise.inplace import *
+from minigrad.ops.pointwise.minmax import *
+from minigrad.ops.pointwise.rounding import *
+from minigrad.ops.pointwise.ternary import *
+from minigrad.ops.pointwise.unary import *
+from minigrad.ops.pointwise.where import *
+from minigrad.ops.random.factory import *
+from minigrad.ops.random.generator import *
+from minigrad.ops.random.inplace import *
+from minigrad.ops.reduce.count import *
+from minigrad.ops.reduce.cumulative import *
+from minigrad.ops.reduce.minmax import *
+from minigrad.ops.reduce.quantile import *
+from minigrad.ops.reduce.sort import *
+from minigrad.ops.reduce.sums import *
+from minigrad.ops.reduce.variance import *
+from minigrad.ops.shape.broadcast import *
+from minigrad.ops.shape.diagonal import *
+from minigrad.ops.shape.flip import *
+from minigrad.ops.shape.join import *
+from minigrad.ops.shape.meshgrid import *
+from minigrad.ops.shape.repeat import *
+from minigrad.ops.shape.slices import *
+from minigrad.ops.shape.split import *
+from minigrad.ops.shape.views import *
+from minigrad.ops.shape.views_inplace import *
+from minigrad.ops.special.binary import *
+from minigrad.ops.special.unary import *
+from minigrad.ops.tensor.copy import *
+from minigrad.ops.tensor.properties import *
+from minigrad.ops.tensor.storage import *
+from minigrad.ops.tensor.type_info import *
