@@ -69,11 +69,12 @@ def input_grads(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast
     else:
         results = node.input_grads(task, grads[0] if node.outputs == 1 else list(grads))
     results = results if type(results) is tuple else (results,)
-    if not node.prunes or (node.checks_in_order and task.runs is None):
+    if node.checks_in_order and (task.runs is None or not node.prunes):
         return results
     if sum_broadcast and node._extras is not None and node._extras.input_metadata is not None:
         results = sum_to_inputs(node, results, task.xp)
-    return tuple([None if edge is None or edge in task.left_out else g
+    left_out = task.left_out if node.prunes else ()
+    return tuple([None if edge is None or edge in left_out else g
                   for edge, g in zip(node.next, results, strict=True)])
 
 

@@ -24,7 +24,7 @@ from numpy import empty_like, generic
 
 from minigrad._base.hooks import Hook, NodeHooks, RemovableHandle
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.saved import (
     WRITTEN_TWICE,
     refuse_outside_inference_mode,
@@ -314,7 +314,8 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     """The one AccumulateGrad of a leaf, which remembers it weakly, as in PyTorch."""
     node = known_accumulator(leaf)
     if node is None:
-        node = AccumulateGrad(leaf)
+        buffer = None if LOCAL.graph_task is None else LOCAL.graph_task.buffers.get(leaf)
+        node = AccumulateGrad(leaf) if buffer is None else buffer.node  # a hook may look at the graph of a running pass
         extras_of(leaf).accumulator = weakref.ref(node)
     return node
 

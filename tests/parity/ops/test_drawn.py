@@ -21,6 +21,7 @@ import minigrad.nn
 from minigrad import ops
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
+from minigrad.ops.nn import dropout
 from minigrad.ops.pointwise import arithmetic as pointwise
 from tests.ops_page import methods_of
 from tests.parity import seen
@@ -177,7 +178,7 @@ HELD_ELSEWHERE = {"MkldnnRnnLayerBackward0", "WeightNormInterfaceBackward0"}
 # Their nodes give no gradient: test_random.py.
 DRAWING_MODULES = {"minigrad.ops.random.factory", "minigrad.ops.random.inplace"}
 # They come up on a GPU alone: tests/device.
-OF_DEVICES = {ops.dropout.NativeDropout}
+OF_DEVICES = {dropout.NativeDropout}
 
 
 def nodes_of(call, what):
