@@ -27,14 +27,10 @@ LONG_FILES = {
 }
 LONG_FUNCTIONS: dict[str, str] = {}  # by "path: Class.method"
 FULL_FOLDERS = {
-    "minigrad/nn/modules": "PyTorch's torch/nn/modules, file by file",
     "widgets/frontend/src": "not divided yet",
 }
 # Imports that close a circle, by "importer -> imported", and why they stay.
 KNOWN_CIRCLES = {
-    "minigrad.nn.modules._call -> minigrad.nn.modules.module": "the type of the module that is called",
-    "minigrad.nn.modules._registry -> minigrad.nn.modules.module": "the type of the modules in a module",
-    "minigrad.nn.modules._tree -> minigrad.nn.modules.module": "the type of the modules in a module",
     "minigrad.trace.held -> minigrad.trace.data": "the type of the trace that is asked",
     "minigrad.trace.text -> minigrad.trace.data": "the type of the trace that is printed",
     "minigrad.trace.traverse -> minigrad.trace.data": "the type of the trace that is walked",

@@ -76,8 +76,6 @@ class FunctionCtx:
 class BackwardCFunction(FunctionBase, FunctionCtx, number=None):
     """The node of a custom Function, and its ctx. Each class of Function has a class of nodes, `…Backward`."""
 
-    __slots__ = ()
-
     def apply(self, *grads: Any) -> Any:
         """Call the user's `backward` by hand: no gradient is checked, no grad mode is set."""
         if self._forward_cls.boxed_grads_call:

@@ -265,7 +265,6 @@ class Check(NamedTuple):
 class UndefinedGrad(Node, number=None):
     """Its result is its input; its gradient gets lost."""
 
-    __slots__ = ()
     op = "UndefinedGrad"
 
     @staticmethod

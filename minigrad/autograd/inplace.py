@@ -203,7 +203,6 @@ class CopySlices(Node, number=None):
     Its first edge goes where the base came from, the others are those of `function`.
     """
 
-    __slots__ = ()
     checks_in_order = True
     op = "CopySlices"
 

@@ -156,8 +156,6 @@ def flat_order(base: Any) -> Any:
 class AsStrided(Node):
     """The node of a view whose base, or another view of it, was written to since the view was taken."""
 
-    __slots__ = ()
-
     def __init__(self, view: Any, base: Any) -> None:
         self.fill((gradient_edge(base),), (), (geometry_of(view),))
         if base._output_nr:

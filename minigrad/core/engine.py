@@ -32,7 +32,7 @@ from threading import Thread
 from typing import Any
 
 from minigrad.backends.numpy import quiet
-from minigrad.core.evaluate import evaluate_fully, has_leaf_hooks, sum_to_inputs
+from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, accumulator_in_pass, accumulator_of, gradient_edge
 from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
@@ -46,8 +46,6 @@ MAX_DEPTH = 32  # so many passes, each started inside the one before, run in one
 
 class GraphRoot(Node, number=None):
     """The node above all roots of a pass: its edges are the roots, its gradients the ones that the user gave."""
-
-    __slots__ = ()
 
     def __init__(self, edges: Sequence[Edge]) -> None:
         self.fill(tuple([node for node, _ in edges]), sequence_nr=0)
@@ -148,7 +146,7 @@ def evaluate(task: GraphTask, buffer: InputBuffer) -> Iterable[Any]:
     """Evaluate a node on the plain path: call its formula, then free what it saved."""
     node, extras = buffer.node, buffer.node._extras
     if (task.runs is not None or (extras is not None and extras.hooks is not None)
-            or (type(node) is AccumulateGrad and has_leaf_hooks(node))):
+            or (type(node) is AccumulateGrad and node.has_leaf_hooks())):
         return evaluate_fully(task, buffer)
     grads = node.input_grads(task, buffer.grad, buffer.owned)
     if extras is not None and extras.input_metadata is not None:

@@ -18,8 +18,8 @@ from minigrad.core.input_buffer import GraphTask, InputBuffer
 from minigrad.core.saved import Packed, is_tensor, saved_tensors
 from minigrad.core.tensor import Tensor, extras_of, plain
 
-__all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "has_leaf_hooks", "input_grads",
-           "on_device_of", "sum_to", "sum_to_inputs"]
+__all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "input_grads", "on_device_of", "sum_to",
+           "sum_to_inputs"]
 
 
 def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
@@ -32,7 +32,7 @@ def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
         capture(task, node, [task.unwrapped(g) for g in call_tensor_hooks(task, node, hooks, grads)])
         return ()
     capture(task, node, grads)
-    if hooks is None and not has_leaf_hooks(node):
+    if hooks is None and not (isinstance(node, AccumulateGrad) and node.has_leaf_hooks()):
         results = input_grads(task, node, grads, owned=buffer.owned)
     else:
         results = evaluate_with_hooks(task, node, hooks or NodeHooks(), grads)
@@ -154,13 +154,6 @@ def capture(task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
             task.observer.capture(task.inputs[index], grads[output_nr])
 
 
-def has_leaf_hooks(node: Node) -> bool:
-    """Whether a node is the AccumulateGrad of a leaf with hooks of its own."""
-    if not isinstance(node, AccumulateGrad) or node.variable._extras is None:
-        return False
-    return bool(node.variable._extras.hooks or node.variable._extras.post_accumulate)
-
-
 def accumulate_with_hooks(task: GraphTask, node: AccumulateGrad, grad: Any, owned: bool) -> None:
     """Add to `.grad`, then call the post-accumulate hooks."""
     leaf = node.variable
@@ -187,7 +180,7 @@ def call_tensor_hooks(task: GraphTask, node: Node, hooks: NodeHooks | None, grad
     """Call the hooks of the tensors that a node made, then serve `retain_grad`; gives the gradients as tensors."""
     tensors = [task.wrapped(g) for g in grads]
     by_output = dict(hooks.tensor) if hooks is not None else {}
-    if isinstance(node, AccumulateGrad) and has_leaf_hooks(node):
+    if isinstance(node, AccumulateGrad) and node.has_leaf_hooks():
         by_output[0] = extras_of(node.variable).hooks or HookDict()
     for output_nr, tensor_hooks in by_output.items():
         for hook in list(tensor_hooks.values()):

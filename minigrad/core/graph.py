@@ -67,7 +67,15 @@ class NodeExtras:
         return self.result_counters.setdefault(output_nr, new)
 
 
-class Node:
+class NodeType(type):
+    """The class of the classes of nodes: none of their instances has a `__dict__`, unless the class asks for one."""
+
+    @classmethod
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
+        return {"__slots__": ()}
+
+
+class Node(metaclass=NodeType):
     """One recorded op: its edges, and what its derivative needs.
 
     A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the formula of
@@ -242,6 +250,11 @@ class AccumulateGrad(Node, number=None):
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
         return "torch::autograd::AccumulateGrad"
+
+    def has_leaf_hooks(self) -> bool:
+        """Whether hooks were registered on the leaf itself."""
+        extras = self.variable._extras
+        return extras is not None and bool(extras.hooks or extras.post_accumulate)
 
     def node_hooks(self) -> NodeHooks:
         """The hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""

@@ -28,7 +28,6 @@ NOTHING, INPUT = ("", ""), ("self",)
 class Elementwise(Node, number=None):
     """What these forms have: a formula uses such a function as `xp.apply(Sinh, a)`."""
 
-    __slots__ = ()
     values: ClassVar[Kernel]  # the function on arrays
     integers: ClassVar[bool] = False  # whether the function takes integers; else they become float32
     refuses: ClassVar[tuple[str, str]] = NOTHING  # what `check_kind` needs to know
@@ -41,8 +40,6 @@ class Elementwise(Node, number=None):
 
 class OfOne(Elementwise, number=None):
     """A function of one tensor; it saves nothing, `self`, `result`, or both in this order."""
-
-    __slots__ = ()
 
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
@@ -58,8 +55,6 @@ class OfOne(Elementwise, number=None):
 
 class OfTwo(Elementwise, number=None):
     """A function of two tensors, which broadcast and meet in one dtype."""
-
-    __slots__ = ()
 
     @classmethod
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
@@ -77,8 +72,6 @@ class OfTwo(Elementwise, number=None):
 class OfNumber(Elementwise, number=None):
     """A function of a Python number and a tensor."""
 
-    __slots__ = ()
-
     @classmethod
     def forward(cls, c: Any, b: Tensor) -> Tensor:
         """The function of the number and each element."""
@@ -88,8 +81,6 @@ class OfNumber(Elementwise, number=None):
 
 class ByNumber(Elementwise, number=None):
     """A function of a tensor and a Python number."""
-
-    __slots__ = ()
 
     @classmethod
     def forward(cls, a: Tensor, c: Any) -> Tensor:
@@ -134,7 +125,6 @@ def binary_function(op: Any, doc: str) -> BinaryFunction:
 class Underived(Node, number=None):
     """The node of an op whose derivative PyTorch does not implement: it says so when a pass arrives."""
 
-    __slots__ = ()
     op = "NotImplemented"
 
     def name(self) -> str:

@@ -47,6 +47,8 @@ def op(function: Any = None, /, *, method: bool = False, in_place: bool = False,
         name: PyTorch's, where it is not the function's.
     """
     def register(function: F) -> F:
+        if name and "<locals>" in function.__qualname__:  # one description made several functions
+            function.__name__ = function.__qualname__ = name
         for each in (name or function.__name__, *aliases):
             add_function(each, function)
             if direct_method:

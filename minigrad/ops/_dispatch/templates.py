@@ -37,7 +37,6 @@ def widely(values: Callable[..., Any], kernel: str, x: Any, *const: Any) -> Any:
 class OfReals(Node, number=None):
     """An op of one tensor, of real numbers."""
 
-    __slots__ = ()
     kernel: ClassVar[str]  # what PyTorch's error calls the op
     values: ClassVar[Callable[..., Any]]  # the op on arrays
 
@@ -45,7 +44,6 @@ class OfReals(Node, number=None):
 class OfInput(OfReals, number=None):
     """The same where the derivative needs the input."""
 
-    __slots__ = ()
     saves = ("self",)
 
     @classmethod
@@ -58,7 +56,6 @@ class OfInput(OfReals, number=None):
 class OfResult(OfReals, number=None):
     """The same where the derivative needs the result."""
 
-    __slots__ = ()
     saves = ("result",)
 
     @classmethod
@@ -75,7 +72,6 @@ class Gate(Node):
     `a` is what `keep` was decided by: as in PyTorch the result has an edge to it, along which zeros go.
     """
 
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -94,8 +90,6 @@ class Gate(Node):
 
 class Scaled(Node):
     """A tensor times an array that wants no gradient."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(x: Any, factor: Any) -> Any:

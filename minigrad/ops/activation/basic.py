@@ -32,7 +32,6 @@ class Relu(Node):
     NaN stays NaN and, because the 0 comes first or ties, -0.0 stays -0.0 in float32 and float64.
     """
 
-    __slots__ = ()
     saves = ("result",)
 
     @staticmethod
@@ -58,7 +57,6 @@ class ThresholdBackward(Node):
     The word of a recorded pass. As in PyTorch `y` is an input, of gradient zero: what follows is connected to the leaf.
     """
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("threshold",)
 
@@ -73,7 +71,6 @@ class ThresholdBackward(Node):
 
 
 class Sigmoid(Node):
-    __slots__ = ()
     saves = ("result",)
 
     @staticmethod
@@ -86,7 +83,6 @@ class Sigmoid(Node):
 
 
 class Tanh(Node):
-    __slots__ = ()
     saves = ("result",)
 
     @staticmethod
@@ -105,7 +101,6 @@ class Tanh(Node):
 class TanhBackward(Node):
     """What tanh's derivative does, g * (1 - y * y); `y` is the result of tanh."""
 
-    __slots__ = ()
     saves = ("grad_output", "output")
 
     @staticmethod

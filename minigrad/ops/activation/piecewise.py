@@ -27,7 +27,6 @@ __all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]
 
 
 class LeakyRelu(OfInput):
-    __slots__ = ()
     kernel = "leaky_relu_cpu"
     constants = ("negative_slope",)
 
@@ -42,7 +41,6 @@ class LeakyRelu(OfInput):
 class LeakyReluInPlace(OfResult, name="LeakyRelu", number=1):
     """`leaky_relu_`, from its result: the input is gone."""
 
-    __slots__ = ()
     kernel = LeakyRelu.kernel
     constants = LeakyRelu.constants
     values = LeakyRelu.values
@@ -60,7 +58,6 @@ class LeakyReluInPlace(OfResult, name="LeakyRelu", number=1):
 class Hardtanh(Node):
     """The input, but at least `low` and at most `high`; it takes integers too."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("min_val", "max_val")
 
@@ -80,7 +77,6 @@ class Hardtanh(Node):
 
 
 class Hardsigmoid(OfInput):
-    __slots__ = ()
     kernel = "hardsigmoid_cpu"
 
     @staticmethod
@@ -106,7 +102,6 @@ class HardsigmoidBackward:
 
 
 class Hardswish(OfInput):
-    __slots__ = ()
     kernel = "hardswish_cpu"
 
     @staticmethod
@@ -118,7 +113,6 @@ class Hardswish(OfInput):
 
 
 class Hardshrink(OfInput):
-    __slots__ = ()
     kernel = "hardshrink_cpu"
     constants = ("lambd",)
 
@@ -131,7 +125,6 @@ class Hardshrink(OfInput):
 
 
 class Softshrink(OfInput):
-    __slots__ = ()
     kernel = "softshrink_cpu"
     constants = ("lambd",)
 
@@ -145,7 +138,6 @@ class Softshrink(OfInput):
 class Threshold(Node):
     """`value` where the input is at most `threshold`; it takes integers too."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("threshold",)
 
@@ -167,7 +159,6 @@ class ThresholdInPlace(Threshold, name="Threshold", number=1):
 class PreluKernel(Node):
     """The input where it is above 0, else times a weight, which is broadcast."""
 
-    __slots__ = ()
     saves = ("self", "weight")
 
     @staticmethod
@@ -186,7 +177,6 @@ class PreluKernel(Node):
 class RreluWithNoise(OfInput):
     """Negative elements times a slope: a drawn one for each, or one for all."""
 
-    __slots__ = ()
     kernel = "leaky_relu_cpu"
     constants = ("",)
 
@@ -201,7 +191,6 @@ class RreluWithNoise(OfInput):
 class RreluWithNoiseInPlace(OfResult, name="RreluWithNoise", number=1):
     """The same in place; the result has the sign of the input."""
 
-    __slots__ = ()
     kernel = RreluWithNoise.kernel
     values = RreluWithNoise.values
     backward = RreluWithNoise.backward

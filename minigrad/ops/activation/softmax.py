@@ -131,7 +131,6 @@ class LogSoftmaxBackward:
 class Softmax(OfResult):
     """exp(x) / sum(exp(x)) along a dimension."""
 
-    __slots__ = ()
     kernel = "softmax_lastdim_kernel_impl"
     constants = ("dim",)
 
@@ -149,7 +148,6 @@ class Softmax(OfResult):
 class LogSoftmax(OfResult):
     """log(softmax(x)), which does not underflow."""
 
-    __slots__ = ()
     kernel = "log_softmax_lastdim_kernel_impl"
     constants = ("dim",)
 

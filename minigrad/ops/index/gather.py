@@ -43,7 +43,6 @@ OF_A_TENSOR = (
 
 
 class Gather(Node):
-    __slots__ = ()
     saves = ("index",)
     constants = ("dim", "sparse_grad")
 
@@ -60,7 +59,6 @@ class Gather(Node):
 class Scatter(Node):
     """Writes elements of `src` over those of `a` at `positions`; a subclass adds them, or names slices."""
 
-    __slots__ = ()
     saves = ("index",)
     constants = ("dim",)
     positions: ClassVar[Any] = staticmethod(gather_indices)
@@ -82,14 +80,12 @@ class Scatter(Node):
 
 
 class ScatterAdd(Scatter):
-    __slots__ = ()
     adds = True
 
 
 class ScatterValue(Node, name="Scatter", number=1):
     """Writes one value over elements of `a`."""
 
-    __slots__ = ()
     saves = ("index",)
     constants = ("dim",)
     positions: ClassVar[Any] = staticmethod(gather_indices)
@@ -109,7 +105,6 @@ class ScatterValue(Node, name="Scatter", number=1):
 class ScatterOther(Underived, number=None):
     """`scatter` with a reduction, which has no derivative in PyTorch either."""
 
-    __slots__ = ()
     op = "Scatter"
 
     @staticmethod

@@ -31,7 +31,6 @@ Shape = tuple[int, ...]
 
 
 class IndexSelect(Node):
-    __slots__ = ()
     saves = ("index",)
     constants = ("dim", "self_sym_sizes")
 
@@ -46,7 +45,6 @@ class IndexSelect(Node):
 
 
 class IndexAdd(Node):
-    __slots__ = ()
     saves = ("index",)
     constants = ("dim", "alpha")
 
@@ -68,19 +66,15 @@ class IndexAdd(Node):
 
 
 class IndexCopy(Scatter):
-    __slots__ = ()
     positions = staticmethod(slice_indices)
 
 
 class IndexFill(ScatterValue):
-    __slots__ = ()
     positions = staticmethod(slice_indices)
 
 
 class IndexFillTensor(IndexFill, name="IndexFill", number=1):
     """With a tensor of one element, which gets the sum of the gradients of what it filled."""
-
-    __slots__ = ()
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int) -> tuple[Any, Any]:
         positions = np.unique(self.positions(raw(index), dim, tuple(g.shape)))
@@ -91,7 +85,6 @@ class IndexFillTensor(IndexFill, name="IndexFill", number=1):
 class Take(Node):
     """Elements by their number, counted row by row; negative ones count from the end."""
 
-    __slots__ = ()
     saves = ("index",)
 
     @staticmethod
@@ -106,7 +99,6 @@ class Take(Node):
 class Put(Node):
     """Elements by their number, written, or added to what is there."""
 
-    __slots__ = ()
     saves = ("index",)
     constants = ("accumulate",)
 

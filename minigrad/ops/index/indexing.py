@@ -49,7 +49,6 @@ NO_TENSOR = "tensors used as indices must be long, int, byte or bool tensors"
 class Index(Node):
     """By lists, tensors of indices or masks: a copy."""
 
-    __slots__ = ()
     constants = ("", "self_sym_sizes")
 
     @staticmethod
@@ -82,8 +81,6 @@ class Index(Node):
 
 class Scatter(Node):
     """Zeros to which a tensor is added at an index: `xp.scatter` on Tensors."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(g: Tensor, index: Any, shape: Shape, functions: Any) -> Tensor:
@@ -342,8 +339,6 @@ def tail_of(value: Tensor) -> Tensor:
 
 class IndexPut(Node):
     """A tensor in which the elements at an index are replaced, or have something added."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, value: Any, index: Any, indices: Indices, accumulate: bool = False) -> Tensor:

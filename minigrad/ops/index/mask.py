@@ -27,7 +27,6 @@ Shape = tuple[int, ...]
 class MaskedFill(Node):
     """With a number."""
 
-    __slots__ = ()
     saves = ("mask",)
 
     @classmethod
@@ -47,15 +46,12 @@ class MaskedFill(Node):
 class MaskedFillTensor(MaskedFill, name="MaskedFill", number=1):
     """With a tensor of one element, which gets the sum of the gradients of what it filled."""
 
-    __slots__ = ()
-
     def backward(self, xp: Any, g: Any, mask: Any) -> tuple[Any, Any]:
         return (None if self.next[0] is None else xp.masked(~mask, g),
                 None if self.next[1] is None else xp.sum(xp.masked(mask, g), None, False))
 
 
 class MaskedSelect(Node):
-    __slots__ = ()
     saves = ("mask",)
 
     @staticmethod
@@ -73,7 +69,6 @@ class MaskedSelect(Node):
 class MaskedScatter(Node):
     """The elements of `source` in their order, in the place of those that `mask` marks."""
 
-    __slots__ = ()
     saves = ("mask",)
     constants = ("", "source_sym_sizes")
 

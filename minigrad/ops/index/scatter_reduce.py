@@ -47,7 +47,6 @@ def reduced(x: Any, y: Any, positions: Any, reduce: str, include_self: bool) -> 
 
 
 class ScatterReduce(Node):
-    __slots__ = ()
     saves = ("self", "src", "index", "result")
     constants = ("dim", "reduce", "include_self")
 

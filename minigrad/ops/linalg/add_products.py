@@ -29,7 +29,6 @@ __all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm"]
 class AddProduct(Node, number=None):
     """An op of this family. A subclass says what is added to what."""
 
-    __slots__ = ()
     constants = ("beta", "alpha")
     addends: ClassVar[Callable[..., tuple[Any, Any]]]  # from the three arrays to the one to add to, and the product
 
@@ -48,7 +47,6 @@ class AddProduct(Node, number=None):
 class Addmv(AddProduct):
     """A matrix times a vector."""
 
-    __slots__ = ()
     saves = ("mat", "vec")
 
     @staticmethod
@@ -64,7 +62,6 @@ class Addmv(AddProduct):
 class Addr(AddProduct):
     """All products of an element of one vector and one of another."""
 
-    __slots__ = ()
     saves = ("vec1", "vec2")
 
     @staticmethod
@@ -81,7 +78,6 @@ class Addr(AddProduct):
 class Baddbmm(AddProduct):
     """A batch of matrices times another."""
 
-    __slots__ = ()
     saves = ("batch1", "batch2")
 
     @staticmethod
@@ -94,7 +90,6 @@ class Baddbmm(AddProduct):
 class Addbmm(AddProduct):
     """The sum of a batch of products."""
 
-    __slots__ = ()
     saves = ("batch1", "batch2")
 
     @staticmethod

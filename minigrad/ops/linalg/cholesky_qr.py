@@ -55,7 +55,6 @@ def leading(x: Any) -> tuple[int, int]:
 class CholeskyFactor(Node, number=None):
     """The factor of a matrix, which it has been found to be."""
 
-    __slots__ = ()
     constants = ("upper",)
 
     @classmethod
@@ -79,21 +78,18 @@ def mirrored(xp: Any, m: Any) -> Any:
 class LinalgCholeskyEx(CholeskyFactor):
     """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
 
-    __slots__ = ()
     saves = ("L",)
 
 
 class Cholesky(CholeskyFactor):
     """The same as `torch.cholesky` gives it."""
 
-    __slots__ = ()
     saves = ("result",)
 
 
 class CholeskyInverse(Node):
     """The inverse of `L @ L.T`, of which L is known."""
 
-    __slots__ = ()
     saves = ("self", "result")
     constants = ("upper",)
 
@@ -111,7 +107,6 @@ class CholeskyInverse(Node):
 class CholeskySolve(Node):
     """What `L @ L.T @ X == B` is solved by, of which L is known."""
 
-    __slots__ = ()
     saves = ("input2", "result")
     constants = ("upper",)
 
@@ -138,7 +133,6 @@ def between(a: Any, b: Any, upper: bool) -> Any:
 class LinalgQr(Factors):
     """Q with orthonormal columns and R, upper triangular, so that `A == Q @ R`."""
 
-    __slots__ = ()
     saves = ("Q", "R")
     constants = ("mode",)
     results = (0, 1)

@@ -36,7 +36,6 @@ MANY = 25  # rows, from which on distances are computed by a product of matrices
 class Dist(Node):
     """The p-norm of a difference."""
 
-    __slots__ = ()
     saves = ("self", "other", "result")
     constants = ("p",)
 
@@ -57,14 +56,12 @@ class Dist(Node):
 class NormDim(VectorNorm, name="Norm", number=1):
     """The p-norm over dimensions, under the name that it has inside of a distance."""
 
-    __slots__ = ()
     constants = ("p",)
 
 
 class Cdist(Node):
     """Of each pair of rows by itself."""
 
-    __slots__ = ()
     saves = ("x1", "x2", "result")
     constants = ("p",)
 
@@ -83,8 +80,6 @@ class Cdist(Node):
 
 class CdistBackward(Node):
     """The gradient of the first rows; as in PyTorch it has no derivative."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
@@ -106,7 +101,6 @@ class CdistBackward(Node):
 class EuclideanDist(Node):
     """Of all pairs at once: `|a - b|**2 == |a|**2 + |b|**2 - 2 * a @ b`."""
 
-    __slots__ = ()
     saves = ("x1", "x2", "result")
 
     @staticmethod

@@ -34,7 +34,6 @@ class Inverted:
 class LinalgLstsq(Factors):
     """The solution, and the sums of the squares that are left."""
 
-    __slots__ = ()
     saves = ("self", "b", "solution")
     results = (0, 0, 0)
 

@@ -80,7 +80,6 @@ def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
 class LinalgLuFactorEx(Node):
     """L and U in one matrix."""
 
-    __slots__ = ()
     saves = ("LU", "pivots")
     constants = ("pivot",)
 
@@ -98,7 +97,6 @@ class LinalgLuFactorEx(Node):
 class LinalgLu(Factors):
     """L and U as two matrices."""
 
-    __slots__ = ()
     saves = ("L", "U")
     constants = ("pivot",)
     results = (0, 1)
@@ -115,7 +113,6 @@ class LinalgLu(Factors):
 class LinalgLuSolve(Node):
     """A system whose matrix is known by its factors."""
 
-    __slots__ = ()
     saves = ("LU", "result")
     constants = ("left", "adjoint")
 

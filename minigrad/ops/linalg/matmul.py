@@ -40,7 +40,6 @@ BOOL = np.dtype(bool)
 class Mm(Node):
     """Matrix times matrix."""
 
-    __slots__ = ()
     saves = ("self", "mat2")
 
     @staticmethod
@@ -65,7 +64,6 @@ class Mm(Node):
 class Bmm(Node):
     """Batches of matrices."""
 
-    __slots__ = ()
     saves = ("self", "mat2")
 
     @staticmethod
@@ -83,7 +81,6 @@ class Bmm(Node):
 class Mv(Node):
     """Matrix times vector."""
 
-    __slots__ = ()
     saves = ("self", "vec")
 
     @staticmethod
@@ -100,7 +97,6 @@ class Mv(Node):
 class Dot(Node):
     """Vector times vector."""
 
-    __slots__ = ()
     saves = ("self", "tensor")
 
     @staticmethod
@@ -116,7 +112,6 @@ class Dot(Node):
 class Addmm(Node):
     """A bias plus matrix times matrix."""
 
-    __slots__ = ()
     saves = ("mat1", "mat2")
     constants = ("beta", "alpha")
 
@@ -147,8 +142,6 @@ class AddmmOfT(Addmm, name="Addmm"):
 
     Turned back, it is then in order, and the weight can keep it.
     """
-
-    __slots__ = ()
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> tuple[Any, Any, Any]:
         return (g, None if b is None else xp.matmul(g, xp.swapaxes(b, -1, -2)),
@@ -324,7 +317,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 class SqueezeDim4(Node, name="Squeeze", number=4):
     """Of the row that a vector became in a product; not a view."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @staticmethod

@@ -23,7 +23,6 @@ class Factors(ManyOutputs, number=None):
     `results`: for each saved value the output that it is (0 for an input).
     """
 
-    __slots__ = ()
     fills_missing = False
     results: ClassVar[tuple[int, ...]] = ()
 

@@ -138,7 +138,6 @@ def coefficients() -> list[float]:
 class LinalgMatrixExp(Node):
     """Its derivative is a block of the exponential of a matrix twice as large."""
 
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod

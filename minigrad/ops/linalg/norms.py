@@ -66,7 +66,6 @@ def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any
 class VectorNorm(Node, number=None):
     """(sum |x|^p)^(1/p) over some dimensions, and its limits: how many are not 0, the largest, the smallest."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     @classmethod
@@ -85,7 +84,6 @@ class VectorNorm(Node, number=None):
 class LinalgVectorNorm(VectorNorm):
     """The norm as an op of its own."""
 
-    __slots__ = ()
     constants = ("ord",)
 
 

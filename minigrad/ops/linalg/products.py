@@ -33,7 +33,6 @@ __all__ = ["cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot
 class Vdot(Node):
     """Vector times vector; of real numbers the same as Dot."""
 
-    __slots__ = ()
     saves = ("self", "other")
 
     @staticmethod
@@ -47,7 +46,6 @@ class Vdot(Node):
 class Trace(Node):
     """The sum of a matrix's diagonal."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -62,7 +60,6 @@ class Trace(Node):
 class LinalgCross(Node):
     """The vector product, along a dimension of size 3."""
 
-    __slots__ = ()
     saves = ("self", "other")
     constants = ("dim",)
 

@@ -59,7 +59,6 @@ def failures(x: Any, result: Any) -> Any:
 class LinalgInvEx(Node):
     """The inverse; NaN where there is none."""
 
-    __slots__ = ()
     saves = ("inverse",)
 
     @staticmethod
@@ -79,7 +78,6 @@ class LinalgInvEx(Node):
 class LinalgSolveEx(Node):
     """What `A @ X == B` is solved by, or `X @ A == B` if not `left`; `vector`: B and X have no last dimension."""
 
-    __slots__ = ()
     saves = ("A", "result")
     constants = ("left", "")
 
@@ -109,7 +107,6 @@ class LinalgSolveEx(Node):
 class LinalgSolveTriangular(Node):
     """The same for a matrix of which one triangle counts, with ones on its diagonal if `unit`."""
 
-    __slots__ = ()
     saves = ("self", "result")
     constants = ("upper", "left", "unitriangular")
 
@@ -134,7 +131,6 @@ class LinalgSolveTriangular(Node):
 
 
 class LinalgDet(Node):
-    __slots__ = ()
     saves = ("A", "result")
     constants = ("",)
 
@@ -170,7 +166,6 @@ def cofactors(xp: Any, a: Any) -> Any:
 class LinalgSlogdet(Factors):
     """The sign of the determinant, and the logarithm of its size."""
 
-    __slots__ = ()
     saves = ("A",)
     results = (0,)
 

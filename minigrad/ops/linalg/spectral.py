@@ -30,7 +30,6 @@ FAILED = "{}: The algorithm failed to converge because the input matrix "
 class LinalgSvd(Factors):
     """`U`, `S` and `Vh`, so that `A == U @ diag(S) @ Vh`; `full_matrices`: U and Vh are square."""
 
-    __slots__ = ()
     saves = ("U", "S", "Vh")
     constants = ("full_matrices",)
     results = (0, 1, 2)
@@ -95,7 +94,6 @@ def plus(a: Any, b: Any) -> Any:
 class LinalgEigh(Factors):
     """The eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices, of which one triangle is read."""
 
-    __slots__ = ()
     saves = ("eigenvalues", "eigenvectors")
     results = (0, 1)
 
@@ -127,7 +125,6 @@ class LinalgEigh(Factors):
 class LinalgPinv(Node):
     """The pseudo-inverse. Its derivative: G. Golub and V. Pereyra (1973)."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     @staticmethod

@@ -33,7 +33,6 @@ AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool
 class AdaptiveMaxPool(Node, number=None):
     """Over `dims` dimensions. A subclass is one op."""
 
-    __slots__ = ()
     saves = ("self",)
     dims: ClassVar[int]
     kernel: ClassVar[str]
@@ -56,12 +55,10 @@ class AdaptiveMaxPool(Node, number=None):
 
 
 class AdaptiveMaxPool2D(AdaptiveMaxPool):
-    __slots__ = ()
     dims, kernel = 2, "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3D(AdaptiveMaxPool):
-    __slots__ = ()
     dims, kernel = 3, "adaptive_max_pool3d_cpu"
 
 

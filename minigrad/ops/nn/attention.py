@@ -33,7 +33,6 @@ __all__: list[str] = []
 class SafeSoftmax(OfResult):
     """softmax, but 0 where a whole row is -inf."""
 
-    __slots__ = ()
     kernel = Softmax.kernel
     constants = ("dim",)
 
@@ -57,7 +56,6 @@ class ScaledDotProductFlashAttentionForCpu(Node):
     is the plain one, again as PyTorch's.
     """
 
-    __slots__ = ()
     saves = ("query", "key", "value")
     constants = ("scale",)
 

@@ -28,14 +28,12 @@ __all__ = ["batch_norm", "instance_norm"]
 class NativeBatchNorm(Norm):
     """Over the batch, for each channel."""
 
-    __slots__ = ()
     kernel = "batch_norm"
 
 
 class BatchNormOf(Node, name="NativeBatchNorm"):
     """By a mean and a variance that are given."""
 
-    __slots__ = ()
     saves = ("input", "weight")
 
     @staticmethod
@@ -54,8 +52,6 @@ class BatchNormOf(Node, name="NativeBatchNorm"):
 
 class Shifted(Node):
     """A tensor less an array (None: 0), times another."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(x: Any, less: Any, factor: Any) -> Any:

@@ -46,7 +46,6 @@ def in_groups(rows: Any, groups: int) -> Any:
 class ConvolutionPart(Node, number=None):
     """One of the three: `values` of two arrays, the sweep, and the shape of the result where that does not follow."""
 
-    __slots__ = ()
     values: ClassVar[Callable[..., Any]]
 
     @classmethod
@@ -58,7 +57,6 @@ class ConvolutionPart(Node, number=None):
 class Convolve(ConvolutionPart):
     """A convolution: x of shape (N, C, …), w of shape (O, C / groups, *kernel)."""
 
-    __slots__ = ()
     saves = ("input", "weight")
 
     @staticmethod
@@ -79,7 +77,6 @@ class Convolve(ConvolutionPart):
 class ConvolveInput(ConvolutionPart):
     """What a gradient of a convolution's result gives its input, of the shape `size`."""
 
-    __slots__ = ()
     saves = ("grad_output", "weight")
 
     @staticmethod
@@ -124,7 +121,6 @@ def flipped(w: Any, groups: int) -> Any:
 class ConvolveWeight(ConvolutionPart):
     """What a gradient of a convolution's result gives its weights, of the shape `size`."""
 
-    __slots__ = ()
     saves = ("grad_output", "input")
 
     @staticmethod
@@ -144,7 +140,6 @@ class ConvolveWeight(ConvolutionPart):
 class Convolution(Node):
     """A convolution or a transposed one, plus a bias for each channel: what the functions below record."""
 
-    __slots__ = ()
     saves = ("input", "weight")
     constants = ("", "transposed")
 

@@ -29,8 +29,6 @@ __all__: list[str] = []
 class Place(Node):
     """Zeros of a shape, with values at places of which none is named twice."""
 
-    __slots__ = ()
-
     @staticmethod
     def values(part: Any, index: Any, shape: tuple[int, ...]) -> Any:
         out = np.zeros(shape, part.dtype, like=beside(part))
@@ -51,7 +49,6 @@ class NllLoss(Node):
     For its derivative it keeps where these elements are, and the share of each in the result: 0 for what is ignored.
     """
 
-    __slots__ = ()
     saves = ("target",)
     kernel = "nll_loss_out_frame"
 
@@ -87,7 +84,6 @@ class NllLoss(Node):
 class NllLoss2D(NllLoss, name="NllLoss2D"):
     """The same of pictures, shape (N, C, H, W), with a target for each pixel."""
 
-    __slots__ = ()
     kernel = "nll_loss2d_forward_out_frame"
 
 

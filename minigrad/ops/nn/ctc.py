@@ -46,7 +46,6 @@ class States(NamedTuple):
 class CtcLoss(Node):
     """Minus the log-likelihood of each text."""
 
-    __slots__ = ()
     saves = ("log_probs", "result0")
     constants = ("", "", "blank", "input_lengths", "target_lengths", "zero_infinity")
 

@@ -50,8 +50,6 @@ def kept(input: Tensor, p: float, channels: bool) -> Any:
 class NativeDropout(Node):
     """Dropout on a GPU: what is kept is a mask of bools, a byte for each element."""
 
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, p: float) -> Tensor:
         x, chance = a.array, 1 - p

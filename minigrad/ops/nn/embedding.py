@@ -27,7 +27,6 @@ __all__ = ["bilinear", "embedding"]
 class Embedding(Node):
     """The rows of a table that indices name; the row `padding_idx` gets no gradient."""
 
-    __slots__ = ()
     saves = ("indices",)
     constants = ("padding_idx", "scale_grad_by_freq")
 
@@ -43,8 +42,6 @@ class Embedding(Node):
 
 class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
     """What goes back to the table: the gradients of each row's copies, added up (or their mean)."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(g: Any, indices: Any, shape: tuple[int, ...], padding_idx: int, by_frequency: bool) -> Any:
@@ -92,7 +89,6 @@ def counts_of(flat: Any, count: int) -> Any:
 class Trilinear(Node):
     """The sum over i and j of x[n, i] * w[o, i, j] * y[n, j]: of shape (n, o)."""
 
-    __slots__ = ()
     saves = ("i1", "i2", "i3")
 
     @staticmethod

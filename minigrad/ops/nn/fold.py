@@ -23,8 +23,6 @@ Shape = tuple[int, ...]
 class Im2Col(Node):
     """The windows of (N, C, H, W), or (C, H, W), as columns: (N, C * kH * kW, windows)."""
 
-    __slots__ = ()
-
     @staticmethod
     def values(x: Any, window: Window) -> Any:
         source = x.reshape(-1, *x.shape[-3:])
@@ -43,8 +41,6 @@ class Im2Col(Node):
 
 class Col2Im(Node):
     """Columns put back and added up where windows overlap: of the size (H, W)."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(cols: Any, window: Window, size: Shape) -> Any:
@@ -65,8 +61,6 @@ class Col2Im(Node):
 
 class Rearranged(Node, number=None):
     """The form of an op that moves elements: they are reshaped to `parts`, transposed by `axes`, reshaped again."""
-
-    __slots__ = ()
 
     @classmethod
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:

@@ -35,7 +35,6 @@ class Loss(Node, number=None):
     The first constant of the formula is the share that each element has in the result.
     """
 
-    __slots__ = ()
     kernel: ClassVar[str]
     values: ClassVar[Callable[..., Any]]
     like_input: ClassVar[bool] = False  # whether the result has the dtype of the input, whatever the target's is
@@ -73,7 +72,6 @@ def reduced(losses: Any, reduction: str) -> tuple[Any, float]:
 class MseLoss(Loss):
     """The squares of the differences."""
 
-    __slots__ = ()
     kernel = "mse_cpu"
 
     @staticmethod
@@ -89,7 +87,6 @@ class MseLoss(Loss):
 class SmoothL1Loss(Loss):
     """Half the square of a difference over beta, where that is less than beta; else the difference, less beta / 2."""
 
-    __slots__ = ()
     kernel = "smooth_l1_cpu"
     constants = ("", "beta")
 
@@ -107,7 +104,6 @@ class SmoothL1Loss(Loss):
 class HuberLoss(Loss):
     """Half the square of a difference that is at most delta; else the difference, less delta / 2, times delta."""
 
-    __slots__ = ()
     kernel = "huber_cpu"
     like_input = True
     constants = ("", "delta")
@@ -126,7 +122,6 @@ class HuberLoss(Loss):
 class BinaryCrossEntropy(Node):
     """-(y * log(x) + (1 - y) * log(1 - x)) of probabilities x; logarithms end at -100."""
 
-    __slots__ = ()
     saves = ("self", "target", "weight")
 
     @staticmethod
@@ -159,7 +154,6 @@ def bounded(xp: Any, x: Any) -> Any:
 class BinaryCrossEntropyWithLogits(Node):
     """The same of x = sigmoid(input), which does not underflow; `pos_weight` is that of the targets 1."""
 
-    __slots__ = ()
     saves = ("self", "target", "weight", "pos_weight")
 
     @staticmethod
@@ -189,7 +183,6 @@ class BinaryCrossEntropyWithLogits(Node):
 class SoftMarginLoss(Node):
     """log(1 + exp(-y * x)) for targets y of 1 and -1."""
 
-    __slots__ = ()
     saves = ("self", "target")
 
     @staticmethod

@@ -30,7 +30,6 @@ class MkldnnRnnLayer(ManyOutputs):
     that end it are what the loop left (see `values`), in the order in which steps were made.
     """
 
-    __slots__ = ()
     saves = ("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0")
     constants = ("reverse",)
 

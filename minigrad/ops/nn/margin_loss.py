@@ -218,7 +218,6 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 class MultiMarginLoss(Node):
     """For each row the mean over its classes of max(0, margin - x[target] + x[i])^p; the target itself counts 0."""
 
-    __slots__ = ()
     saves = ("self", "target")
     constants = ("margin", "p")
 

@@ -95,7 +95,6 @@ class Norm(Node, number=None):
     `inner` is the shape in which this is done, where it is not that of the input.
     """
 
-    __slots__ = ()
     saves = ("input", "weight")
     kernel = ""
     whole = False  # whether there is one weight for each element of a row of `inner`
@@ -206,7 +205,6 @@ def of_affine(node: Node, xp: Any, g: Any, x: Any, w: Any, along: Shape, of_inpu
 class NativeLayerNorm(Norm):
     """Over the last dimensions."""
 
-    __slots__ = ()
     whole = True
     kernel = "LayerNormKernelImpl"
 
@@ -214,7 +212,6 @@ class NativeLayerNorm(Norm):
 class NativeGroupNorm(Norm):
     """Over groups of channels."""
 
-    __slots__ = ()
     kernel = "GroupNormKernelImpl"
 
 

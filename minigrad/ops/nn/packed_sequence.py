@@ -30,7 +30,6 @@ UNSORTED = (
 class PackPaddedSequence(Node):
     """The rows that are no padding, of a (time, batch, …) tensor."""
 
-    __slots__ = ()
     saves = ("result1",)
     constants = ("batch_first", "", "input_sym_sizes")
 

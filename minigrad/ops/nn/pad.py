@@ -24,7 +24,6 @@ Shape = tuple[int, ...]
 class ConstantPadNd(Node):
     """With a number; a negative padding cuts off. `pad` counts from the last dimension: (left, right, top, …)."""
 
-    __slots__ = ()
     constants = ("pad",)
 
     @staticmethod
@@ -62,7 +61,6 @@ def kept_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
 class FromWithin(Node, number=None):
     """Padding with elements of the tensor: `places` says for each padded dimension from where each element is."""
 
-    __slots__ = ()
     constants = ("padding",)
 
     @classmethod
@@ -76,8 +74,6 @@ class FromWithin(Node, number=None):
 
 class Gathered(Node):
     """The way back of such a padding: what was repeated is added up, one dimension at a time."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(g: Any, places: tuple[Any, ...], shape: Shape) -> Any:

@@ -31,7 +31,6 @@ AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d")
 class MaxPool2DWithIndices(Node):
     """The greatest of each window, of those that are equal the first; NaN is greater than all."""
 
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -46,7 +45,6 @@ class MaxPool2DWithIndices(Node):
 class ByTakers(Node, number=None):
     """An op on windows and on the elements that were taken from them; as in PyTorch zeros go to what was pooled."""
 
-    __slots__ = ()
     saves = ("self",)
     values: ClassVar[Callable[..., Any]]
 
@@ -58,8 +56,6 @@ class ByTakers(Node, number=None):
 
 class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
     """What goes back: each gradient to the element that was taken."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(g: Any, x: Any, y: Any, window: Window) -> Any:
@@ -76,8 +72,6 @@ class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
 
 class Taken(ByTakers):
     """Of each window the element where another array has its greatest."""
-
-    __slots__ = ()
 
     @staticmethod
     def values(h: Any, x: Any, y: Any, window: Window) -> Any:

@@ -43,7 +43,6 @@ def kept(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
 class Resample(Node):
     """The products themselves, as a formula uses them."""
 
-    __slots__ = ()
     kernel = "resample"
 
     @staticmethod

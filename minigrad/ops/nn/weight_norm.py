@@ -18,7 +18,6 @@ __all__: list[str] = []
 class WeightNormInterface(Node):
     """The op where the rows or the columns have a length each; `axes` are the other dimensions."""
 
-    __slots__ = ()
     saves = ("v", "g")
     constants = ("dim",)
 

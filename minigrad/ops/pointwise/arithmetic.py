@@ -31,7 +31,6 @@ Grads = tuple[Any, Any]
 
 
 class Add(Node):
-    __slots__ = ()
     constants = ("alpha",)
 
     @staticmethod
@@ -63,7 +62,6 @@ class Add(Node):
 
 
 class Sub(Node):
-    __slots__ = ()
     constants = ("alpha",)
 
     @staticmethod
@@ -102,7 +100,6 @@ def check_minus_number(x: Any, number: Any) -> None:
 class Rsub(Node, number=1):
     """A number minus a tensor."""
 
-    __slots__ = ()
     constants = ("alpha",)
 
     @staticmethod
@@ -120,7 +117,6 @@ class Rsub(Node, number=1):
 class RsubTensor(Node, name="Rsub"):
     """`b - alpha * a`."""
 
-    __slots__ = ()
     constants = ("alpha",)
 
     @staticmethod
@@ -136,7 +132,6 @@ class RsubTensor(Node, name="Rsub"):
 
 
 class Mul(Node):
-    __slots__ = ()
     saves = ("self", "other")
 
     @staticmethod
@@ -161,7 +156,6 @@ class Mul(Node):
 
 
 class Div(Node):
-    __slots__ = ()
     saves = ("self", "other")
 
     @staticmethod
@@ -184,7 +178,6 @@ class Div(Node):
 
 
 class Reciprocal(Node):
-    __slots__ = ()
     saves = ("result",)
 
     @staticmethod
@@ -198,8 +191,6 @@ class Reciprocal(Node):
 
 
 class Neg(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         if a.array.dtype.kind == "b":
@@ -212,7 +203,6 @@ class Neg(Node):
 
 
 class Exp(Node):
-    __slots__ = ()
     saves = ("result",)
 
     @staticmethod
@@ -225,7 +215,6 @@ class Exp(Node):
 
 
 class Log(Node):
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -237,7 +226,6 @@ class Log(Node):
 
 
 class Sqrt(Node):
-    __slots__ = ()
     saves = ("result",)
 
     @staticmethod
@@ -250,7 +238,6 @@ class Sqrt(Node):
 
 
 class Sin(Node):
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -262,7 +249,6 @@ class Sin(Node):
 
 
 class Cos(Node):
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -274,7 +260,6 @@ class Cos(Node):
 
 
 class Abs(Node):
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -288,8 +273,6 @@ class Abs(Node):
 
 
 class Sign(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         return record1(Sign, WORDS.sign(a.array), a)

@@ -30,7 +30,6 @@ Grads = tuple[Any, Any]
 class Atan2(OfTwo, of=np.arctan2):
     """The angle of the point (other, self), in radians; at the origin its derivative is 0."""
 
-    __slots__ = ()
     saves = ("self", "other")
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
@@ -42,7 +41,6 @@ class Atan2(OfTwo, of=np.arctan2):
 class Hypot(OfTwo, of=np.hypot):
     """√(self² + other²)."""
 
-    __slots__ = ()
     saves = ("self", "other", "result")
     refuses = ("bui", "hypot_cpu")
 
@@ -53,7 +51,6 @@ class Hypot(OfTwo, of=np.hypot):
 class Logaddexp(OfTwo, of=np.logaddexp):
     """log(exp(self) + exp(other))."""
 
-    __slots__ = ()
     saves = ("self", "other")
     refuses = ("bui", "logaddexp_cpu")
 
@@ -64,7 +61,6 @@ class Logaddexp(OfTwo, of=np.logaddexp):
 class Logaddexp2(OfTwo, of=np.logaddexp2):
     """log₂(2^self + 2^other)."""
 
-    __slots__ = ()
     saves = ("self", "other")
     refuses = ("bui", "logaddexp2_cpu")
 
@@ -75,7 +71,6 @@ class Logaddexp2(OfTwo, of=np.logaddexp2):
 class Copysign(OfTwo, of=np.copysign):
     """The size of the first, the sign of the second."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Grads:
@@ -85,7 +80,6 @@ class Copysign(OfTwo, of=np.copysign):
 class CopysignNumber(ByNumber, of=lambda x, c: np.copysign(x, x.dtype.type(c)), name="Copysign", number=1):
     """The size of a tensor, the sign of a number."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
@@ -95,7 +89,6 @@ class CopysignNumber(ByNumber, of=lambda x, c: np.copysign(x, x.dtype.type(c)), 
 class Ldexp(OfTwo, of=lambda x, y: x * np.exp2(y)):
     """self · 2^other."""
 
-    __slots__ = ()
     saves = ("other", "result")
 
     def backward(self, xp: Any, g: Any, b: Any, y: Any) -> Grads:
@@ -105,7 +98,6 @@ class Ldexp(OfTwo, of=lambda x, y: x * np.exp2(y)):
 class Nextafter(OfTwo, of=np.nextafter):
     """The next number that the dtype has, towards the second."""
 
-    __slots__ = ()
     saves = ("self", "other")
     refuses = ("bui", "nextafter_cpu")
 

@@ -25,7 +25,6 @@ Operand = Any  # a Tensor or a Python number
 class Comparison(Node, number=None):
     """A comparison with a tensor or a number."""
 
-    __slots__ = ()
     ufunc: ClassVar[Callable[..., Any]]
 
     @classmethod

@@ -54,7 +54,6 @@ ROUNDED: dict[str, Any] = {"floor": np.floor_divide, "trunc": truncated}
 class DivRounded(Node, name="Div", number=2):
     """The quotient, rounded down ("floor"), towards 0 ("trunc") or not at all (None)."""
 
-    __slots__ = ()
     saves = ("self", "other")
     constants = ("rounding_mode",)
 
@@ -95,7 +94,6 @@ def quotient(a: Tensor, b: Operand, rounded: Any, kernel: str) -> Any:
 class Fmod(Node):
     """The remainder of a tensor divided by a number, with the sign of the tensor."""
 
-    __slots__ = ()
     kernel: ClassVar[str] = "fmod_cpu"
     values: ClassVar[Any] = np.fmod
 
@@ -110,7 +108,6 @@ class Fmod(Node):
 class Remainder(Fmod):
     """The remainder of a tensor divided by a number, with the sign of the number."""
 
-    __slots__ = ()
     kernel = "remainder_cpu"
     values = staticmethod(left)
 
@@ -118,7 +115,6 @@ class Remainder(Fmod):
 class FmodTensor(Node, name="Fmod", number=1):
     """The remainder of two tensors, with the sign of the dividend."""
 
-    __slots__ = ()
     saves = ("self", "other")
     kernel: ClassVar[str] = Fmod.kernel
     values: ClassVar[Any] = Fmod.values
@@ -137,7 +133,6 @@ class FmodTensor(Node, name="Fmod", number=1):
 class RemainderTensor(FmodTensor, name="Remainder", number=1):
     """The remainder of two tensors, with the sign of the divisor."""
 
-    __slots__ = ()
     kernel = Remainder.kernel
     values = staticmethod(left)
     rounding = "floor"

@@ -23,8 +23,6 @@ __all__ = ["fill_", "zero_"]
 
 
 class Zero(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         return record1(Zero, np.zeros_like(a.array), a)
@@ -34,8 +32,6 @@ class Zero(Node):
 
 
 class Fill(Node, number=2):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, value: Any) -> Tensor:
         if isinstance(value, Tensor):
@@ -48,8 +44,6 @@ class Fill(Node, number=2):
 
 class FillTensor(Node, name="Fill", number=3):
     """With a 0-d tensor, which gets the sum of the gradients."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, value: Tensor) -> Tensor:

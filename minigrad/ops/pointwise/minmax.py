@@ -26,7 +26,6 @@ Grads = tuple[Any, Any]
 
 
 class Maximum(OfTwo, of=np.maximum):
-    __slots__ = ()
     saves = ("self", "other")
     integers = True
 
@@ -36,7 +35,6 @@ class Maximum(OfTwo, of=np.maximum):
 
 
 class Minimum(OfTwo, of=np.minimum):
-    __slots__ = ()
     saves = ("self", "other")
     integers = True
 
@@ -48,7 +46,6 @@ class Minimum(OfTwo, of=np.minimum):
 class Fmax(OfTwo, of=np.fmax):
     """The larger one, or the one that is no NaN."""
 
-    __slots__ = ()
     saves = ("self", "other")
     integers = True
 
@@ -60,7 +57,6 @@ class Fmax(OfTwo, of=np.fmax):
 class Fmin(OfTwo, of=np.fmin):
     """The smaller one, or the one that is no NaN."""
 
-    __slots__ = ()
     saves = ("self", "other")
     integers = True
 
@@ -72,7 +68,6 @@ class Fmin(OfTwo, of=np.fmin):
 class Clamp(Node, number=1):
     """Between two numbers, one of which may be None."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("min", "max")
 
@@ -90,7 +85,6 @@ class Clamp(Node, number=1):
 class ClampMin(Node):
     """At least a number."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("min",)
 
@@ -105,7 +99,6 @@ class ClampMin(Node):
 class ClampMax(Node):
     """At most a number."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("max",)
 
@@ -132,7 +125,6 @@ def bounded(x: Any, low: Any, high: Any, kernel: str) -> Any:
 class ClampTensors(Node, name="Clamp"):
     """Between two tensors, one of which may be None."""
 
-    __slots__ = ()
     saves = ("self", "min", "max")
 
     @staticmethod
@@ -163,7 +155,6 @@ class ClampTensors(Node, name="Clamp"):
 class ClampMinTensor(OfTwo, of=np.maximum, name="ClampMin", number=1):
     """At least a tensor."""
 
-    __slots__ = ()
     saves = ("self", "min")
     integers = True
 
@@ -174,7 +165,6 @@ class ClampMinTensor(OfTwo, of=np.maximum, name="ClampMin", number=1):
 class ClampMaxTensor(OfTwo, of=np.minimum, name="ClampMax", number=1):
     """At most a tensor."""
 
-    __slots__ = ()
     saves = ("self", "max")
     integers = True
 
@@ -185,7 +175,6 @@ class ClampMaxTensor(OfTwo, of=np.minimum, name="ClampMax", number=1):
 class NanToNum(Node):
     """Numbers in the place of NaN and of both infinities, which get no gradient."""
 
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod

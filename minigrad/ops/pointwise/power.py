@@ -19,7 +19,6 @@ Grads = tuple[Any, Any]
 class Pow(Node):
     """A tensor to the power of a number."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("exponent",)
 
@@ -42,7 +41,6 @@ class Pow(Node):
 class PowTensor(Node, name="Pow", number=1):
     """A tensor to the power of a tensor (PowBackward1)."""
 
-    __slots__ = ()
     saves = ("self", "exponent", "result")
 
     @staticmethod
@@ -61,7 +59,6 @@ class PowTensor(Node, name="Pow", number=1):
 class PowScalar(Node, name="Pow", number=2):
     """A number to the power of a tensor (PowBackward2)."""
 
-    __slots__ = ()
     saves = ("exponent", "result")
     constants = ("self",)
 

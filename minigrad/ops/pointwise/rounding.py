@@ -22,7 +22,6 @@ __all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
 class Flat(OfOne, number=None):
     """A function of steps."""
 
-    __slots__ = ()
     integers = True
 
     def backward(self, xp: Any, g: Any) -> Any:
@@ -30,26 +29,21 @@ class Flat(OfOne, number=None):
 
 
 class Ceil(Flat, of=np.ceil):
-    __slots__ = ()
     refuses = ("b", "ceil_vml_cpu")
 
 
 class Floor(Flat, of=np.floor):
-    __slots__ = ()
     refuses = ("b", "floor_vml_cpu")
 
 
 class Round(Flat, of=np.round):
     """To the nearest whole number, halves to the even one."""
 
-    __slots__ = ()
     refuses = ("b", "round_vml_cpu")
 
 
 class RoundDecimals(Node, name="Round", number=1):
     """To `decimals` digits after the point, or that many before it where it is negative."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, decimals: int) -> Tensor:
@@ -65,14 +59,12 @@ class RoundDecimals(Node, name="Round", number=1):
 class Trunc(Flat, of=np.trunc):
     """Towards 0."""
 
-    __slots__ = ()
     refuses = ("b", "trunc_vml_cpu")
 
 
 class Frac(OfOne, of=lambda x: x - np.trunc(x)):
     """What `trunc` takes away."""
 
-    __slots__ = ()
     integers = True
     refuses = ("bui", "frac_cpu")
 
@@ -83,7 +75,6 @@ class Frac(OfOne, of=lambda x: x - np.trunc(x)):
 class Sgn(OfOne, of=lambda x: np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype.kind != "b" else x.copy()):
     """-1, 0 or 1; 0 for NaN. `sign` that would know complex numbers."""
 
-    __slots__ = ()
     integers = True
     saves = ("self", "result")
 

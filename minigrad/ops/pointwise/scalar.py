@@ -16,8 +16,6 @@ __all__ = ["AddScalar", "DivScalar", "MulScalar", "SubScalar"]
 
 
 class AddScalar(Node, name="Add", number=1):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, c: float) -> Tensor:
         x, c = promote_scalar(a.array, c)
@@ -28,8 +26,6 @@ class AddScalar(Node, name="Add", number=1):
 
 
 class SubScalar(Node, name="Sub", number=1):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, c: float) -> Tensor:
         x, c = promote_scalar(a.array, c)
@@ -39,7 +35,6 @@ class SubScalar(Node, name="Sub", number=1):
 
 
 class MulScalar(Node, name="Mul", number=1):
-    __slots__ = ()
     constants = ("other",)
 
     @staticmethod
@@ -52,7 +47,6 @@ class MulScalar(Node, name="Mul", number=1):
 
 
 class DivScalar(Node, name="Div", number=1):
-    __slots__ = ()
     constants = ("other",)
 
     @staticmethod

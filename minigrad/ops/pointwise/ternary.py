@@ -26,7 +26,6 @@ NO_INTEGERS = (
 class Lerp(Node):
     """From `a` to `b`, by a number."""
 
-    __slots__ = ()
     constants = ("weight",)
 
     @staticmethod
@@ -42,7 +41,6 @@ class Lerp(Node):
 class LerpTensor(Node, name="Lerp", number=1):
     """From `a` to `b`, by a tensor."""
 
-    __slots__ = ()
     saves = ("self", "end", "weight")
 
     @staticmethod
@@ -67,7 +65,6 @@ def between(x: Any, y: Any, w: Any) -> Any:
 class Addcmul(Node):
     """a + value · b · c."""
 
-    __slots__ = ()
     saves = ("tensor1", "tensor2")
     constants = ("value",)
 
@@ -85,7 +82,6 @@ class Addcmul(Node):
 class Addcdiv(Node):
     """a + value · b / c."""
 
-    __slots__ = ()
     saves = ("tensor1", "tensor2")
     constants = ("value",)
 

@@ -24,7 +24,6 @@ LOG_2, LOG_10 = math.log(2), math.log(10)
 
 
 class Exp2(OfOne, of=np.exp2):
-    __slots__ = ()
     saves = ("result",)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
@@ -32,7 +31,6 @@ class Exp2(OfOne, of=np.exp2):
 
 
 class Expm1(OfOne, of=np.expm1):
-    __slots__ = ()
     saves = ("result",)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
@@ -40,7 +38,6 @@ class Expm1(OfOne, of=np.expm1):
 
 
 class Log2(OfOne, of=np.log2):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -48,7 +45,6 @@ class Log2(OfOne, of=np.log2):
 
 
 class Log10(OfOne, of=np.log10):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -56,7 +52,6 @@ class Log10(OfOne, of=np.log10):
 
 
 class Log1P(OfOne, of=np.log1p):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -64,7 +59,6 @@ class Log1P(OfOne, of=np.log1p):
 
 
 class Rsqrt(OfOne, of=lambda x: x.dtype.type(1) / np.sqrt(x)):
-    __slots__ = ()
     saves = ("result",)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
@@ -72,7 +66,6 @@ class Rsqrt(OfOne, of=lambda x: x.dtype.type(1) / np.sqrt(x)):
 
 
 class Tan(OfOne, of=np.tan):
-    __slots__ = ()
     saves = ("result",)
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
@@ -80,7 +73,6 @@ class Tan(OfOne, of=np.tan):
 
 
 class Asin(OfOne, of=np.arcsin):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -88,7 +80,6 @@ class Asin(OfOne, of=np.arcsin):
 
 
 class Acos(OfOne, of=np.arccos):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -96,7 +87,6 @@ class Acos(OfOne, of=np.arccos):
 
 
 class Atan(OfOne, of=np.arctan):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -104,7 +94,6 @@ class Atan(OfOne, of=np.arctan):
 
 
 class Sinh(OfOne, of=np.sinh):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -112,7 +101,6 @@ class Sinh(OfOne, of=np.sinh):
 
 
 class Cosh(OfOne, of=np.cosh):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -120,7 +108,6 @@ class Cosh(OfOne, of=np.cosh):
 
 
 class Asinh(OfOne, of=np.arcsinh):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -128,7 +115,6 @@ class Asinh(OfOne, of=np.arcsinh):
 
 
 class Acosh(OfOne, of=np.arccosh):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -136,7 +122,6 @@ class Acosh(OfOne, of=np.arccosh):
 
 
 class Atanh(OfOne, of=np.arctanh):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -152,7 +137,6 @@ def sinc_of(x: Any) -> Any:
 class Sinc(OfOne, of=sinc_of):
     """sin(πx) / (πx), 1 at 0."""
 
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -161,15 +145,11 @@ class Sinc(OfOne, of=sinc_of):
 
 
 class Deg2Rad(OfOne, of=np.deg2rad):
-    __slots__ = ()
-
     def backward(self, xp: Any, g: Any) -> Any:
         return g * (math.pi / 180)
 
 
 class Rad2Deg(OfOne, of=np.rad2deg):
-    __slots__ = ()
-
     def backward(self, xp: Any, g: Any) -> Any:
         return g * (180 / math.pi)
 
@@ -180,17 +160,14 @@ def no_derivative(self: OfOne, xp: Any, g: Any, a: Any) -> Any:
 
 
 class AsinhInPlace(Asinh, name="Asinh", number=1):
-    __slots__ = ()
     backward = no_derivative
 
 
 class AcoshInPlace(Acosh, name="Acosh", number=1):
-    __slots__ = ()
     backward = no_derivative
 
 
 class AtanhInPlace(Atanh, name="Atanh", number=1):
-    __slots__ = ()
     backward = no_derivative
 
 

@@ -31,8 +31,6 @@ UINT8_CONDITION = (
 class Masked(Node):
     """`a` where `mask`, else 0: what `xp.masked` is on Tensors."""
 
-    __slots__ = ()
-
     @staticmethod
     def forward(mask: Any, a: Tensor) -> Tensor:
         keep = mask.array if isinstance(mask, Tensor) else mask
@@ -44,7 +42,6 @@ class Masked(Node):
 
 
 class Where(Node):
-    __slots__ = ()
     saves = ("condition",)
 
     @staticmethod

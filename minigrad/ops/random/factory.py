@@ -155,8 +155,6 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
 class NormalOf(Node, number=None):
     """`normal(mean, std)` with a tensor for one or both; the result has the dtype of the first tensor."""
 
-    __slots__ = ()
-
     @classmethod
     def forward(cls, mean: Any, std: Any, stream: Any) -> Tensor:
         """Standard normal numbers times `std`, plus `mean`."""

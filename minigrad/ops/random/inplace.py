@@ -80,7 +80,6 @@ def successes(stream: Any, shape: tuple[int, ...], dtype: Any, p: Any) -> Any:
 class RandomFill(Node, number=None):
     """Replaces all elements by numbers that `draw(stream, shape, dtype, *parameters)` gives."""
 
-    __slots__ = ()
     draw: ClassVar[Distribution]
 
     def __init_subclass__(cls, draw: Distribution, **kwargs: Any) -> None:
@@ -131,19 +130,13 @@ class RandomTo(RandomFill, draw=integers, name="Random", number=1):
 class Random(RandomFill, draw=draws.random_integers, number=2):
     """All integers that the dtype holds without a gap, from 0 on."""
 
-    __slots__ = ()
-
 
 class BernoulliNumber(RandomFill, draw=successes, name="Bernoulli", number=2):
     """1 with one probability for all elements."""
 
-    __slots__ = ()
-
 
 class Bernoulli(Node):
     """1 with the probability that the element itself holds."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
@@ -154,8 +147,6 @@ class Bernoulli(Node):
 
 class BernoulliOf(Node, name="Bernoulli", number=1):
     """1 with the probabilities of another tensor, whose gradient is zero too."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, stream: Any, p: Tensor) -> Tensor:
@@ -175,8 +166,6 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
 
 
 class Poisson(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, stream: Any) -> Tensor:
         return record1(Poisson, sampling.poisson(stream, raw(a)), a)

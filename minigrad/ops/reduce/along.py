@@ -21,7 +21,6 @@ Shape = tuple[int, ...]
 class Selection(Node, number=None):
     """The elements at `indices` along a dimension, whose new size is the number of these indices."""
 
-    __slots__ = ()
     saves = ("indices",)
     constants: ClassVar[tuple[str, ...]] = ("", "", "dim")
 
@@ -42,7 +41,6 @@ class Selection(Node, number=None):
 class SelectionOfOne(Selection, number=None):
     """Of one element along a dimension, which it takes away unless `keepdim`."""
 
-    __slots__ = ()
     constants = ("", "self_sym_sizes", "dim", "keepdim")
 
 

@@ -26,7 +26,6 @@ __all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "sea
 
 
 class Unique2(Node):
-    __slots__ = ()
     torch_name = "_unique2"
 
     @classmethod
@@ -38,12 +37,10 @@ class Unique2(Node):
 
 
 class UniqueDim(Unique2):
-    __slots__ = ()
     torch_name = "unique_dim"
 
 
 class UniqueConsecutive(Unique2):
-    __slots__ = ()
     torch_name = "unique_consecutive"
 
 

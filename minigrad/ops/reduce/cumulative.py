@@ -81,7 +81,6 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
 class Cumulation(Node, number=None):
     """A running sum or product along a dimension."""
 
-    __slots__ = ()
     constants = ("dim",)
     ufunc: ClassVar[Any]
 
@@ -99,7 +98,6 @@ class Cumulation(Node, number=None):
 
 
 class Cumsum(Cumulation):
-    __slots__ = ()
     ufunc = np.add
 
     def backward(self, xp: Any, g: Any, dim: int) -> Any:
@@ -107,7 +105,6 @@ class Cumsum(Cumulation):
 
 
 class Cumprod(Cumulation):
-    __slots__ = ()
     saves = ("self", "result")
     ufunc = np.multiply
 
@@ -120,7 +117,6 @@ class Cumprod(Cumulation):
 class Prod(Node):
     """Of all elements."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     @staticmethod
@@ -138,7 +134,6 @@ class Prod(Node):
 class ProdDim(Node, name="Prod", number=1):
     """Along a dimension."""
 
-    __slots__ = ()
     saves = ("self", "result")
     constants = ("dim", "keepdim")
 
@@ -154,7 +149,6 @@ class ProdDim(Node, name="Prod", number=1):
 
 
 class Logcumsumexp(Node):
-    __slots__ = ()
     saves = ("self", "result")
     constants = ("dim",)
 
@@ -173,7 +167,6 @@ class Logcumsumexp(Node):
 
 
 class Cummax(Selection):
-    __slots__ = ()
     ufunc: ClassVar[Any] = np.maximum
 
     @classmethod
@@ -188,7 +181,6 @@ class Cummax(Selection):
 
 
 class Cummin(Cummax):
-    __slots__ = ()
     ufunc = np.minimum
 
 

@@ -31,7 +31,6 @@ NO_ELEMENTS = ("{}(): Expected reduction dim to be specified for input.numel() =
 class OfAll(Node, number=None):
     """One of all elements: those that equal it share the gradient (those that are NaN, if it is)."""
 
-    __slots__ = ()
     saves = ("self", "result")
     find: ClassVar[Any]  # finds the element in an array
 
@@ -46,12 +45,10 @@ class OfAll(Node, number=None):
 
 
 class Max(OfAll, number=1):
-    __slots__ = ()
     find = operator.methodcaller("max")
 
 
 class Min(OfAll, number=1):
-    __slots__ = ()
     find = operator.methodcaller("min")
 
 
@@ -66,7 +63,6 @@ class MinDim(SelectionOfOne, name="Min"):
 class Amax(Node):
     """The largest element over several dimensions; NaN has no share of the gradient."""
 
-    __slots__ = ()
     saves = ("self", "result")
     method: ClassVar[str] = "max"
 
@@ -80,14 +76,12 @@ class Amax(Node):
 
 
 class Amin(Amax):
-    __slots__ = ()
     method = "min"
 
 
 class Aminmax(ManyOutputs):
     """Both in one op."""
 
-    __slots__ = ()
     saves = ("self", "min", "max")
 
     @staticmethod

@@ -25,14 +25,11 @@ __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort"
 
 
 class Sort(Selection):
-    __slots__ = ()
     constants = ("", "self_sym_sizes", "dim")
 
 
 class SortStable(Sort, name="Sort", number=1):
     """The same op, where the caller says `stable`."""
-
-    __slots__ = ()
 
 
 class Topk(Sort):
@@ -73,12 +70,10 @@ def nanmedian_of(x: Any) -> Any:
 
 
 class Median(OfAll):
-    __slots__ = ()
     find = staticmethod(median_of)
 
 
 class Nanmedian(OfAll):
-    __slots__ = ()
     find = staticmethod(nanmedian_of)
 
 

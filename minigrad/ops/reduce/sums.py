@@ -66,7 +66,6 @@ def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]
 class Sum(Node):
     """Over all dimensions."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -89,7 +88,6 @@ class Sum(Node):
 class SumDim(Node, name="Sum", number=1):
     """Over some dimensions."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -114,7 +112,6 @@ def shared(xp: Any, g: Any, count: int) -> Any:
 class Mean(Node):
     """Over all dimensions."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes", "self_sym_numel")
 
     @staticmethod
@@ -130,7 +127,6 @@ class Mean(Node):
 class MeanDim(Node, name="Mean", number=1):
     """Over some dimensions."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -150,7 +146,6 @@ class MeanDim(Node, name="Mean", number=1):
 class Nansum(Node):
     """The sum of what is not NaN."""
 
-    __slots__ = ()
     saves = ("self",)
 
     @staticmethod
@@ -168,7 +163,6 @@ class Nansum(Node):
 class Logsumexp(Node):
     """log(sum(exp(x))) over some dimensions, by way of the largest element, so that nothing overflows."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     @staticmethod

@@ -65,7 +65,6 @@ def from_moments(xp: Any, gs: Sequence[Any], a: Any, correction: float | None, a
 
 
 class Var(Node):
-    __slots__ = ()
     saves = ("self",)
     constants = ("correction",)
 
@@ -81,7 +80,6 @@ class Var(Node):
 class Std(Node):
     """The square root of the variance; its gradient is 0 where it is 0."""
 
-    __slots__ = ()
     saves = ("self", "result")
     constants = ("correction",)
 
@@ -98,7 +96,6 @@ class Std(Node):
 class VarMean(ManyOutputs):
     """Both in one op."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("correction",)
 
@@ -112,7 +109,6 @@ class VarMean(ManyOutputs):
 
 
 class StdMean(ManyOutputs):
-    __slots__ = ()
     saves = ("self", "result0")
     constants = ("correction",)
 

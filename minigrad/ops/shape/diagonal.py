@@ -26,7 +26,6 @@ Shape = tuple[int, ...]
 
 
 class Diagonal(Node):
-    __slots__ = ()
     constants = ("self_sym_sizes", "offset", "dim1", "dim2")
 
     @staticmethod
@@ -49,7 +48,6 @@ def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
 class DiagonalCopy(Node, number=None):
     """The diagonal of a matrix as a tensor of its own."""
 
-    __slots__ = ()
     op = "Diagonal"
     constants = Diagonal.constants
 
@@ -67,7 +65,6 @@ DiagonalCopy.__name__ = DiagonalCopy.__qualname__ = "DiagonalBackward0_copy"
 class DiagEmbed(Node):
     """Zeros with the last dimension of a tensor on their diagonals."""
 
-    __slots__ = ()
     constants = ("offset", "dim1", "dim2", "")
 
     @staticmethod
@@ -99,7 +96,6 @@ def upper_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:
 class Triangle(Node, number=None):
     """Keeps the elements where `mask(shape, diagonal, like)` is True, and zeros the others."""
 
-    __slots__ = ()
     constants = ("diagonal",)
     mask: ClassVar[Callable[..., Any]]
 
@@ -113,12 +109,10 @@ class Triangle(Node, number=None):
 
 
 class Tril(Triangle):
-    __slots__ = ()
     mask = staticmethod(lower_triangle)
 
 
 class Triu(Triangle):
-    __slots__ = ()
     mask = staticmethod(upper_triangle)
 
 

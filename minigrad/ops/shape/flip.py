@@ -33,7 +33,6 @@ NOT_OF_A_MATRIX = (
 class Reordering(Node, number=None):
     """Copies the elements into another order; the inverse of `values` is the op itself with other constants."""
 
-    __slots__ = ()
     values: ClassVar[Callable[..., Any]]  # on arrays
 
     @classmethod
@@ -45,7 +44,6 @@ class Reordering(Node, number=None):
 class Flip(Reordering):
     """The order along some dimensions reversed."""
 
-    __slots__ = ()
     constants = ("dims",)
 
     @staticmethod
@@ -59,7 +57,6 @@ class Flip(Reordering):
 class Roll(Reordering):
     """Elements moved along; those that leave at the end come back at the start."""
 
-    __slots__ = ()
     constants = ("shifts", "dims")
 
     @staticmethod
@@ -73,7 +70,6 @@ class Roll(Reordering):
 class Rot90(Reordering):
     """A turn by `k` quarters in the plane of two dimensions."""
 
-    __slots__ = ()
     constants = ("k", "dims")
 
     @staticmethod

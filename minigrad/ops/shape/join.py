@@ -24,7 +24,6 @@ __all__ = ["block_diag", "cat", "column_stack", "concat", "concatenate", "dstack
 
 
 class Stack(Node):
-    __slots__ = ()
     constants = ("dim",)
     prunes = False
 
@@ -46,7 +45,6 @@ class Stack(Node):
 class BlockDiag(Node):
     """Matrices along the diagonal of one of zeros."""
 
-    __slots__ = ()
     prunes = False
 
     @staticmethod
@@ -68,7 +66,6 @@ class BlockDiag(Node):
 
 
 class Cat(Node):
-    __slots__ = ()
     constants = ("dim",)
     prunes = False
 

@@ -25,7 +25,6 @@ Shape = tuple[int, ...]
 class Repeat(Node):
     """Copies side by side, as often as `repeats` says for each dimension."""
 
-    __slots__ = ()
     constants = ("repeats", "self_sym_sizes")
 
     @staticmethod

@@ -19,7 +19,6 @@ Shape = tuple[int, ...]
 
 
 class Select(Node):
-    __slots__ = ()
     constants = ("", "self_sym_sizes")
 
     @staticmethod
@@ -33,7 +32,6 @@ class Select(Node):
 
 
 class Slice(Node):
-    __slots__ = ()
     constants = ("", "self_sym_sizes")
 
     @staticmethod
@@ -48,8 +46,6 @@ class Slice(Node):
 class Alias(Node):
     """`x[...]`."""
 
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor) -> Tensor:
         return record_view(Alias, owned(a)[...], a)
@@ -61,7 +57,6 @@ class Alias(Node):
 class Unfold(Node):
     """All windows of one size along a dimension."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes", "dimension", "size", "step")
 
     @staticmethod

@@ -25,7 +25,6 @@ __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_spl
 
 
 class Unbind(ManyOutputs):
-    __slots__ = ()
     constants = ("dim",)
 
     @staticmethod
@@ -41,7 +40,6 @@ class Unbind(ManyOutputs):
 class Split(ManyOutputs):
     """Into parts of one size."""
 
-    __slots__ = ()
     constants = ("dim",)
 
     @classmethod
@@ -59,7 +57,6 @@ class SplitWithSizes(Split):
 class UnsafeSplit(ManyOutputs):
     """`Split` whose parts are no views to autograd: nobody is to write into them. For cells of recurrent networks."""
 
-    __slots__ = ()
     constants = ("split_size", "dim", "self_sym_sizes")
 
     @staticmethod

@@ -62,7 +62,6 @@ def full_shape(shape: Shape, size: int) -> Shape:
 
 
 class View(Node):
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @classmethod
@@ -77,13 +76,9 @@ class View(Node):
 class ReshapeAlias(View):
     """A reshape of a tensor whose memory has gaps or another order, where a view will do."""
 
-    __slots__ = ()
-
 
 class UnsafeView(View):
     """A reshape of a tensor that nobody else holds, or one that had to copy: not a view."""
-
-    __slots__ = ()
 
     @classmethod
     def forward(cls, a: Tensor, shape: Shape) -> Tensor:
@@ -91,8 +86,6 @@ class UnsafeView(View):
 
 
 class T(Node):
-    __slots__ = ()
-
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
         return record_view(cls, owned(a).T, a)
@@ -102,7 +95,6 @@ class T(Node):
 
 
 class Transpose(Node):
-    __slots__ = ()
     constants = ("dim0", "dim1")
 
     @classmethod
@@ -115,8 +107,6 @@ class Transpose(Node):
 
 
 class Permute(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, axes: Shape) -> Tensor:
         back = tuple([axes.index(i) for i in range(len(axes))])
@@ -127,8 +117,6 @@ class Permute(Node):
 
 
 class Unsqueeze(Node):
-    __slots__ = ()
-
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
         x = owned(a)
@@ -140,7 +128,6 @@ class Unsqueeze(Node):
 class Squeeze(Node):
     """Of all dimensions of size 1."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @classmethod
@@ -153,7 +140,6 @@ class Squeeze(Node):
 class SqueezeDim(Node, name="Squeeze", number=1):
     """Of one dimension."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @classmethod
@@ -168,7 +154,6 @@ class SqueezeDim(Node, name="Squeeze", number=1):
 class SqueezeDims(Node, name="Squeeze", number=2):
     """Of several dimensions."""
 
-    __slots__ = ()
     constants = ("self_sym_sizes",)
 
     @classmethod
@@ -181,8 +166,6 @@ class SqueezeDims(Node, name="Squeeze", number=2):
 
 
 class Expand(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, shape: Shape) -> Tensor:
         x = owned(a)

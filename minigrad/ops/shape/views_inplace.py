@@ -18,8 +18,6 @@ __all__: list[str] = []  # methods alone
 
 
 class TInPlace(T, name="T", number=1):
-    __slots__ = ()
-
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
         check_matrix(a, "t_")
@@ -27,8 +25,6 @@ class TInPlace(T, name="T", number=1):
 
 
 class TransposeInPlace(Transpose, name="Transpose", number=1):
-    __slots__ = ()
-
     @classmethod
     def forward(cls, a: Tensor, dim0: int, dim1: int) -> Tensor:
         return super().forward(a, dim_of(dim0, a.array.ndim), dim_of(dim1, a.array.ndim))

@@ -33,7 +33,6 @@ def x_log1p_y(x: Any, y: Any) -> Any:
 
 
 class Xlogy(OfTwo, of=x_log_y):
-    __slots__ = ()
     saves = ("self", "other")
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
@@ -41,7 +40,6 @@ class Xlogy(OfTwo, of=x_log_y):
 
 
 class XlogyOfNumber(OfNumber, of=lambda c, y: x_log_y(y.dtype.type(c), y), name="Xlogy", number=1):
-    __slots__ = ()
     saves = ("other",)
     constants = ("self",)
 
@@ -50,7 +48,6 @@ class XlogyOfNumber(OfNumber, of=lambda c, y: x_log_y(y.dtype.type(c), y), name=
 
 
 class XlogyByNumber(ByNumber, of=lambda x, c: x_log_y(x, x.dtype.type(c)), name="Xlogy", number=2):
-    __slots__ = ()
     saves = ("self",)
     constants = ("other",)
 
@@ -60,7 +57,6 @@ class XlogyByNumber(ByNumber, of=lambda x, c: x_log_y(x, x.dtype.type(c)), name=
 
 
 class SpecialXlog1Py(OfTwo, of=x_log1p_y):
-    __slots__ = ()
     saves = ("self", "other")
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
@@ -68,7 +64,6 @@ class SpecialXlog1Py(OfTwo, of=x_log1p_y):
 
 
 class Xlog1PyOfNumber(OfNumber, of=lambda c, y: x_log1p_y(y.dtype.type(c), y), name="SpecialXlog1Py", number=1):
-    __slots__ = ()
     saves = ("other",)
     constants = ("self",)
 
@@ -77,7 +72,6 @@ class Xlog1PyOfNumber(OfNumber, of=lambda c, y: x_log1p_y(y.dtype.type(c), y), n
 
 
 class Xlog1PyByNumber(ByNumber, of=lambda x, c: x_log1p_y(x, x.dtype.type(c)), name="SpecialXlog1Py", number=2):
-    __slots__ = ()
     saves = ("self",)
     constants = ("other",)
 
@@ -101,7 +95,6 @@ NO_SLOPE = "the derivative for 'zeta' is not implemented."
 class SpecialZeta(OfTwo, of=zeta_of):
     """Hurwitz's zeta function; as in PyTorch it has no derivative for its first argument."""
 
-    __slots__ = ()
     saves = ("self", "other")
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> Grads:
@@ -111,7 +104,6 @@ class SpecialZeta(OfTwo, of=zeta_of):
 
 
 class ZetaOfNumber(OfNumber, of=zeta_of, name="SpecialZeta", number=1):
-    __slots__ = ()
     saves = ("other",)
     constants = ("self",)
 
@@ -120,8 +112,6 @@ class ZetaOfNumber(OfNumber, of=zeta_of, name="SpecialZeta", number=1):
 
 
 class ZetaAtNumber(ByNumber, of=zeta_of, name="SpecialZeta", number=2):
-    __slots__ = ()
-
     def backward(self, xp: Any, g: Any) -> Any:
         raise NotImplementedError(NO_SLOPE)
 

@@ -42,7 +42,6 @@ def erf_of(x: Any) -> Any:
 
 
 class Erf(OfOne, of=erf_of):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -50,7 +49,6 @@ class Erf(OfOne, of=erf_of):
 
 
 class Erfc(OfOne, of=precisely(_erf.erfc)):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -58,7 +56,6 @@ class Erfc(OfOne, of=precisely(_erf.erfc)):
 
 
 class Erfinv(OfOne, of=precisely(_erf.erfinv)):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -69,7 +66,6 @@ class Erfinv(OfOne, of=precisely(_erf.erfinv)):
 class SpecialErfcx(OfOne, of=precisely(_erf.erfcx)):
     """exp(x²) erfc(x)."""
 
-    __slots__ = ()
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
@@ -77,7 +73,6 @@ class SpecialErfcx(OfOne, of=precisely(_erf.erfcx)):
 
 
 class SpecialNdtri(OfOne, of=precisely(_erf.ndtri)):
-    __slots__ = ()
     refuses = ("e", "ndtri_cpu")
     saves = ("result",)
 
@@ -86,7 +81,6 @@ class SpecialNdtri(OfOne, of=precisely(_erf.ndtri)):
 
 
 class SpecialLogNdtr(OfOne, of=precisely(_erf.log_ndtr)):
-    __slots__ = ()
     refuses = ("e", "log_ndtr_cpu")
     saves = ("self", "result")
 
@@ -98,7 +92,6 @@ class SpecialEntr(OfOne, of=lambda x: np.where(x > 0, -x * np.log(x), np.where(x
                   .astype(x.dtype)):
     """-x log x; 0 at 0, -∞ below."""
 
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -106,7 +99,6 @@ class SpecialEntr(OfOne, of=lambda x: np.where(x > 0, -x * np.log(x), np.where(x
 
 
 class Lgamma(OfOne, of=precisely(_gamma.lgamma)):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -114,7 +106,6 @@ class Lgamma(OfOne, of=precisely(_gamma.lgamma)):
 
 
 class Digamma(OfOne, of=precisely(_gamma.digamma)):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -124,7 +115,6 @@ class Digamma(OfOne, of=precisely(_gamma.digamma)):
 class Polygamma(Node):
     """The derivative of order n + 1 of log Γ."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("n",)
 
@@ -145,8 +135,6 @@ class Polygamma(Node):
 class PolygammaInPlace(Polygamma, name="Polygamma", number=1):
     """`polygamma_`."""
 
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, n: int) -> Tensor:
         return record1(PolygammaInPlace, Polygamma.forward(plain(a.array), n).array, a, (a,), (n,))
@@ -155,7 +143,6 @@ class PolygammaInPlace(Polygamma, name="Polygamma", number=1):
 class Mvlgamma(Node):
     """The sum of log Γ(a - j/2) for j < p, and p(p - 1)/4 log π."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("p",)
 
@@ -174,7 +161,6 @@ class Mvlgamma(Node):
 
 
 class I0(OfOne, of=precisely(_bessel.i0)):
-    __slots__ = ()
     saves = ("self",)
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
@@ -182,7 +168,6 @@ class I0(OfOne, of=precisely(_bessel.i0)):
 
 
 class SpecialI0E(OfOne, of=precisely(_bessel.i0e)):
-    __slots__ = ()
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
@@ -190,7 +175,6 @@ class SpecialI0E(OfOne, of=precisely(_bessel.i0e)):
 
 
 class SpecialI1(OfOne, of=precisely(_bessel.i1)):
-    __slots__ = ()
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
@@ -200,7 +184,6 @@ class SpecialI1(OfOne, of=precisely(_bessel.i1)):
 
 
 class SpecialI1E(OfOne, of=precisely(_bessel.i1e)):
-    __slots__ = ()
     saves = ("self", "result")
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
@@ -215,7 +198,6 @@ EPSILON = {name: float(np.finfo(name).eps) for name in ("float16", "float32", "f
 class Logit(Node):
     """log(x / (1 - x)), of x between `eps` and 1 - `eps`."""
 
-    __slots__ = ()
     saves = ("self",)
     constants = ("eps",)
 

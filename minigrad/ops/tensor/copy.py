@@ -22,8 +22,6 @@ __all__ = ["clone"]
 
 
 class Clone(Node):
-    __slots__ = ()
-
     @staticmethod
     def forward(a: Tensor, order: Any = "K") -> Tensor:
         return record1(Clone, a.array.copy() if a.array.ndim < 2 else a.array.copy(order), a)
@@ -35,7 +33,6 @@ class Clone(Node):
 class Copy(Node, number=None):
     """`dest.copy_(src)`, and what a recorded pass does with a leaf's first gradient (PyTorch's CopyBackwards)."""
 
-    __slots__ = ()
     op = "Copy"
 
     @staticmethod
@@ -69,8 +66,6 @@ Copy.__name__ = Copy.__qualname__ = "CopyBackwards"
 
 class ToCopy(Node):
     """A copy in another dtype, or on another device: its gradient is converted and brought back."""
-
-    __slots__ = ()
 
     @staticmethod
     def forward(a: Tensor, dtype: Any, place: Any = None) -> Tensor:

@@ -44,7 +44,6 @@ class StopRecomputation(Exception):
 class Arguments(Node, number=None):
     """Tensors kept as a node keeps its inputs: through the hooks that are on, and checked for changes in place."""
 
-    __slots__ = ()
     checks_in_order = True
 
     def __init__(self, kept: Sequence[Any]) -> None:
