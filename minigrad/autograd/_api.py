@@ -13,7 +13,7 @@ from minigrad._base.dtype import Size
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.graph import metadata_of
-from minigrad.backends.registry import HERE, OF_TYPE, info_of, lies_in
+from minigrad.backends.registry import HERE, OF_TYPE, beside, lies_in
 from minigrad.core.engine import edge_of, execute
 from minigrad.core.evaluate import check_device
 from minigrad.core.graph import GradientEdge, gradient_edge
@@ -156,7 +156,8 @@ def _make_grads(roots: Sequence[Any], vectors: Sequence[Any], batched: bool) -> 
     for i, (root, given) in enumerate(zip(roots, vectors)):
         if not (is_tensor(root) or isinstance(root, GradientEdge)):
             raise AssertionError("Expected output to be a torch.Tensor")
-        shape, place, dtype = info_of(root.array) if is_tensor(root) else metadata_of(root)
+        shape, place, dtype = metadata_of(root) if isinstance(root, GradientEdge) else (
+            root.array.shape, beside(root.array) if OF_TYPE else HERE, root.array.dtype)
         if given is not None and not is_tensor(given):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
         if given is not None:

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, by_kernel, is_array, moved
 
-__all__ = ["WORDS", "accumulated", "add_at", "masked", "matmul", "product", "quiet", "total"]
-
-# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that are raised by code of
-# this package are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards
-# comes first: then an op warns. To ask in every op would make small ones half as slow again.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
-SILENCE = warnings.filters[0]
-
-
-def quiet() -> AbstractContextManager[Any]:
-    """For a whole pass: if one of the user's filters comes before `SILENCE`, NumPy warns of nothing, so that no pass
-    breaks off in the middle; hooks neither."""
-    for each in warnings.filters:
-        if each is SILENCE:
-            return nullcontext()
-        if each[0] != "ignore" and issubclass(RuntimeWarning, each[2]):
-            break
-    return np.errstate(all="ignore")
-
+__all__ = ["WORDS", "accumulated", "add_at", "masked", "matmul", "product", "total"]
 
 BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")

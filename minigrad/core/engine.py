@@ -25,13 +25,16 @@ all others are as they were, and nothing that was queued for the end is called.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from heapq import heappop, heappush
 from threading import Thread
 from typing import Any
 
-from minigrad.backends.numpy import quiet
+from numpy import errstate
+
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, accumulator_in_pass, accumulator_of, gradient_edge
@@ -40,6 +43,11 @@ from minigrad.core.tensor import Tensor
 
 __all__ = ["Edge", "edge_of", "execute", "inside_full_passes", "queue_callback"]
 
+# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that code of this package raises
+# are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards comes first:
+# then an op warns. To ask in every op would make small ones half as slow again.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
+SILENCE = warnings.filters[0]
 Edge = tuple[Any, int]  # a node, and which of its outputs
 MAX_DEPTH = 32  # so many passes, each started inside the one before, run in one thread (NOTE 5)
 
@@ -125,6 +133,16 @@ def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
     finally:
         LOCAL.graph_task = task.outer
         switch(grad_enabled)
+
+
+def quiet() -> AbstractContextManager[Any]:
+    """A block in which no warning of NumPy breaks off a pass, whatever filters the user has set before `SILENCE`."""
+    for each in warnings.filters:
+        if each is SILENCE:
+            return nullcontext()
+        if each[0] != "ignore" and issubclass(RuntimeWarning, each[2]):
+            break
+    return errstate(all="ignore")
 
 
 def run(task: GraphTask, source: InputBuffer, grads: Iterable[Any]) -> None:
