@@ -55,18 +55,18 @@ TRICKS = """## What makes it fast
 
 Each trick stands in the source as a NOTE or in the docstring of what uses it, with what was measured.
 
-- The engine: [`run`](../minigrad/core/engine.py#L1) goes straight ahead and takes the heap only when two nodes are
-  ready; a gradient that nobody else holds is added to in place (NOTE 3).
-- Recording: [`record2`](../minigrad/core/record.py#L1) is straight code for two operands behind one truth test;
-  [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) makes the question of shapes and dtypes an `is`.
+- The engine: a gradient that nobody else holds is added to in place (NOTE 3). Otherwise the engine is written to be
+  read: its input buffers cost a chain of scalars about a tenth, and a step of training next to nothing.
+- Recording: [`record2`](../minigrad/core/record.py#L1) asks one number whether anything unusual is on, and then runs
+  the plain path; [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) makes the question of shapes and dtypes an
+  `is`.
 - Sums: [`of_channels`](../minigrad/backends/numpy.py#L1) and the `ones` of
-  [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) make them
-  products with ones: 0.2 and 0.7 of the time.
+  [`Form`](../minigrad/ops/_dispatch/shape_dtype_key.py#L1) make them products with ones: 0.2 and 0.7 of the time.
 - Products: [`Addmm`](../minigrad/ops/linalg/matmul.py#L1) of few rows goes the other way round, 0.95 of an MLP's step.
 - Convolutions: [`Shifted`](../minigrad/ops/nn/windows.py#L1) copies windows in one run; with the weights' gradient the
   faster way round, 0.86 of a CNN's step.
 - Rows: [`normalized`](../minigrad/ops/nn/normalization.py#L1) is `layer_norm` by products with vectors, 0.7 of
-  the time;
+  the time.
   [`in_blocks`](../minigrad/ops/_dispatch/blocks.py#L1) keeps long formulas in the cache, 0.45 of it; softmax by
   [`powers`](../minigrad/ops/activation/softmax.py#L1) asks for the greatest element only where it must, half of it.
 - Memory: [`keep_memory`](../minigrad/backends/heap.py#L1) has the C library keep what arrays give back (NOTE 7).

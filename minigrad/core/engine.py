@@ -33,13 +33,13 @@ from heapq import heappop, heappush
 from threading import Thread
 from typing import Any
 
-from numpy import errstate
+from numpy import errstate, ndarray
 
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
-from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, accumulator_in_pass, accumulator_of, gradient_edge
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, accumulator_of, gradient_edge, known_accumulator
 from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
-from minigrad.core.tensor import Tensor
+from minigrad.core.tensor import Tensor, extras_of
 
 __all__ = ["Edge", "edge_of", "execute", "inside_full_passes", "queue_callback"]
 
@@ -85,15 +85,16 @@ def execute(edges: Sequence[Edge], grads: Sequence[Any], *, create_graph: bool, 
 
 def compute_dependencies(task: GraphTask, root: Node) -> None:
     """Give each node of this pass its input buffer, and count the gradients that it is going to receive."""
-    buffers, stack = task.buffers, [root]
+    buffers, runs, stack = task.buffers, task.runs, [root]
+    accumulators: list[AccumulateGrad] = []
     while stack:
         source = stack.pop()
         for target in source.next:
-            if target in buffers:
-                buffers[target].dependencies += 1
-            elif target is not None:
-                node = accumulator_in_pass(target, source) if isinstance(target, Tensor) else target
-                if task.runs is not None and node not in task.runs and node not in task.captures:
+            buffer = buffers.get(target)
+            if buffer is None and target is not None:
+                is_leaf = isinstance(target, Tensor)
+                node = (known_accumulator(target) or AccumulateGrad(target)) if is_leaf else target
+                if runs is not None and node not in runs and node not in task.captures:
                     task.left_out.add(node)
                     continue
                 buffer = buffers.get(node)
@@ -101,11 +102,26 @@ def compute_dependencies(task: GraphTask, root: Node) -> None:
                     buffer = buffers[node] = InputBuffer() if node.outputs == 1 else InputBuffers()
                     buffer.node, buffer.dependencies, buffer.owned = node, 0, False
                     buffer.grad = None if node.outputs == 1 else [None] * node.outputs
-                    if task.runs is None or node in task.runs:
+                    if type(node) is AccumulateGrad:
+                        accumulators.append(node)
+                    elif runs is None or node in runs:
                         stack.append(node)
+                buffers[target] = buffer
+            if buffer is not None:
                 buffer.dependencies += 1
-                if node is not target:
-                    buffers[target] = buffer
+    for accumulator in accumulators:
+        if accumulator.variable._extras is not None:
+            restore_hooks(accumulator, buffers)
+
+
+def restore_hooks(accumulator: AccumulateGrad, nodes: Iterable[Any]) -> None:
+    """Give an AccumulateGrad the hooks that its leaf has kept, if a node with an edge to it is older (NOTE 6)."""
+    leaf = accumulator.variable
+    hooks, hooked_at = extras_of(leaf).accumulator_hooks, extras_of(leaf).hooked_at
+    if hooks is not None and accumulator.extras().hooks is None and any(
+            isinstance(node, Node) and node.sequence_nr < hooked_at
+            and any(edge is leaf or edge is accumulator for edge in node.next) for node in nodes):
+        accumulator.extras().hooks = hooks
 
 
 def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
@@ -151,7 +167,15 @@ def run(task: GraphTask, source: InputBuffer, grads: Iterable[Any]) -> None:
     while True:
         for index, (grad, edge) in enumerate(zip(grads, source.node.next)):
             target = buffers.get(edge)
-            if target is not None and target.add(grad, index, source):  # None: no edge, or a node that is left out
+            if target is None:  # no edge, or one to a node that this pass leaves out
+                continue
+            if target.grad is None:
+                target.grad = grad
+                target.owned = source.fresh and type(grad) is ndarray and source.gave_away(grad)
+            elif grad is not None:
+                target.add(grad, index, source)
+            target.dependencies -= 1
+            if target.dependencies == 0:
                 heappush(ready, (-target.node.sequence_nr, next(arrivals), target))
         source.grad, grads, grad = None, (), None  # a gradient that was sent is not kept while the next node runs
         if not ready:

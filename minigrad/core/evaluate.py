@@ -1,7 +1,8 @@
 """Evaluates a node with all that can happen at one: hooks, captures, several outputs, a recorder.
 
-Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node without extras never comes here (`engine.evaluate`). NOTE
-1 in engine.py gives the order in which things happen.
+Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node comes here if it or its leaf has hooks, or if the whole
+pass has `inputs=` or an observer; `engine.evaluate` is the plain path for all others. NOTE 1 in engine.py gives the
+order in which things happen.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@ and an integer, which says *which output of that node* the input was. A walk alo
 
 NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. To make one takes a third of
 the time of a small op, and most are never looked at. So an edge may hold the leaf itself, and the AccumulateGrad
-appears when somebody asks for `next_functions`, and in each backward pass. One that nobody holds goes again, and with
-it would go hooks on it that PyTorch still calls, since a graph that was recorded before the hooks holds it there. So
-the leaf keeps the hooks, with the number of the node that would have been recorded next: a graph with an older node
-calls them.
+appears when somebody asks for `next_functions`, and in each backward pass. An AccumulateGrad that nobody holds is
+freed, and its hooks would go with it. In PyTorch an older graph would still hold the node and call them. So the leaf
+keeps the hooks and the time of their registration, and a pass over a graph with an older edge calls them.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from minigrad.core.saved import (
 from minigrad.core.saved_tensor import saved_tensor_handle
 from minigrad.core.tensor import Tensor, VersionCounter, counter_of, extras_of, next_sequence_nr, plain
 
-__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_in_pass",
-           "accumulator_of", "edge_to", "gradient_edge", "repeats"]
+__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of",
+           "edge_to", "gradient_edge", "known_accumulator", "repeats"]
 
 ACCUMULATING = RLock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
 FIRST_OF_ALL = (1 << 64) - 1  # the sequence number of every AccumulateGrad, as in PyTorch: the highest of all
@@ -123,15 +122,16 @@ class Node(metaclass=NodeType):
             UNUSUAL.on_new_node(self)
 
     def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
-        """Compute the gradients of the inputs from that of the result: the one place that calls a formula.
+        """Compute the gradients of the inputs from that of the result: the one place that calls a formula on arrays.
 
         In a first-order pass the formula gets arrays. In a pass that is itself recorded (`create_graph=True`) it gets
-        tensors, and its operators record themselves. `owned` says that the caller gives `grad` away (NOTE 3).
+        tensors, and its operators record themselves. `owned` says that the caller gives `grad` away (NOTE 3 in
+        engine.py); only an AccumulateGrad makes use of that.
         """
         if grad is None:
             return (None,) * len(self.next)
-        if self.saved == () == self.const:
-            return self.backward(task.xp, grad)
+        if not self.saved and self.saved is not None:
+            return self.backward(task.xp, grad, *self.const)
         saved = saved_arrays(self) if task.first_order else saved_tensors(self)
         return self.backward(task.xp, grad, *saved, *self.const)
 
@@ -330,16 +330,6 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
         buffer = None if LOCAL.graph_task is None else LOCAL.graph_task.buffers.get(leaf)
         node = AccumulateGrad(leaf) if buffer is None else buffer.node  # a hook may look at the graph of a running pass
         extras_of(leaf).accumulator = weakref.ref(node)
-    return node
-
-
-def accumulator_in_pass(leaf: Tensor, source: Node) -> AccumulateGrad:
-    """The AccumulateGrad of a leaf that `source` has an edge to, with the hooks that PyTorch's would have (NOTE 6)."""
-    node, extras = known_accumulator(leaf), leaf._extras
-    if node is None:
-        node = AccumulateGrad(leaf)
-        if extras is not None and extras.accumulator_hooks is not None and source.sequence_nr < extras.hooked_at:
-            node.extras().hooks = extras.accumulator_hooks
     return node
 
 

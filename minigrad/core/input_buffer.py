@@ -27,21 +27,15 @@ class InputBuffer:
     dependencies: int  # how many gradients are still to come
     grad: Any  # the sum of those that have arrived; None before the first, and where all of them were None
     owned: bool  # nobody else can see the sum, so it may be added to in place (NOTE 3 in engine.py)
-    fresh: bool  # the node's formula has run and no user code saw its results
+    fresh: bool  # the arrays that the node's formula has just returned may be owned
 
-    def add(self, grad: Any, index: int, source: InputBuffer) -> bool:
-        """Add the gradient that the node of `source` computed for its input `index`; True if it was the last."""
-        if self.grad is None:
-            self.grad = grad
-            self.owned = source.fresh and type(grad) is ndarray and source.gave_away(grad)
-        elif grad is not None:
-            if self.owned:
-                self.grad += grad
-            else:
-                self.grad = self.grad + grad
-                self.owned = not isinstance(grad, Tensor)
-        self.dependencies -= 1
-        return self.dependencies == 0
+    def add(self, grad: Any, index: int, source: InputBuffer) -> None:
+        """Add a further gradient, which the node of `source` computed for its input `index`."""
+        if self.owned:
+            self.grad += grad
+        else:
+            self.grad = self.grad + grad
+            self.owned = not isinstance(grad, Tensor)
 
     def gave_away(self, grad: Any) -> bool:
         """Whether nobody else can see an array that the formula of this buffer's node returned (NOTE 3)."""
@@ -57,14 +51,11 @@ class InputBuffers(InputBuffer):
 
     __slots__ = ()
 
-    def add(self, grad: Any, index: int, source: InputBuffer) -> bool:
+    def add(self, grad: Any, index: int, source: InputBuffer) -> None:
         """Add a gradient to the sum for the output that the edge leads to."""
-        if grad is not None:
-            output_nr = source.node.output_nr(index)
-            total = self.grad[output_nr]
-            self.grad[output_nr] = grad if total is None else total + grad
-        self.dependencies -= 1
-        return self.dependencies == 0
+        output_nr = source.node.output_nr(index)
+        total = self.grad[output_nr]
+        self.grad[output_nr] = grad if total is None else total + grad
 
 
 class GraphTask:
@@ -78,7 +69,7 @@ class GraphTask:
         self.first_order = not create_graph  # gradients are arrays; else tensors, and the pass is itself recorded
         self.keep_graph = keep_graph  # nodes keep what they saved
         self.xp = Tensor.backward_namespace if create_graph else WORDS  # the functions that formulas call
-        self.buffers: dict[Any, InputBuffer] = {}  # by node, for the nodes that this pass evaluates
+        self.buffers: dict[Any, InputBuffer] = {}  # by node, and by leaf where an edge holds the leaf
         self.ready: list[tuple[int, int, InputBuffer]] = []  # a heap of those that can run (NOTE 1)
         self.arrivals = itertools.count()  # numbers what enters `ready`, to order equal sequence numbers
         self.evaluate: Callable[[GraphTask, InputBuffer], Any]  # gives the gradients of a node's inputs

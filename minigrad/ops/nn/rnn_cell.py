@@ -53,13 +53,13 @@ def chunks(gates: Tensor, count: int) -> tuple[Tensor, ...]:
 
 
 def plain_step(activation: Any) -> Cell:
-    """h' = activation(gates + w_hh @ h)."""
+    """h' = activation(gates + w_hh @ h), for a class of nodes such as `Tanh`."""
     def step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
-        return (activation(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
+        return (activation.forward(Add.forward(linear(state[0], w.hh, w.b_hh), part(x, w))),)
     return step
 
 
-tanh_step, relu_step = plain_step(Tanh.forward), plain_step(Relu.forward)
+tanh_step, relu_step = plain_step(Tanh), plain_step(Relu)
 
 
 def lstm_step(x: Tensor, state: State, w: Weights, part: Part = as_given) -> State:
