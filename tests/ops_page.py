@@ -242,8 +242,7 @@ def row(op: Op) -> str:
         nodes = f"{link(path, name)}, no node" if name else "no node"
     else:
         nodes = "<br>".join(node_text(cls) for cls in op.nodes)
-    more = len(op.lines) - SHOWN
-    tests = ", ".join(op.lines[:SHOWN]).replace("|", "\\|") + (f" and {more} more" if more > 0 else "")
+    tests = ", ".join(op.lines[:SHOWN]).replace("|", "\\|") + (" and more" if len(op.lines) > SHOWN else "")
     return f"| {calls} | {nodes} | {tests} |"
 
 
