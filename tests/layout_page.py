@@ -30,7 +30,7 @@ Two looks find the file of a name.
    what `torch.linalg` and `torch.special` put together of ops is in `minigrad/linalg.py` and `minigrad/special.py`.
 2. **The name or its family gives the file.** If the folder has a file with the name of the op (`einsum.py`), it is that
    one. Else it is the file of the family, in the index below: `cos` is with the other functions that nearly every
-   program uses, in `pointwise/arithmetic.py`.
+   program uses, in `pointwise/elementary.py`.
 
 A form in place, `add_`, is in the file of `add`, unless its own name is in the index. In the file, the function stands
 under `@op` or `@tensor_method`; the class of its node has the derivative right under its `forward`.

@@ -94,7 +94,7 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
         result = forward(before, *args)
     finally:
         LOCAL.observer = observer
-    x.array, x._form = result.array, None
+    x.array = result.array
     counter.value += 1
     node = result._current_grad_fn
     if node is not None:

@@ -38,7 +38,7 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
         return record_unusual(cls, array, (a,), saved, const, input_metadata)
     result = blank()
     result.array = array
-    result._grad = result._grad_fn = result._extras = result._form = None
+    result._grad = result._grad_fn = result._extras = None
     result._requires_grad = a._requires_grad
     if a._requires_grad:
         if a._extras is None and input_metadata is None:
@@ -56,7 +56,7 @@ def record2(cls: type[Node], array: Any, a: Tensor, b: Tensor, saved: tuple[Any,
         return record_unusual(cls, array, (a, b), saved, const, input_metadata)
     result = blank()
     result.array = array
-    result._grad = result._grad_fn = result._extras = result._form = None
+    result._grad = result._grad_fn = result._extras = None
     result._requires_grad = requires_grad = a._requires_grad or b._requires_grad
     if requires_grad:
         if a._extras is None and b._extras is None and input_metadata is None:

@@ -79,14 +79,13 @@ def extras_of(tensor: Tensor) -> TensorExtras:
 class Tensor(TensorData):
     """An array that knows how it was computed."""
 
-    __slots__ = ("__dict__", "__weakref__", "_extras", "_form", "_grad", "_grad_fn", "_requires_grad", "array")
+    __slots__ = ("__dict__", "__weakref__", "_extras", "_grad", "_grad_fn", "_requires_grad", "array")
 
     array: Any  # the data: a NumPy or CuPy array, or a NumPy scalar (see TensorData)
     _requires_grad: bool
     _grad: Tensor | None
     _grad_fn: Any  # the Node that made this tensor; None for a leaf, and for a view, whose node is in its extras
     _extras: TensorExtras | None
-    _form: Any  # shape and dtype as one interned object, once an op asked (ops/_dispatch/shape_dtype_key.py)
 
     backward_namespace: Any  # the functions that formulas call in a recorded pass (ops/backward_namespace.py)
 
@@ -284,7 +283,7 @@ class Tensor(TensorData):
     @data.setter
     def data(self, new: Tensor) -> None:
         check_data(self, new)
-        self.array, self._form = owned(new), None
+        self.array = owned(new)
 
     @data.deleter
     def data(self) -> None:
@@ -337,7 +336,7 @@ def plain(array: Any, requires_grad: bool = False, cls: type[Any] = Tensor) -> T
     tensor: Tensor = object.__new__(cls)
     tensor.array = array
     tensor._requires_grad = requires_grad
-    tensor._grad = tensor._grad_fn = tensor._extras = tensor._form = None
+    tensor._grad = tensor._grad_fn = tensor._extras = None
     if LOCAL.inference:
         extras_of(tensor).inference = True
         tensor._version_counter = VersionCounter()

@@ -104,7 +104,7 @@ from minigrad.ops.nn.margin_loss import (
 from minigrad.ops.nn.normalization import group_norm, layer_norm, rms_norm
 from minigrad.ops.nn.pad import pad
 from minigrad.ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from minigrad.ops.pointwise import arithmetic as pointwise
+from minigrad.ops.pointwise import elementary
 from minigrad.ops.pointwise.inplace import relu_
 from minigrad.ops.random.generator import stream_beside
 from minigrad.ops.reduce.count import one_hot
@@ -164,7 +164,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:
     """`softmax(-input)`."""
-    return soft.softmax(pointwise.Neg.forward(input), dim_for("softmin", dim, input.array.ndim, _stacklevel), dtype)
+    return soft.softmax(elementary.Neg.forward(input), dim_for("softmin", dim, input.array.ndim, _stacklevel), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype_type | None = None) -> Tensor:

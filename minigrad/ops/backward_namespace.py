@@ -10,8 +10,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.index import indexing as index
 from minigrad.ops.linalg import matmul as linalg
-from minigrad.ops.pointwise import arithmetic as pointwise
-from minigrad.ops.pointwise import power
+from minigrad.ops.pointwise import elementary, power
 from minigrad.ops.pointwise.where import Masked, Where
 from minigrad.ops.reduce import sums as reduce
 from minigrad.ops.shape import join
@@ -24,12 +23,12 @@ __all__ = ["TensorWords"]
 class TensorWords:
     """Each word by the op of that meaning."""
 
-    exp = staticmethod(pointwise.Exp.forward)
-    log = staticmethod(pointwise.Log.forward)
-    sqrt = staticmethod(pointwise.Sqrt.forward)
-    sin = staticmethod(pointwise.Sin.forward)
-    cos = staticmethod(pointwise.Cos.forward)
-    sign = staticmethod(pointwise.Sign.forward)
+    exp = staticmethod(elementary.Exp.forward)
+    log = staticmethod(elementary.Log.forward)
+    sqrt = staticmethod(elementary.Sqrt.forward)
+    sin = staticmethod(elementary.Sin.forward)
+    cos = staticmethod(elementary.Cos.forward)
+    sign = staticmethod(elementary.Sign.forward)
     sigmoid = staticmethod(activation.Sigmoid.forward)
     where = staticmethod(Where.forward)
     masked = staticmethod(Masked.forward)

@@ -15,7 +15,7 @@ from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops.factory import values
 from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
-from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, functions, inplace
+from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, elementary, functions, inplace
 from minigrad.ops.tensor import pickling, properties, storage
 
 __all__ = ["OPERATORS"]
@@ -26,7 +26,7 @@ OPERATORS: dict[str, Any] = {
     "__mul__": arithmetic.Mul.forward, "__rmul__": arithmetic.Mul.forward,
     "__truediv__": arithmetic.Div.forward, "__rtruediv__": functions.rdiv, "__rdiv__": functions.rdiv,
     "__pow__": functions.pow, "__rpow__": functions.rpow,
-    "__neg__": arithmetic.Neg.forward, "__pos__": aliases.positive, "__abs__": arithmetic.Abs.forward,
+    "__neg__": elementary.Neg.forward, "__pos__": aliases.positive, "__abs__": elementary.Abs.forward,
     "__matmul__": matmul.at,
     "__floordiv__": division.floor_divide, "__rfloordiv__": division.rfloordiv,
     "__mod__": division.remainder, "__rmod__": division.rremainder,

@@ -16,7 +16,7 @@ from minigrad.core.record import record1, record2, record_n
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
-from minigrad.ops.pointwise.arithmetic import floating
+from minigrad.ops.pointwise.elementary import floating
 
 __all__ = ["BinaryFunction", "ByNumber", "OfNumber", "OfOne", "OfTwo", "UnaryFunction", "Underived", "binary_function",
            "check_kind", "unary_function", "underived"]

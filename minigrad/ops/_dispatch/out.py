@@ -52,7 +52,7 @@ def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
         if target.array.size and inputs:  # what makes tensors of nothing resizes without a word
             warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
         check_written(value.array.astype(target.array.dtype), value)
-        target.array, target._form = value.array.astype(target.array.dtype), None
+        target.array = value.array.astype(target.array.dtype)
     else:
         array = owned(target)
         check_written(array, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,26 @@ from minigrad.backends.registry import OF_TYPE, by_kernel
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.shape_dtype_key import form_of
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote
-from minigrad.ops.pointwise.arithmetic import floating
+from minigrad.ops.pointwise.elementary import floating
+
+SMALL, LARGE = 64, 1 << 15  # elements: from here to there relu keeps an array of zeros
 
 
 def above_zero(x: Any) -> Any:
-    """max(0, x), where no zeros are kept that fit."""
+    """max(0, x), laid out in memory as `x`; on a GPU, row by row."""
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if type(x) is not np.ndarray or not x.flags.c_contiguous:
-        return np.maximum(x.dtype.type(0), x)  # lies in memory as `x` does; on a GPU, row by row
-    out = np.zeros(x.shape, x.dtype)
-    return np.maximum(out, x, out=out)
+    if type(x) is np.ndarray and x.size > SMALL and x.flags.c_contiguous:
+        # NumPy has fast code for the maximum of two arrays, but not for that of a number and an array.
+        return np.maximum(zeros(x.shape, x.dtype) if x.size <= LARGE else np.zeros(x.shape, x.dtype), x)
+    return np.maximum(x.dtype.type(0), x)
+
+
+@functools.lru_cache(maxsize=64)
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros for `above_zero` to compare with, kept for the next array of this shape."""
+    return np.zeros(shape, dtype)
 
 
 class Relu(Node):
@@ -36,16 +44,8 @@ class Relu(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        form, x = a._form or form_of(a), a.array
-        if form.zeros is None:
-            y = above_zero(x)
-        elif not form.shape:
-            y = max(x[()], form.zeros)  # on NumPy's scalars Python's own is faster
-        else:
-            y = np.maximum(form.zeros, x) if form.small or x.flags.c_contiguous else above_zero(x)
-        t = record1(Relu, y, a, (y,))
-        t._form = form
-        return t
+        y = above_zero(a.array)
+        return record1(Relu, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return xp.threshold_backward(g, y)
@@ -87,12 +87,8 @@ class Tanh(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        x = floating(a.array)
-        y = np.tanh(x)
-        t = record1(Tanh, y, a, (y,))
-        if x is a.array:
-            t._form = a._form
-        return t
+        y = np.tanh(floating(a.array))
+        return record1(Tanh, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
         return xp.apply(TanhBackward, g, y)
@@ -106,12 +102,11 @@ class TanhBackward(Node):
     @staticmethod
     def values(g: Any, y: Any) -> Any:
         """On arrays: all in one new array, where there would be two at once."""
-        if type(g) in OF_TYPE and (made := by_kernel("tanh_backward", g, y)) is not None:
-            return made
-        out = y * y
-        if not out.ndim or out.shape != g.shape:
-            return g * (1 - out)
-        return np.multiply(g, np.subtract(1, out, out), out)
+        if type(g) is np.ndarray and g.ndim and g.shape == y.shape:
+            out = y * y
+            return np.multiply(g, np.subtract(1, out, out), out)
+        result = by_kernel("tanh_backward", g, y) if type(g) in OF_TYPE else None
+        return g * (1 - y * y) if result is None else result
 
     @staticmethod
     def forward(g: Tensor, y: Tensor) -> Tensor:

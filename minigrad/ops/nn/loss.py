@@ -20,7 +20,8 @@ from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import NO_BOOLS_MINUS, broadcast_and_promote, broadcast_shape, check_cast
 from minigrad.ops.activation.smooth import LogSigmoid
-from minigrad.ops.pointwise.arithmetic import Abs, Neg, Sub
+from minigrad.ops.pointwise.arithmetic import Sub
+from minigrad.ops.pointwise.elementary import Abs, Neg
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import Expand

@@ -22,7 +22,7 @@ from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.distance import pairwise_distance
 from minigrad.ops.nn.loss import apply_reduction, checked, reduced, reduction_of, underivable
-from minigrad.ops.pointwise.arithmetic import Exp, Log
+from minigrad.ops.pointwise.elementary import Exp, Log
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar, SubScalar

@@ -15,7 +15,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.pointwise import arithmetic as pointwise
-from minigrad.ops.pointwise import power
+from minigrad.ops.pointwise import elementary, power
 from minigrad.ops.pointwise.division import DivRounded
 from minigrad.ops.pointwise.where import Where
 
@@ -35,17 +35,17 @@ def unary_op(name: str, forward: Unary, text: str, *, direct_method: bool = Fals
               in_place_function=in_place_function)(forward)
 
 
-abs = unary_op("abs", pointwise.Abs.forward, "The absolute value of each element; the derivative at 0 is 0.")
-cos = unary_op("cos", pointwise.Cos.forward, "The cosine of each element, in radians.")
-exp = unary_op("exp", pointwise.Exp.forward, "The exponential of each element.", direct_method=True)
-log = unary_op("log", pointwise.Log.forward, "The natural logarithm of each element.")
-neg = unary_op("neg", pointwise.Neg.forward, "`-input`.")
-reciprocal = unary_op("reciprocal", pointwise.Reciprocal.forward, "`1 / input`; integers become float32.")
+abs = unary_op("abs", elementary.Abs.forward, "The absolute value of each element; the derivative at 0 is 0.")
+cos = unary_op("cos", elementary.Cos.forward, "The cosine of each element, in radians.")
+exp = unary_op("exp", elementary.Exp.forward, "The exponential of each element.", direct_method=True)
+log = unary_op("log", elementary.Log.forward, "The natural logarithm of each element.")
+neg = unary_op("neg", elementary.Neg.forward, "`-input`.")
+reciprocal = unary_op("reciprocal", elementary.Reciprocal.forward, "`1 / input`; integers become float32.")
 relu = unary_op("relu", activation.Relu.forward, "max(input, 0).", direct_method=True)
 sigmoid = unary_op("sigmoid", activation.Sigmoid.forward, "1 / (1 + exp(-input)).", direct_method=True)
-sign = unary_op("sign", pointwise.Sign.forward, "-1, 0 or 1 for each element.", in_place_function=False)
-sin = unary_op("sin", pointwise.Sin.forward, "The sine of each element, in radians.")
-sqrt = unary_op("sqrt", pointwise.Sqrt.forward, "The square root of each element.")
+sign = unary_op("sign", elementary.Sign.forward, "-1, 0 or 1 for each element.", in_place_function=False)
+sin = unary_op("sin", elementary.Sin.forward, "The sine of each element, in radians.")
+sqrt = unary_op("sqrt", elementary.Sqrt.forward, "The square root of each element.")
 tanh = unary_op("tanh", activation.Tanh.forward, "The hyperbolic tangent of each element.", direct_method=True)
 
 
@@ -109,7 +109,7 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN)
 
 def rdiv(input: Tensor, other: Operand) -> Tensor:
     """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
-    return pointwise.Reciprocal.forward(input) * other
+    return elementary.Reciprocal.forward(input) * other
 
 
 @op(method=True)

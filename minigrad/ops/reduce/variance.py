@@ -15,7 +15,8 @@ from minigrad.core.record import record1, record_many
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg.matmul import mm
-from minigrad.ops.pointwise.arithmetic import Div, Mul, Sqrt, Sub
+from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
+from minigrad.ops.pointwise.elementary import Sqrt
 from minigrad.ops.pointwise.minmax import Clamp
 from minigrad.ops.pointwise.scalar import MulScalar
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, sum

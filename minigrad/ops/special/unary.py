@@ -18,7 +18,7 @@ from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.elementwise import OfOne, unary_function
 from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops.pointwise.arithmetic import floating
+from minigrad.ops.pointwise.elementary import floating
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel
 from minigrad.ops.special import error_function as _erf

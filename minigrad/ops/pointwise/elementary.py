@@ -1,0 +1,126 @@
+"""Elementary functions of one tensor that nearly every program uses; what `arithmetic.py` says of formulas holds here.
+
+Mirrors the rows of PyTorch's `derivatives.yaml` for `abs`, `cos`, `exp`, `log`, `neg`, `reciprocal`, `sign`, `sin` and
+`sqrt`. The others are in `unary.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import default_float
+from minigrad.backends.numpy import WORDS
+from minigrad.core.graph import Node
+from minigrad.core.record import record1
+from minigrad.core.tensor import Tensor
+
+
+class Reciprocal(Node):
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        x = a.array if a.array.dtype.kind == "f" else a.array.astype(default_float())
+        y = x.dtype.type(1) / x
+        return record1(Reciprocal, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return -g * (y * y)
+
+
+class Neg(Node):
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        if a.array.dtype.kind == "b":
+            raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+                               "invert a mask, use the `~` or `logical_not()` operator instead.")
+        return record1(Neg, -a.array, a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return -g
+
+
+class Exp(Node):
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.exp(floating(a.array))
+        return record1(Exp, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g * y
+
+
+class Log(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Log, np.log(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g / a
+
+
+class Sqrt(Node):
+    saves = ("result",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        y = np.sqrt(floating(a.array))
+        return record1(Sqrt, y, a, (y,))
+
+    def backward(self, xp: Any, g: Any, y: Any) -> Any:
+        return g / (2 * y)
+
+
+class Sin(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Sin, np.sin(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * xp.cos(a)
+
+
+class Cos(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Cos, np.cos(floating(a.array)), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * -xp.sin(a)
+
+
+class Abs(Node):
+    saves = ("self",)
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        if a.array.dtype.kind == "b":
+            raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+        return record1(Abs, abs(a.array), a, (a,))
+
+    def backward(self, xp: Any, g: Any, a: Any) -> Any:
+        return g * xp.sign(a)
+
+
+class Sign(Node):
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record1(Sign, WORDS.sign(a.array), a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return xp.zeros(g.shape, g)
+
+
+def floating(x: Any) -> Any:
+    """An array as the input of a function with real values: integers become floats."""
+    return x if x.dtype.kind == "f" else x.astype(default_float())
