@@ -18,7 +18,7 @@ from minigrad.backends.numpy import WORDS
 from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import LOCAL, switch
-from minigrad.core.graph import Node, NodeExtras, gradient_edge
+from minigrad.core.graph import Node, NodeExtras, gradient_node, output_nrs_of
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.core.tensor import Tensor, counter_of, extras_of, owned, plain
@@ -65,7 +65,7 @@ class FunctionBase(Node, number=None):
     __slots__ = ("__dict__", "_cleared", "_input_info", "_materialize_non_diff_grads", "_output_info",
                  "_recorded", "_saved_nrs", "dirty_tensors", "materialize_grads", "needs_input_grad",
                  "non_differentiable", "outputs", "saved_for_forward", "to_save")
-    checks_in_order = True
+    own_input_grads = True
     prunes = False
     requires_grad = True
     _forward_cls: ClassVar[Any]
@@ -88,9 +88,7 @@ class FunctionBase(Node, number=None):
         self.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
         self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
         inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
-        self.fill(tuple([gradient_edge(t) for t in inputs]))
-        output_nrs = tuple([t._output_nr if t._requires_grad else 0 for t in inputs])
-        self.extras().output_nrs = output_nrs if any(output_nrs) else None
+        self.fill(tuple([gradient_node(t) for t in inputs]), next_output_nrs=output_nrs_of(inputs))
         self.node_hooks()  # off the engine's plain path: user code sees the gradients, and may register hooks
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
         if OF_TYPE:
@@ -141,7 +139,7 @@ class FunctionBase(Node, number=None):
             self.release()
 
     def _keep(self, saved: tuple[Any, ...], made: Sequence[Any]) -> None:
-        """Turn what forward wanted to save into saved values: inputs as tensors, outputs as bare data (NOTE 2)."""
+        """Turn what forward wanted to save into saved values: inputs as tensors, outputs bare (NOTE 2 in saved.py)."""
         numbers = {id(t): nr for nr, t in enumerate(made) if isinstance(t, Tensor) and not t.is_leaf}
         self._saved_nrs = tuple([numbers.get(id(t), 0) for t in saved])
         self.saved = tuple([owned(t) if id(t) in numbers else t for t in saved])
@@ -152,11 +150,11 @@ class FunctionBase(Node, number=None):
                 versions = tuple([t._version if s is t else v for s, v in zip(saved, versions, strict=True)])
         extras.versions = versions
         if LOCAL.saved_tensors_hooks:
-            edges = [gradient_edge(t) for t in saved if t is not None]  # packing finds the AccumulateGrad of each leaf
+            edges = [gradient_node(t) for t in saved if t is not None]  # packing finds the AccumulateGrad of each leaf
             pack_all(self, made)
             del edges
 
-    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> tuple[Any, ...]:
+    def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
         """Run the user's backward: always on tensors. Grad mode is that of the pass, and is so again afterwards."""
         grads = [grad] if self.outputs == 1 else grad
         given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
@@ -340,17 +338,17 @@ class Error(Node, number=None):
     """The node of tensors that cannot be differentiated again: it raises when a gradient reaches it."""
 
     __slots__ = ("outputs",)
-    checks_in_order = True
+    own_input_grads = True
 
     def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
-        self.fill(tuple([None if t is None else gradient_edge(t) for t in inputs]), (), (message,))
+        self.fill(tuple([None if t is None else gradient_node(t) for t in inputs]), (), (message,))
         self.outputs = len(inputs)
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
         return "torch::autograd::Error"
 
-    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> tuple[Any, ...]:
+    def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
         """There are no gradients."""
         raise RuntimeError(self.const[0])
 

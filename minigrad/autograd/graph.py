@@ -39,20 +39,6 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     return edge
 
 
-def metadata_of(edge: GradientEdge) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, device and NumPy dtype of the output of a node that an edge stands for.
-
-    Raises:
-        RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
-    """
-    if isinstance(edge.node, AccumulateGrad):
-        return info_of(edge.node.variable.array)
-    info: tuple[tuple[int, ...], Any, Any] | None = (edge.node.extras().output_info or {}).get(edge.output_nr)
-    if info is None:
-        raise RuntimeError("minigrad does not know the shape of this edge.\n\nMake it by get_gradient_edge(tensor).")
-    return info
-
-
 def increment_version(tensor: Any) -> None:
     """Say that a tensor, or each of several, was changed in place by something that autograd does not see.
 

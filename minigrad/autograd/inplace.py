@@ -17,9 +17,10 @@ import numpy as np
 from minigrad._base.type_name import type_name
 from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
 from minigrad.backends.registry import OF_TYPE, bounds, check_devices
-from minigrad.core.evaluate import input_grads
+from minigrad.core.accumulate import repeats
+from minigrad.core.evaluate import run_node
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, gradient_edge, repeats
+from minigrad.core.graph import Node, gradient_node
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
 from minigrad.core.tensor import Tensor, VersionCounter, counter_of, owned, plain
 
@@ -203,28 +204,26 @@ class CopySlices(Node, number=None):
     Its first edge goes where the base came from, the others are those of `function`.
     """
 
-    checks_in_order = True
+    own_input_grads = True
     op = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
-        edges = function.next
-        self.fill((gradient_edge(base), *edges[1:]), (function,), (geometry_of(view),))
-        output_nrs = (base._output_nr, *[function.output_nr(index) for index in range(1, len(edges))])
-        if any(output_nrs):
-            self.extras().output_nrs = output_nrs
+        _, *edges = function.next_functions
+        self.fill((gradient_node(base), *[node for node, _ in edges]), (function,), (geometry_of(view),),
+                  next_output_nrs=[base._output_nr, *[output_nr for _, output_nr in edges]])
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
         return "torch::autograd::CopySlices"
 
-    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> tuple[Any, ...]:
+    def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
         """Run the function on the view's part of the gradient, and put what it gives in the place of that part."""
         if self.saved is None:
             raise RuntimeError(FREED)
         (geometry,), (function,), xp = self.const, self.saved, task.xp
         if grad is None:
             return (None,) * len(self.next)
-        part, *others = input_grads(task, function, [geometry.taken(xp, grad)])
+        part, *others = run_node(task, function, [geometry.taken(xp, grad)])
         if part is None:  # as in PyTorch a function that gives none takes that of the whole base away
             return None, *others
         if geometry.repeats:

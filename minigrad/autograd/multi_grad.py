@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from minigrad._base.hooks import RemovableHandle
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import gradient_edge
+from minigrad.core.graph import gradient_node
 
 __all__ = ["register_multi_grad_hook"]
 
@@ -94,7 +94,7 @@ class _Any:
 
 def sure_edge(tensor: Any) -> tuple[Any, int]:
     """Where the gradient of a tensor goes, if it goes anywhere."""
-    node = gradient_edge(tensor) if tensor.requires_grad else None
+    node = gradient_node(tensor) if tensor.requires_grad else None
     if node is None:
         raise AssertionError("Expected gradient function to be set")
     return node, tensor._output_nr

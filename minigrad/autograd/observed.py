@@ -132,8 +132,7 @@ class Seen(Watched):
         while self.unlinked:
             node, number = self.unlinked.pop()
             targets = [None if t is None else self.place(t) for t in node.next]
-            output_nrs = None if node._extras is None else node._extras.output_nrs
-            self.log.append(("link", number, targets, output_nrs))
+            self.log.append(("link", number, targets, node.output_nrs()))
             saved = self.saved(node, ())
             if saved is not None:
                 self.log.append(("saved", number, *saved))

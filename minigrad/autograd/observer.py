@@ -103,7 +103,7 @@ class Observer:
             made = tuple([tensor(t) for t in outputs])
             self.log.append(("record", at, self.depth + 1, op, own, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
-                             None if node._extras is None else node._extras.output_nrs, given, made,
+                             node.output_nrs(), given, made,
                              seen.saved(node, outputs) if node.saved else None))
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", given[0], seen.node(inputs[0]._current_grad_fn)))

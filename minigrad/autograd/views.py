@@ -15,8 +15,9 @@ from weakref import WeakSet
 import numpy as np
 
 from minigrad.backends.registry import HERE, OF_TYPE, beside
+from minigrad.core.accumulate import repeats
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, gradient_edge, repeats
+from minigrad.core.graph import Node, gradient_node
 from minigrad.core.record import record1, record_many
 from minigrad.core.saved import op_of
 from minigrad.core.tensor import counter_of, extras_of, set_requires_grad
@@ -157,9 +158,7 @@ class AsStrided(Node):
     """The node of a view whose base, or another view of it, was written to since the view was taken."""
 
     def __init__(self, view: Any, base: Any) -> None:
-        self.fill((gradient_edge(base),), (), (geometry_of(view),))
-        if base._output_nr:
-            self.extras().output_nrs = (base._output_nr,)
+        self.fill((gradient_node(base),), (), (geometry_of(view),), next_output_nrs=[base._output_nr])
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
         return geometry.spread(xp, g)

@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad._base.type_name import type_name
 from minigrad.autograd import _api
-from minigrad.core import engine
+from minigrad.core.reentrant import queue_callback as queue
 from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["ImperativeEngine", "Variable"]
@@ -24,7 +24,7 @@ __all__ = ["ImperativeEngine", "Variable"]
 class ImperativeEngine:
     """The engine as an object."""
 
-    queue_callback = staticmethod(engine.queue_callback)
+    queue_callback = staticmethod(queue)
     run_backward = staticmethod(_api.run_backward)
 
 

@@ -19,13 +19,16 @@ from minigrad.core.input_buffer import GraphTask, InputBuffer
 from minigrad.core.saved import Packed, is_tensor, saved_tensors
 from minigrad.core.tensor import Tensor, extras_of, plain
 
-__all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "input_grads", "on_device_of", "sum_to",
+__all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "on_device_of", "run_node", "sum_to",
            "sum_to_inputs"]
 
 
 def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
     """Evaluate a node, hooks, captures and observer calls included; gives the gradients of its inputs."""
-    node, grads, buffer.fresh = buffer.node, list(buffer.grad) if buffer.node.outputs != 1 else [buffer.grad], False
+    node, owned = buffer.node, buffer.owns_grad()
+    if isinstance(node, AccumulateGrad):
+        node.restore_hooks(task.buffers)
+    grads, buffer.grad = list(buffer.grad) if node.outputs != 1 else [buffer.grad], None
     hooks = None if node._extras is None else node._extras.hooks
     if task.observer is not None:
         task.observer.run(node, grads)
@@ -34,7 +37,7 @@ def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
         return ()
     capture(task, node, grads)
     if hooks is None and not (isinstance(node, AccumulateGrad) and node.has_leaf_hooks()):
-        results = input_grads(task, node, grads, owned=buffer.owned)
+        results = run_node(task, node, grads, owned=owned)
     else:
         results = evaluate_with_hooks(task, node, hooks or NodeHooks(), grads)
     if not task.keep_graph:
@@ -48,14 +51,14 @@ def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
 def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
     """Evaluate a node between its hooks; all of them get the same tensors."""
     received = call_pre_hooks(task, node, hooks, tuple(call_tensor_hooks(task, node, hooks, grads)))
-    results = input_grads(task, node, [task.unwrapped(g) for g in received])
+    results = run_node(task, node, [task.unwrapped(g) for g in received])
     if not hooks.post:
         return results
     wrapped = call_post_hooks(task, node, hooks, tuple([task.wrapped(g) for g in results]), received)
     return tuple([task.unwrapped(g) for g in wrapped])
 
 
-def input_grads(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
+def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: bool = True,
                 owned: bool = False) -> tuple[Any, ...]:
     """Compute the gradients of a node's inputs as user code sees them.
 
@@ -65,12 +68,12 @@ def input_grads(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast
     if isinstance(node, AccumulateGrad):
         accumulate_with_hooks(task, node, grads[0], owned)
         return ()
-    if not node.checks_in_order and any(type(value) is Packed for value in node.saved or ()):
+    if not node.own_input_grads and any(type(value) is Packed for value in node.saved or ()):
         results = input_grads_on_tensors(task, node, grads[0])
     else:
         results = node.input_grads(task, grads[0] if node.outputs == 1 else list(grads))
     results = results if type(results) is tuple else (results,)
-    if node.checks_in_order and (task.runs is None or not node.prunes):
+    if node.own_input_grads and (task.runs is None or not node.prunes):
         return results
     if sum_broadcast and node._extras is not None and node._extras.input_metadata is not None:
         results = sum_to_inputs(node, results, task.xp)
@@ -158,7 +161,7 @@ def capture(task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
 def accumulate_with_hooks(task: GraphTask, node: AccumulateGrad, grad: Any, owned: bool) -> None:
     """Add to `.grad`, then call the post-accumulate hooks."""
     leaf = node.variable
-    node.input_grads(task, grad, owned)
+    node.accumulate(task, grad, owned)
     if task.observer is not None and grad is not None and leaf._requires_grad:
         task.observer.accumulate(leaf, grad)
     if leaf._extras is not None and leaf._extras.post_accumulate:
@@ -248,7 +251,7 @@ def call_node(node: Node, *grads: Any, **names: Any) -> Any:
     observer, task.observer = task.observer, None
     arrays = [task.unwrapped(g) for g in grads]
     with on_device_of(arrays):
-        results = input_grads(task, node, arrays, sum_broadcast=False)  # the engine sums, not the node
+        results = run_node(task, node, arrays, sum_broadcast=False)  # the engine sums, not the node
     if observer is not None:
         observer.call(node.variable if isinstance(node, AccumulateGrad) else node, arrays, results)
     wrapped = tuple([task.wrapped(g) for g in results])

@@ -29,9 +29,8 @@ class Unusual:
 
     def add(self, n: int) -> None:
         """Count `n` more of them, or fewer. The lock is needed because `+=` is not atomic."""
-        if n:
-            with self.lock:
-                self.count += n
+        with self.lock:
+            self.count += n
 
 
 UNUSUAL = Unusual()
@@ -59,7 +58,6 @@ class ThreadState(threading.local):
 
     grad_enabled: bool = True  # what a user asks for and reads
     inference: bool = False  # whether this thread is inside inference_mode
-    recording: bool = True  # what an op goes by: grad mode is on, and inference mode is off
     saved_tensors_hooks: tuple[Any, ...] = ()  # pairs of pack and unpack hooks; the last one counts
     saved_tensors_hooks_disabled: str | None = None  # the error to raise where such hooks are not allowed
     graph_task: Any = None  # the backward pass that is running, the innermost one
@@ -68,6 +66,11 @@ class ThreadState(threading.local):
 
     def __init__(self) -> None:
         self.share = Share()  # runs once in each thread, when it first looks at LOCAL
+
+    @property
+    def recording(self) -> bool:
+        """Whether ops are recorded: grad mode is on, and inference mode is off."""
+        return self.grad_enabled and not self.inference
 
 
 LOCAL = ThreadState()
@@ -85,13 +88,11 @@ def is_inference_mode_enabled() -> bool:
 
 def switch(grad_enabled: bool, inference: bool | None = None) -> None:
     """Set the modes of this thread and count what is unusual about them; None leaves inference mode as it is."""
-    if inference is None:
-        inference = LOCAL.inference
-    grad_changed, inference_changed = LOCAL.grad_enabled != grad_enabled, LOCAL.inference != inference
-    LOCAL.share.add((LOCAL.grad_enabled - grad_enabled) + (inference - LOCAL.inference))
-    LOCAL.grad_enabled, LOCAL.inference, LOCAL.recording = grad_enabled, inference, grad_enabled and not inference
+    old = LOCAL.grad_enabled, LOCAL.inference
+    new = grad_enabled, old[1] if inference is None else inference
+    LOCAL.share.add((old[0] - new[0]) + (new[1] - old[1]))
+    LOCAL.grad_enabled, LOCAL.inference = new
     if LOCAL.observer is not None:
-        if grad_changed:
-            LOCAL.observer.mode("grad", grad_enabled)
-        if inference_changed:
-            LOCAL.observer.mode("inference", inference)
+        for mode, before, after in zip(("grad", "inference"), old, new, strict=True):
+            if before != after:
+                LOCAL.observer.mode(mode, after)

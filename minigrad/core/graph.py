@@ -15,44 +15,44 @@ from __future__ import annotations
 
 import operator
 import weakref
+from collections.abc import Iterable
 from functools import partial
+from itertools import repeat
 from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 
-from numpy import empty_like, generic
+from numpy import generic
 
 from minigrad._base.hooks import Hook, NodeHooks, RemovableHandle
-from minigrad.backends.registry import OF_TYPE
+from minigrad.core.accumulate import add_in_place, with_layout_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.saved import (
-    WRITTEN_TWICE,
-    refuse_outside_inference_mode,
     saved_arrays,
     saved_constant,
     saved_tensors,
     saved_value,
 )
 from minigrad.core.saved_tensor import saved_tensor_handle
-from minigrad.core.tensor import Tensor, VersionCounter, counter_of, extras_of, next_sequence_nr, plain
+from minigrad.core.tensor import Tensor, VersionCounter, extras_of, next_sequence_nr, plain
 
-__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of",
-           "edge_to", "gradient_edge", "known_accumulator", "repeats"]
+__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_of",
+           "edge_to", "gradient_node", "known_accumulator", "output_nrs_of"]
 
 ACCUMULATING = RLock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
+FIRST_OUTPUTS = repeat(0)  # the `next_output_nrs` of a node whose inputs were made by nodes with one output
 FIRST_OF_ALL = (1 << 64) - 1  # the sequence number of every AccumulateGrad, as in PyTorch: the highest of all
 
 
 class NodeExtras:
     """Rarely used facts about a node, allocated on demand."""
 
-    __slots__ = ("handles", "hooks", "input_metadata", "metadata", "output_info", "output_nrs", "result_counters",
-                 "versions", "written")
+    __slots__ = ("handles", "hooks", "input_metadata", "metadata", "output_info", "result_counters", "versions",
+                 "written")
 
     def __init__(self) -> None:
-        self.output_nrs: tuple[int, ...] | None = None  # for each edge, which output of the next node; None: all 0
         self.input_metadata: tuple[Any, ...] | None = None  # per input the (shape, dtype) of its gradient, or None
         self.versions: tuple[int, ...] | None = None  # versions of the saved values when they were saved; None: all 0
-        self.result_counters: dict[int, VersionCounter] | None = None  # by output number, those of results (NOTE 2)
+        self.result_counters: dict[int, VersionCounter] | None = None  # of results, by output number (NOTE 2: saved.py)
         self.hooks: NodeHooks | None = None  # a node that has them, be they empty, leaves the engine's plain path
         self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
         self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
@@ -81,9 +81,10 @@ class Node(metaclass=NodeType):
     its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
     """
 
-    __slots__ = ("__weakref__", "_extras", "const", "next", "saved", "sequence_nr")
+    __slots__ = ("__weakref__", "_extras", "const", "next", "next_output_nrs", "saved", "sequence_nr")
 
     next: tuple[Any, ...]  # for each input the node that its gradient goes to, or None; NOTE 6 about leaves
+    next_output_nrs: Iterable[int]  # for each input, which output of that node it was
     saved: tuple[Any, ...] | None  # inputs (as tensors), results (as arrays) and numbers; None once they were freed
     const: tuple[Any, ...]  # further arguments of the formula: a dimension, an exponent
     sequence_nr: int  # higher for nodes that were recorded later; the engine runs the highest first
@@ -93,8 +94,8 @@ class Node(metaclass=NodeType):
     outputs: int = 1  # how many gradients come in
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
-    checks_in_order: ClassVar[bool] = False  # checks saved values first to last; others last to first, as PyTorch does
-    prunes: ClassVar[bool] = True  # leaves out gradients that a pass does not ask for; user code gives all of them
+    own_input_grads: ClassVar[bool] = False  # overrides `input_grads`: its results are taken as they are
+    prunes: ClassVar[bool] = True  # gradients that a pass with `inputs=` does not need are dropped; not those of users
     requires_grad: ClassVar[bool] = True
     backward: Any  # the formula: backward(xp, gradient, *saved, *const) gives the gradients of the inputs
 
@@ -111,9 +112,10 @@ class Node(metaclass=NodeType):
                 setattr(cls, f"_saved_{name}", property(partial(saved_constant, index=index)))
 
     def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
-             sequence_nr: int | None = None) -> None:
+             sequence_nr: int | None = None, next_output_nrs: Iterable[int] = FIRST_OUTPUTS) -> None:
         """Fill a new node: the one place that does. (As `__init__` it would take twice the time.)"""
         self.next = next_nodes
+        self.next_output_nrs = next_output_nrs
         self.saved = saved
         self.const = const
         self.sequence_nr = next_sequence_nr() if sequence_nr is None else sequence_nr
@@ -121,29 +123,29 @@ class Node(metaclass=NodeType):
         if UNUSUAL.on_new_node is not None:
             UNUSUAL.on_new_node(self)
 
-    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
+    def input_grads(self, task: Any, grad: Any) -> Any:
         """Compute the gradients of the inputs from that of the result: the one place that calls a formula on arrays.
 
         In a first-order pass the formula gets arrays. In a pass that is itself recorded (`create_graph=True`) it gets
-        tensors, and its operators record themselves. `owned` says that the caller gives `grad` away (NOTE 3 in
-        engine.py); only an AccumulateGrad makes use of that.
+        tensors, and its operators record themselves.
         """
         if grad is None:
             return (None,) * len(self.next)
-        if not self.saved and self.saved is not None:
-            return self.backward(task.xp, grad, *self.const)
         saved = saved_arrays(self) if task.first_order else saved_tensors(self)
         return self.backward(task.xp, grad, *saved, *self.const)
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """For each input: the node that made it, and which of that node's outputs it was; (None, 0) for no node."""
-        self.next = tuple([accumulator_of(node) if isinstance(node, Tensor) else node for node in self.next])
-        return tuple([(node, self.output_nr(index)) for index, node in enumerate(self.next)])
+        """For each input: the node that made it, and which of that node's outputs it was; (None, 0) for no node.
 
-    def output_nr(self, index: int) -> int:
-        """Which output of the next node the edge number `index` leads to."""
-        return 0 if self._extras is None or self._extras.output_nrs is None else self._extras.output_nrs[index]
+        An edge that held a leaf holds the leaf's AccumulateGrad from now on (NOTE 6).
+        """
+        self.next = tuple([accumulator_of(node) if isinstance(node, Tensor) else node for node in self.next])
+        return tuple(zip(self.next, self.next_output_nrs))
+
+    def output_nrs(self) -> tuple[int, ...]:
+        """For each input, which output of its node it was."""
+        return tuple([output_nr for _, output_nr in zip(self.next, self.next_output_nrs)])
 
     def name(self) -> str:
         """The node's name, for instance `MulBackward0`."""
@@ -207,8 +209,7 @@ class Node(metaclass=NodeType):
 
     def release(self) -> None:
         """Free what was saved; a second pass through a node that had saved something raises."""
-        if self.saved:
-            self.saved = None
+        self.saved = None if self.saved else self.saved
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
@@ -229,8 +230,11 @@ class AccumulateGrad(Node, number=None):
         self.variable = variable
         self.fill((), sequence_nr=FIRST_OF_ALL)
 
-    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
-        """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none."""
+    def accumulate(self, task: Any, grad: Any, owned: bool) -> tuple[()]:
+        """Add to `.grad`; there are no inputs to give gradients to. A leaf that ceased to require grad gets none.
+
+        An `owned` gradient becomes the `.grad` without a copy: nobody else can see it (NOTE 3 in engine.py).
+        """
         leaf = self.variable
         if leaf._grad_fn is not None:
             raise RuntimeError("leaf variable has been moved into the graph interior")
@@ -252,9 +256,17 @@ class AccumulateGrad(Node, number=None):
         return "torch::autograd::AccumulateGrad"
 
     def has_leaf_hooks(self) -> bool:
-        """Whether hooks were registered on the leaf itself."""
-        extras = self.variable._extras
-        return extras is not None and bool(extras.hooks or extras.post_accumulate)
+        """Whether hooks were registered on the leaf itself, or are kept there."""
+        return (extras := self.variable._extras) is not None and bool(
+            extras.hooks or extras.post_accumulate or extras.accumulator_hooks)
+
+    def restore_hooks(self, nodes: Iterable[Any]) -> None:
+        """Take over the hooks that the leaf has kept, if one of the nodes has an older edge to it (NOTE 6)."""
+        leaf_extras = extras_of(self.variable)
+        if leaf_extras.accumulator_hooks is not None and self.extras().hooks is None and any(
+                isinstance(node, Node) and node.sequence_nr < leaf_extras.hooked_at
+                and any(edge is self.variable or edge is self for edge in node.next) for node in nodes):
+            self.extras().hooks = leaf_extras.accumulator_hooks
 
     def node_hooks(self) -> NodeHooks:
         """The hooks; the leaf keeps them too, for graphs that were recorded before (NOTE 6)."""
@@ -273,51 +285,6 @@ class AccumulateGrad(Node, number=None):
         return tensor
 
 
-def add_in_place(total: Tensor, grad: Any) -> None:
-    """Add an array to a `.grad` that is there already, and count its version up."""
-    refuse_outside_inference_mode(total)
-    counter = counter_of(total)
-    if counter.before_write is not None:
-        counter.before_write()
-    if isinstance(total.array, generic):
-        total.array = total.array + grad
-    elif not repeats(total.array):
-        total.array += grad
-    else:
-        raise RuntimeError(WRITTEN_TWICE)
-    counter.value += 1
-
-
-def with_layout_of(leaf: Any, grad: Any, owned: bool) -> Any:
-    """An array as the `.grad` of a leaf: PyTorch calls this the gradient layout contract.
-
-    It lies in memory row by row, or with the strides of a leaf that is dense in another order. `grad` itself is
-    returned if it is `owned` and lies so already, else a copy.
-    """
-    if type(leaf) in OF_TYPE:  # the copy belongs on the device of the gradient, which need not be the one in use
-        backend = OF_TYPE[type(grad)]
-        with backend.on(backend.index_of(grad)):
-            return copy_with_layout(leaf, grad, owned)
-    return copy_with_layout(leaf, grad, owned)
-
-
-def copy_with_layout(leaf: Any, grad: Any, owned: bool) -> Any:
-    """`with_layout_of` on the device in use."""
-    if not leaf.flags.c_contiguous:
-        result = empty_like(leaf, grad.dtype)
-        if result.strides == leaf.strides:
-            if owned and grad.strides == leaf.strides:
-                return grad
-            result[...] = grad
-            return result
-    return grad if owned and grad.flags.c_contiguous else grad.copy()
-
-
-def repeats(array: Any) -> bool:
-    """Whether an array, like the result of `expand`, has several elements at one place in memory."""
-    return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
-
-
 def known_accumulator(leaf: Tensor) -> AccumulateGrad | None:
     """The AccumulateGrad that somebody has looked at, if it is still held."""
     return None if leaf._extras is None or leaf._extras.accumulator is None else leaf._extras.accumulator()
@@ -333,24 +300,35 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     return node
 
 
+def output_nrs_of(tensors: Iterable[Tensor]) -> Iterable[int]:
+    """Which output of its node each tensor is: the `next_output_nrs` of a node with these inputs."""
+    output_nrs = tuple([tensor._output_nr for tensor in tensors])
+    return output_nrs if any(output_nrs) else FIRST_OUTPUTS
+
+
+def edge_of(tensor: Any) -> tuple[Any, int]:
+    """Return the node and output number at which the gradient of a tensor, or of a GradientEdge, is computed."""
+    if isinstance(tensor, GradientEdge):
+        return tensor.node, tensor.output_nr
+    return gradient_node(tensor) or accumulator_of(tensor), tensor._output_nr
+
+
 def edge_to(tensor: Tensor) -> Any:
     """What an edge to a tensor holds: its node, or the leaf itself (NOTE 6), or None where no gradient goes."""
     if tensor._grad_fn is not None or not tensor._requires_grad:
         return tensor._grad_fn
     if tensor._extras is not None and tensor._extras.view is not None:
-        return gradient_edge(tensor)
+        return gradient_node(tensor)
     return known_accumulator(tensor) or tensor
 
 
-def gradient_edge(tensor: Tensor) -> Any:
+def gradient_node(tensor: Tensor) -> Any:
     """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf.
 
     None for a tensor that does not require grad, and for a view that does only because its base does: no gradient goes
     through a view that was made while grad mode was off.
     """
-    if not tensor._requires_grad:
-        return None
-    if tensor._grad_fn is not None:
+    if tensor._grad_fn is not None or not tensor._requires_grad:
         return tensor._grad_fn
     if tensor._extras is not None and tensor._extras.view is not None:
         node = tensor.grad_fn
@@ -364,10 +342,10 @@ class ManyOutputs(Node, number=None):
 
     __slots__ = ("output_info", "outputs")
     fills_missing: ClassVar[bool] = True  # the formula gets zeros, not None, for a gradient that did not arrive
-    checks_in_order = True
+    own_input_grads = True
     output_info: list[tuple[tuple[int, ...], Any, Any]]  # shape, device and NumPy dtype of each output
 
-    def input_grads(self, task: Any, grad: Any, owned: bool = False) -> Any:
+    def input_grads(self, task: Any, grad: Any) -> Any:
         """Compute the gradients of the inputs from those of the outputs."""
         grads = [grad] if self.outputs == 1 else grad
         if all(g is None for g in grads):

@@ -5,8 +5,9 @@ Mirrors PyTorch's `input_buffer.h` and `graph_task.h`.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from sys import getrefcount
+from types import MappingProxyType
 from typing import Any
 
 from numpy import ndarray
@@ -17,33 +18,35 @@ from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["GraphTask", "InputBuffer", "InputBuffers"]
 
+ALONE = 2  # what `getrefcount(self.grad)` gives if only the buffer holds the array: it counts its own argument too
+
 
 class InputBuffer:
     """The gradients on their way to one node: how many are still to come, and the sum of those that have arrived."""
 
-    __slots__ = ("dependencies", "fresh", "grad", "node", "owned")
+    __slots__ = ("dependencies", "grad", "node")
 
     node: Any  # the node that waits
     dependencies: int  # how many gradients are still to come
-    grad: Any  # the sum of those that have arrived; None before the first, and where all of them were None
-    owned: bool  # nobody else can see the sum, so it may be added to in place (NOTE 3 in engine.py)
-    fresh: bool  # the arrays that the node's formula has just returned may be owned
+    grad: Any  # the sum of those that have arrived; None before the first, and if all of them were None
 
-    def add(self, grad: Any, index: int, source: InputBuffer) -> None:
-        """Add a further gradient, which the node of `source` computed for its input `index`."""
-        if self.owned:
+    def __lt__(self, other: InputBuffer) -> bool:
+        """No buffer comes before another of the same sequence number in the heap (NOTE 1 in engine.py)."""
+        return False
+
+    def add(self, grad: Any, output_nr: int) -> None:
+        """Add a further gradient of an output of the node; it has one, number 0."""
+        if type(self.grad) is ndarray and self.owns_grad():
             self.grad += grad
         else:
             self.grad = self.grad + grad
-            self.owned = not isinstance(grad, Tensor)
 
-    def gave_away(self, grad: Any) -> bool:
-        """Whether nobody else can see an array that the formula of this buffer's node returned (NOTE 3)."""
-        received = self.grad
-        if grad.base is None:
-            return grad is not received
-        return (self.owned and grad.base is received and len(self.node.next) == 1 and grad.flags.c_contiguous
-                and grad.size == received.size)
+    def owns_grad(self) -> bool:
+        """Whether nobody but this buffer can see the array of the sum (NOTE 3 in engine.py)."""
+        if getrefcount(self.grad) != ALONE or not isinstance(self.grad, ndarray):
+            return False
+        return self.grad.base is None or (getrefcount(self.grad.base) == ALONE and type(self.grad.base) is ndarray
+                                          and self.grad.flags.c_contiguous and self.grad.size == self.grad.base.size)
 
 
 class InputBuffers(InputBuffer):
@@ -51,9 +54,8 @@ class InputBuffers(InputBuffer):
 
     __slots__ = ()
 
-    def add(self, grad: Any, index: int, source: InputBuffer) -> None:
-        """Add a gradient to the sum for the output that the edge leads to."""
-        output_nr = source.node.output_nr(index)
+    def add(self, grad: Any, output_nr: int) -> None:
+        """Add a gradient to the sum for one of the outputs."""
         total = self.grad[output_nr]
         self.grad[output_nr] = grad if total is None else total + grad
 
@@ -61,28 +63,27 @@ class InputBuffers(InputBuffer):
 class GraphTask:
     """The state of one backward pass."""
 
-    __slots__ = ("__weakref__", "arrivals", "buffers", "callbacks", "captured", "captures", "depth", "evaluate",
-                 "first_order", "inputs", "keep_graph", "left_out", "node", "observer", "outer", "ready", "runs",
-                 "xp")
+    # With `inputs=` (exec_info.py):
+    runs: set[Any] | None = None  # the nodes whose formulas run; None for all
+    left_out: Any = frozenset()  # a set of the nodes that edges lead to and that are not evaluated
+    inputs: Sequence[Any] | None = None  # what the user gave as `inputs=`
+    captures: Mapping[Any, list[tuple[int, int]]] = MappingProxyType({})  # by node, (output_nr, index in `captured`)
+    captured: Any = ()  # a list of the gradients that autograd.grad returns
+    # In anomaly mode:
+    node: Any = None  # the node that is being evaluated
 
-    def __init__(self, create_graph: bool, keep_graph: bool) -> None:
+    def __init__(self, create_graph: bool, keep_graph: bool, evaluate: Any = None) -> None:
         self.first_order = not create_graph  # gradients are arrays; else tensors, and the pass is itself recorded
         self.keep_graph = keep_graph  # nodes keep what they saved
         self.xp = Tensor.backward_namespace if create_graph else WORDS  # the functions that formulas call
+        self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # gives the gradients of a node's inputs
         self.buffers: dict[Any, InputBuffer] = {}  # by node, and by leaf where an edge holds the leaf
-        self.ready: list[tuple[int, int, InputBuffer]] = []  # a heap of those that can run (NOTE 1)
-        self.arrivals = itertools.count()  # numbers what enters `ready`, to order equal sequence numbers
-        self.evaluate: Callable[[GraphTask, InputBuffer], Any]  # gives the gradients of a node's inputs
-        self.runs: set[Any] | None = None  # with `inputs=`, the nodes whose formulas run; None for all
-        self.left_out: set[Any] = set()  # with `inputs=`, the nodes that edges lead to and that are not evaluated
-        self.inputs: Sequence[Any] | None = None  # what the user gave as `inputs=`
-        self.captures: dict[Any, list[tuple[int, int]]] = {}  # by node, (output_nr, index in `captured`) to capture
-        self.captured: list[Any] = []  # the gradients that autograd.grad returns
+        self.ready: list[tuple[int, InputBuffer]] = []  # a heap of those that can run, the highest number first
         self.callbacks: list[Callable[[], Any]] = []  # called when the pass ends without an error
         self.outer: GraphTask | None = LOCAL.graph_task  # the pass inside which this one was started
         self.depth: int = 0 if self.outer is None else self.outer.depth + 1  # how many passes it is inside of
-        self.node: Any = None  # the node that is being evaluated; known in anomaly mode only
         self.observer = LOCAL.observer  # receives every step, or None
+        self.plain = self.observer is None  # no node needs `evaluate_fully`, unless it has hooks
 
     def wrapped(self, grad: Any) -> Any:
         """A gradient as a tensor, for user code and for `.grad`."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.backends.registry import Several, check_in_use, info_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
-from minigrad.core.graph import ManyOutputs, Node, edge_to
+from minigrad.core.graph import ManyOutputs, Node, edge_to, output_nrs_of
 from minigrad.core.saved import versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.core.tensor import Tensor, blank, plain
@@ -83,10 +83,7 @@ def make_node(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], co
               input_metadata: tuple[Any, ...] | None) -> N:
     """Make a node over any inputs: results of ops with several outputs, views, tensors with a version."""
     node = cls()
-    node.fill(tuple([edge_to(x) for x in inputs]), saved, const)
-    output_nrs = tuple([x._output_nr if x._requires_grad else 0 for x in inputs])
-    if any(output_nrs):
-        node.extras().output_nrs = output_nrs
+    node.fill(tuple([edge_to(x) for x in inputs]), saved, const, next_output_nrs=output_nrs_of(inputs))
     if [s for s in saved if isinstance(s, Tensor) and s._extras is not None]:
         node.extras().versions = versions_of(saved)
     if input_metadata is not None:

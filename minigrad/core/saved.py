@@ -108,9 +108,7 @@ def saved_arrays(node: Any) -> Sequence[Any]:
     Raises:
         RuntimeError: if they were freed, or one was changed in place since it was saved.
     """
-    if node.saved is None:
-        raise RuntimeError(FREED)
-    if node._extras is not None:
+    if node.saved is None or node._extras is not None:
         return checked_arrays(node)
     values = []
     for value in node.saved:
@@ -123,7 +121,9 @@ def saved_arrays(node: Any) -> Sequence[Any]:
 
 
 def checked_arrays(node: Any) -> Sequence[Any]:
-    """`saved_arrays` where a value may have a version, or may have gone through hooks."""
+    """`saved_arrays` where a value may have a version, or may have gone through hooks, and where all were freed."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
     check_versions(node)
     values = [value.array if is_tensor(value) else value for value in unpacked(node, Packed.unpack_array)]
     if node._extras is not None and type(node._extras.input_metadata) is Apart:  # a 0-d CPU array meets a GPU's
@@ -210,20 +210,20 @@ def refuse_outside_inference_mode(tensor: Tensor) -> None:
 def check_versions(node: Any, only: int | None = None) -> None:
     """Raise PyTorch's error if a saved tensor (`only` one of them, if given) was changed in place since it was saved.
 
-    An input that was taken out of its graph by `detach_()` is an error too: its history is gone. (PyTorch lets it pass
-    in a custom Function.)
+    An input that was taken out of its graph by `detach_()` is an error too: its history is gone. As in PyTorch a node
+    with `own_input_grads`, such as a custom Function, lets that pass, and checks first to last; others last to first.
     """
     extras = node._extras
     counters = None if extras is None else extras.result_counters
     expected = (0,) * len(node.saved) if extras is None or extras.versions is None else extras.versions
     indices = range(len(node.saved))
-    for index in indices if node.checks_in_order else reversed(indices):
+    for index in indices if node.own_input_grads else reversed(indices):
         if only is not None and only != index:
             continue
         value = node.saved[index]
         counter = getattr(value, "_version_counter", None)
         if counter is not None:
-            if value._extras.detached_at > node.sequence_nr and not node.checks_in_order:
+            if value._extras.detached_at > node.sequence_nr and not node.own_input_grads:
                 raise RuntimeError(DETACHED)
             if counter.value != expected[index]:
                 raise_changed(value.array, value.grad_fn, value._output_nr, counter.value, expected[index])

@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends.registry import beside, home, located, moved
-from minigrad.core.graph import repeats
+from minigrad.core.accumulate import repeats
 from minigrad.core.tensor import Tensor, owned
 from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.scalars import number_in

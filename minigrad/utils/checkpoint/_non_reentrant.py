@@ -27,7 +27,7 @@ from typing import Any
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, gradient_edge
+from minigrad.core.graph import Node, gradient_node
 from minigrad.core.saved import saved_tensors, versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
@@ -44,10 +44,10 @@ class StopRecomputation(Exception):
 class Arguments(Node, number=None):
     """Tensors kept as a node keeps its inputs: through the hooks that are on, and checked for changes in place."""
 
-    checks_in_order = True
+    own_input_grads = True
 
     def __init__(self, kept: Sequence[Any]) -> None:
-        self.fill(tuple([gradient_edge(tensor) for tensor in kept]), tuple(kept))
+        self.fill(tuple([gradient_node(tensor) for tensor in kept]), tuple(kept))
         self.extras().versions = versions_of(tuple(kept))
         if LOCAL.saved_tensors_hooks:
             pack_all(self, ())

@@ -1,0 +1,58 @@
+"""Adds to a `.grad`, and lays one out in memory. Mirrors PyTorch's `accumulate_grad.h`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import OF_TYPE
+from minigrad.core.saved import WRITTEN_TWICE, refuse_outside_inference_mode
+from minigrad.core.tensor import Tensor, counter_of
+
+__all__ = ["add_in_place", "repeats", "with_layout_of"]
+
+
+def add_in_place(total: Tensor, grad: Any) -> None:
+    """Add an array to a `.grad` that is there already, and count its version up."""
+    refuse_outside_inference_mode(total)
+    counter = counter_of(total)
+    if counter.before_write is not None:
+        counter.before_write()
+    if isinstance(total.array, np.generic):
+        total.array = total.array + grad
+    elif not repeats(total.array):
+        total.array += grad
+    else:
+        raise RuntimeError(WRITTEN_TWICE)
+    counter.value += 1
+
+
+def with_layout_of(leaf: Any, grad: Any, owned: bool) -> Any:
+    """An array as the `.grad` of a leaf: PyTorch calls this the gradient layout contract.
+
+    It lies in memory row by row, or with the strides of a leaf that is dense in another order. `grad` itself is
+    returned if it is `owned` and lies so already, else a copy.
+    """
+    if type(leaf) in OF_TYPE:  # the copy belongs on the device of the gradient, which need not be the one in use
+        backend = OF_TYPE[type(grad)]
+        with backend.on(backend.index_of(grad)):
+            return copy_with_layout(leaf, grad, owned)
+    return copy_with_layout(leaf, grad, owned)
+
+
+def copy_with_layout(leaf: Any, grad: Any, owned: bool) -> Any:
+    """`with_layout_of` on the device in use."""
+    if not leaf.flags.c_contiguous:
+        result = np.empty_like(leaf, grad.dtype)
+        if result.strides == leaf.strides:
+            if owned and grad.strides == leaf.strides:
+                return grad
+            result[...] = grad
+            return result
+    return grad if owned and grad.flags.c_contiguous else grad.copy()
+
+
+def repeats(array: Any) -> bool:
+    """Whether an array, like the result of `expand`, has several elements at one place in memory."""
+    return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))

@@ -1,0 +1,45 @@
+"""Reports a pass to its observer: its start, each gradient that is sent on, its end, or the error that ended it.
+
+An observer is what a recorder sets (autograd/observer.py). Without one nothing here is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from minigrad.core.graph import Node
+from minigrad.core.input_buffer import GraphTask
+
+__all__ = ["Observed"]
+
+
+class Observed:
+    """A block in which a pass is reported; gives the gradients that leave `root`, each reported when it is sent."""
+
+    def __init__(self, task: GraphTask, root: Node, grads: Sequence[Any]) -> None:
+        self.task, self.root, self.grads = task, root, grads
+
+    def __enter__(self) -> Iterable[Any]:
+        task, root, evaluate = self.task, self.root, self.task.evaluate
+        task.evaluate = lambda task, buffer: report(task, buffer.node, buffer.node, evaluate(task, buffer))
+        starts = [(*edge, getattr(grad, "array", grad)) for edge, grad in zip(root.next_functions, self.grads)]
+        dependencies = {buffer.node: buffer.dependencies for buffer in task.buffers.values()}
+        task.observer.backward_start(starts, dependencies, not task.first_order, task.keep_graph, task.inputs)
+        return report(task, root, None, self.grads)
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None:
+            self.task.observer.backward_end()
+        else:
+            self.task.observer.error(error)
+
+
+def report(task: GraphTask, node: Node, source: Node | None, grads: Iterable[Any]) -> Iterator[Any]:
+    """Give the same gradients. When the next one is asked for, the one before has been added, and is reported."""
+    for index, (grad, edge, output_nr) in enumerate(zip(grads, node.next, node.next_output_nrs)):
+        yield grad
+        buffer = task.buffers.get(edge)
+        if buffer is not None:
+            total = buffer.grad if buffer.node.outputs == 1 else buffer.grad[output_nr]
+            task.observer.flow(source, index, buffer.node, output_nr, grad, total, buffer.dependencies == 0)
