@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import interleaved, timed
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.ops.activation.smooth import GeluTanh
 
 RESULTS = Path(__file__).parent / "results" / "acceleration.json"
@@ -46,7 +46,7 @@ def gelu_runs(shape: tuple[int, ...]) -> dict[str, Run]:
     names = {"a": a, "g": g, "CUBE": CUBE, "TWICE": TWICE}
     text = GELU.replace("h", f"({HALF})")
     return {"numba": lambda: compiled(g, a), "numexpr": lambda: numexpr.evaluate(text, names),
-            "numpy": lambda: GeluTanh.backward(None, WORDS, g, a)}  # type: ignore[arg-type]  # it asks its node nothing
+            "numpy": lambda: GeluTanh.backward(None, XP, g, a)}  # type: ignore[arg-type]  # it asks its node nothing
 
 
 def adam_runs(shape: tuple[int, ...]) -> dict[str, Run]:

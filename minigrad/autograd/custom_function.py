@@ -14,7 +14,7 @@ from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.views import FUNCTION, MANY, set_history, share
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import LOCAL, switch
@@ -192,7 +192,7 @@ class FunctionBase(Node, number=None):
 def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], task: Any) -> Any:
     """A gradient in its input's shape, dtype and place, if it can be summed to it; PyTorch's error else."""
     check_gradient(node, index, grad, info[0])
-    xp, g = (WORDS, grad.array) if task.first_order else (task.xp, grad)
+    xp, g = (XP, grad.array) if task.first_order else (task.xp, grad)
     if len(info) == 2 and type(grad.array) not in OF_TYPE:
         return sum_to(g, info, xp)
     place = info[2] if len(info) == 3 else HERE

@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, by_kernel, is_array, moved
 
-__all__ = ["WORDS", "accumulated", "add_at", "masked", "matmul", "product", "total"]
+__all__ = ["XP", "accumulated", "add_at", "masked", "matmul", "product", "total"]
 
 BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
@@ -136,8 +136,8 @@ def turned_product(x: Any, y: Any) -> Any:
     return np.matmul(x, y, order="F")
 
 
-class ArrayWords:
-    """`minigrad.backends.protocol.Words` on NumPy arrays."""
+class ArrayNamespace:
+    """`minigrad.backends.protocol.Namespace` on NumPy arrays."""
 
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
@@ -245,4 +245,4 @@ class ArrayWords:
         return x.dtype
 
 
-WORDS = ArrayWords()
+XP = ArrayNamespace()

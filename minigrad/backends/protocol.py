@@ -8,9 +8,9 @@ operand (`beside`, where that may be a number); it calls only functions that CuP
 it never asks an array for a truth value or a number, which would wait for the device, unless its result needs it.
 Arrays of two devices do not mix: CuPy refuses, and `minigrad.ops._dispatch.same_device` says it in PyTorch's words.
 
-`Words` are the functions that the formula of a derivative may use beside operators. They exist twice: for arrays
-(one instance per array module) and for Tensors (made by `minigrad.ops`), so that one formula serves a first-order pass
-on arrays and a recorded pass on tensors. They are ours, and not the array module's, where NumPy and PyTorch differ.
+`Namespace` holds the functions that the formula of a derivative may call (as `xp`) beside operators. There are two: one
+of arrays, and one of Tensors (made by `minigrad.ops`), so that one formula serves a first-order pass on arrays and a
+recorded pass on tensors. The functions are ours, and not the array module's, where NumPy and PyTorch differ.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-__all__ = ["Backend", "Words"]
+__all__ = ["Backend", "Namespace"]
 
 Shape = tuple[int, ...]
 
 
-class Words(Protocol):
+class Namespace(Protocol):
     """`x` and the results are arrays in one instance, Tensors in the other."""
 
     def exp(self, x: Any) -> Any: ...

@@ -289,7 +289,7 @@ def name_of(place: Any) -> device:
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, place and dtype of an array: what `Words.zeros` needs to make one like it when the array is gone."""
+    """Shape, place and dtype of an array: what `Namespace.zeros` needs to make one like it when the array is gone."""
     return array.shape, beside(array), array.dtype
 
 

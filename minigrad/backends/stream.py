@@ -18,11 +18,11 @@ __all__ = ["DEFAULT", "Seeded", "Stream", "fractions"]
 
 Array = np.ndarray[Any, Any]
 
-WORDS = 624  # of the twister's state
+XP = 624  # of the twister's state
 DEFAULT_SEED = 67280421310721
 # PyTorch's `CPUGeneratorImplState`, byte for byte: seed, words left, seeded, next word, the words (64 bits each),
 # x, y and rho of the cached normal, whether there is one; then the same for a float that is never used.
-STATE = struct.Struct(f"=QiiQ{WORDS}Q3di4xf?3x")
+STATE = struct.Struct(f"=QiiQ{XP}Q3di4xf?3x")
 
 
 class Seeded:
@@ -80,7 +80,7 @@ class Stream(Seeded):
         """NumPy's Mersenne Twister at this point of the stream."""
         if self._bits is None:
             seeded: Any = np.random.RandomState(self._seed & 0xFFFFFFFF).get_state()
-            self._bits = twister_at(seeded[1], WORDS)
+            self._bits = twister_at(seeded[1], XP)
         return self._bits
 
     def draw(self, n: int) -> Array:
@@ -97,7 +97,7 @@ class Stream(Seeded):
         """The state as PyTorch's `get_state` lays it out."""
         inner: Any = self.twister().state["state"]
         cached = self.cached
-        return STATE.pack(self._seed, WORDS + 1 - inner["pos"], True, 0 if self._fresh else inner["pos"],
+        return STATE.pack(self._seed, XP + 1 - inner["pos"], True, 0 if self._fresh else inner["pos"],
                           *inner["key"].tolist(), 0.0, cached or 0.0, 0.0, cached is not None, 0.0, False)
 
     def set_state_bytes(self, state: bytes) -> None:
@@ -110,11 +110,11 @@ class Stream(Seeded):
             raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE.size} but found the input RNG state "
                                f"size to be {len(state)}")
         seed, left, seeded, at, *rest = STATE.unpack(state)
-        if not (seeded and 0 < left <= WORDS and at <= WORDS):
+        if not (seeded and 0 < left <= XP and at <= XP):
             raise RuntimeError("Invalid mt19937 state")
         self._seed, self._fresh = seed, left == 1 and at == 0
-        self.cached = rest[WORDS + 1] if rest[WORDS + 3] else None
-        self._bits = twister_at(np.array(rest[:WORDS], np.uint64).astype(np.uint32), WORDS + 1 - left)
+        self.cached = rest[XP + 1] if rest[XP + 3] else None
+        self._bits = twister_at(np.array(rest[:XP], np.uint64).astype(np.uint32), XP + 1 - left)
 
 
 def twister_at(words: Any, position: int) -> np.random.MT19937:

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor, plain
 
@@ -75,7 +75,7 @@ class GraphTask:
     def __init__(self, create_graph: bool, keep_graph: bool, evaluate: Any = None) -> None:
         self.first_order = not create_graph  # gradients are arrays; else tensors, and the pass is itself recorded
         self.keep_graph = keep_graph  # nodes keep what they saved
-        self.xp = Tensor.backward_namespace if create_graph else WORDS  # the functions that formulas call
+        self.xp = Tensor.backward_namespace if create_graph else XP  # the functions that formulas call
         self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # gives the gradients of a node's inputs
         self.buffers: dict[Any, InputBuffer] = {}  # by node, and by leaf where an edge holds the leaf
         self.ready: list[tuple[int, InputBuffer]] = []  # a heap of those that can run, the highest number first

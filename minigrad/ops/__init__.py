@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from minigrad.ops import backward_namespace as words
-from minigrad.ops import operators, public
+from minigrad.ops import backward_namespace, operators, public
 from minigrad.ops._dispatch.overloads import aten
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, FUNCTIONS, METHODS
 
-__all__ = ["DIRECT_METHODS", "FUNCTIONS", "METHODS", "aten", "operators", "public", "words"]
+__all__ = ["DIRECT_METHODS", "FUNCTIONS", "METHODS", "aten", "backward_namespace", "operators", "public"]

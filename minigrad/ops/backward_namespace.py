@@ -1,10 +1,10 @@
-"""The words of a formula on Tensors: `minigrad.backends.protocol.Words`, made of ops that are themselves recorded."""
+"""The functions of a formula on Tensors: `minigrad.backends.protocol.Namespace` of ops that are themselves recorded."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.backends.registry import Home, beside
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.activation import basic as activation
@@ -17,11 +17,11 @@ from minigrad.ops.shape import join
 from minigrad.ops.shape import views as shape
 from minigrad.ops.tensor import copy
 
-__all__ = ["TensorWords"]
+__all__ = ["TensorNamespace"]
 
 
-class TensorWords:
-    """Each word by the op of that meaning."""
+class TensorNamespace:
+    """Each function by the op of that meaning."""
 
     exp = staticmethod(elementary.Exp.forward)
     log = staticmethod(elementary.Log.forward)
@@ -79,7 +79,7 @@ class TensorWords:
     @staticmethod
     def scatter(x: Tensor, part: Any, size: tuple[int, ...]) -> Tensor:
         """Zeros of `size` to which `x` is added at `part`."""
-        return index.Scatter.forward(x, part, size, WORDS)
+        return index.Scatter.forward(x, part, size, XP)
 
     @staticmethod
     def put(x: Tensor, part: Any, value: Any) -> Tensor:
@@ -89,7 +89,7 @@ class TensorWords:
     @staticmethod
     def zeros(size: tuple[int, ...], like: Any, dtype: Any = None) -> Tensor:
         """Zeros where `like`, a Tensor or a place, lies; of its dtype if none is given."""
-        return plain(WORDS.zeros(size, getattr(like, "array", like), dtype))
+        return plain(XP.zeros(size, getattr(like, "array", like), dtype))
 
     @staticmethod
     def dtype(x: Tensor) -> Any:
@@ -97,4 +97,4 @@ class TensorWords:
         return x.array.dtype
 
 
-Tensor.backward_namespace = TensorWords()
+Tensor.backward_namespace = TensorNamespace()

@@ -18,7 +18,7 @@ __all__ = ["packed", "unpacked", "written"]
 
 FORMS = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
 TABLES = ("values", "tensors", "nodes", "scopes", "events")
-WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+XP = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 def packed(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
         return value
     form = f"<{len(data)}{form}"
     try:
-        raw = struct.pack(form, *[WORDS.get(x, x) if isinstance(x, str) else x for x in data])
+        raw = struct.pack(form, *[XP.get(x, x) if isinstance(x, str) else x for x in data])
     except (OverflowError, struct.error):
         return value
     if [shown(x) for x in struct.unpack(form, raw)] != data:

@@ -10,7 +10,7 @@ from minigrad_widgets.text import Words, brief, piled
 from minigrad_widgets.timeline import KINDS, spans
 
 Drawn = dict[str, Any]
-WORDS = {"recorded": "", "ready": "ready", "running": "runs", "done": "done", "again": "recomputed"}
+XP = {"recorded": "", "ready": "ready", "running": "runs", "done": "done", "again": "recomputed"}
 SHOWN = 12
 PLACES = 9
 
@@ -33,7 +33,7 @@ def nodes(trace: Trace, frame: Any) -> Drawn:
     known = {node: "again" if status == "recorded" and node in repeated else status
              for node, status in frame["status"].items()}
     every = range(len(trace.nodes))
-    words = {node: f"waits: {frame['needs'][node]}" if status == "waiting" else WORDS[status]
+    words = {node: f"waits: {frame['needs'][node]}" if status == "waiting" else XP[status]
              for node, status in known.items()}
     words |= {node: f"ready: {at}" for at, node in enumerate(frame["ready"][:PLACES], 1)}
     return {"status": {str(node): known.get(node, "unknown") for node in every},

@@ -10,7 +10,7 @@ from tests.widgets import synthetic
 Json = dict[str, Any]
 MARKUP = "<img src=x onerror='window.harmed = 1'></script><script>window.harmed = 1</script><b>${harm}</b>&amp;‮"
 LONG = "long " * 200_000
-WORDS = ("name", "module", "op", "hook", "type", "message", "mode", "dtype", "library")
+XP = ("name", "module", "op", "hook", "type", "message", "mode", "dtype", "library")
 
 
 def renamed(word: str) -> Json:
@@ -38,7 +38,7 @@ def rename(part: Any, word: str) -> None:
             rename(each, word)
     elif isinstance(part, dict):
         for key, value in part.items():
-            if key in WORDS and isinstance(value, str):
+            if key in XP and isinstance(value, str):
                 part[key] = word
             else:
                 rename(value, word)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.backends.registry import OF_TYPE, by_kernel
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
@@ -64,7 +64,7 @@ class ThresholdBackward(Node):
     def forward(g: Tensor, y: Tensor) -> Tensor:
         # a hook on what relu saved may have unpacked another shape
         z, x, input_metadata = broadcast_and_promote(y.array, g.array)
-        return record2(ThresholdBackward, WORDS.threshold_backward(x, z), g, y, (y,), (0,), input_metadata[::-1])
+        return record2(ThresholdBackward, XP.threshold_backward(x, z), g, y, (y,), (0,), input_metadata[::-1])
 
     def backward(self, xp: Any, g: Any, y: Any, threshold: int) -> tuple[Any, Any]:
         return xp.threshold_backward(g, y), xp.zeros(g.shape, g)
@@ -75,7 +75,7 @@ class Sigmoid(Node):
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        y = WORDS.sigmoid(floating(a.array))
+        y = XP.sigmoid(floating(a.array))
         return record1(Sigmoid, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy import FLOAT16, FLOAT32, WORDS
+from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import by_kernel
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
@@ -252,7 +252,7 @@ class Glu(Node):
     @staticmethod
     def values(x: Any, dim: int) -> Any:
         first, second = halves(x.shape, dim)
-        return x[first] * WORDS.sigmoid(x[second])
+        return x[first] * XP.sigmoid(x[second])
 
     def backward(self, xp: Any, g: Any, a: Any, dim: int) -> Any:
         first, second = halves(a.shape, dim)

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.numpy import WORDS, add_at
+from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER, record1, record_n
@@ -358,7 +358,7 @@ class IndexPut(Node):
             if accumulate:
                 add_at(out := x.copy(), index, y)
             else:
-                out = WORDS.put(x, index, y)
+                out = XP.put(x, index, y)
         except (IndexError, ValueError) as error:
             raise misfit(error, index if type(index) is tuple else (index,), x, y) from None
         if not isinstance(value, Tensor):

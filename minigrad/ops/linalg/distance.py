@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype, result_dtype
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.core.graph import Node
 from minigrad.core.record import record2, record_n
 from minigrad.core.tensor import Tensor
@@ -87,7 +87,7 @@ class CdistBackward(Node):
             return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
         difference = a[..., :, None, :] - b[..., None, :, :]
         last = difference.ndim - 1
-        return WORDS.sum(norm_gradient(WORDS, g[..., None], difference, z[..., None], p, (last,)), (last - 1,), False)
+        return XP.sum(norm_gradient(XP, g[..., None], difference, z[..., None], p, (last,)), (last - 1,), False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, b: Tensor, z: Tensor, p: float) -> Tensor:

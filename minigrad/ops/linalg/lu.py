@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2, record_many
@@ -186,7 +186,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     rows = matrix.shape[-2]
     order = order_of(swaps, rows)
     permutation = np.eye(rows, dtype=matrix.dtype, like=beside(matrix))[order].swapaxes(-1, -2)
-    return return_types.linalg_lu((plain(permutation), *LinalgLu.forward(A, parts(WORDS, matrix), order)))
+    return return_types.linalg_lu((plain(permutation), *LinalgLu.forward(A, parts(XP, matrix), order)))
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE
 from minigrad.core.graph import Node
 from minigrad.core.record import record1, record2
@@ -66,7 +66,7 @@ class LinalgCross(Node):
     @staticmethod
     def forward(a: Tensor, b: Tensor, dim: int) -> Tensor:
         same_device(a.array, b.array)
-        y = vector_product(WORDS, a.array, b.array, dim)
+        y = vector_product(XP, a.array, b.array, dim)
         return record2(LinalgCross, y, a, b, needed_by_product(a, b), (dim,),
                        input_metadata_of(y.shape, y.dtype, a.array, b.array))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import default_float
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
@@ -115,7 +115,7 @@ class Abs(Node):
 class Sign(Node):
     @staticmethod
     def forward(a: Tensor) -> Tensor:
-        return record1(Sign, WORDS.sign(a.array), a)
+        return record1(Sign, XP.sign(a.array), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.zeros(g.shape, g)

@@ -197,7 +197,7 @@ def test_every_op_is_in_a_table():
 
 def test_every_node_is_in_a_table():
     made = {cls.__name__ for cls in descendants(Node) if cls.__module__.startswith("minigrad.ops.") and cls.op}
-    of_recorded_passes = {"ScatterBackward0", "MaskedBackward0", *merged("names", "WORDS")}  # PyTorch has other ops
+    of_recorded_passes = {"ScatterBackward0", "MaskedBackward0", *merged("names", "XP")}  # PyTorch has other ops
     # inside of the graph of quantile, so that no result has them; and of what PyTorch warns of
     never_last = {"TransposeBackward1", "UnsqueezeBackward1", "CholeskyBackward0"}
     of_devices = {"NativeDropoutBackward0"}  # tests/device/ops/test_random.py looks at it

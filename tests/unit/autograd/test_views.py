@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad.autograd.views import Geometry
-from minigrad.backends.numpy import WORDS
+from minigrad.backends.numpy import XP
 from minigrad.recorder import record
 
 INDICES = [(0,), (slice(1, None),), (slice(None, None, 2), slice(1, None)), (..., -1), (slice(None), 1),
@@ -28,17 +28,17 @@ def test_a_geometry_takes_what_the_view_shows(shape, order, index, swap):
         return
     view = part[index]
     geometry = Geometry(view, base)
-    np.testing.assert_array_equal(geometry.taken(WORDS, base), view)
-    np.testing.assert_array_equal(geometry.replaced(WORDS, base, view), base)
+    np.testing.assert_array_equal(geometry.taken(XP, base), view)
+    np.testing.assert_array_equal(geometry.replaced(XP, base, view), base)
     zeroed = base.copy(order="K")
     (zeroed.swapaxes(0, -1) if swap else zeroed)[index] = 0
-    np.testing.assert_array_equal(geometry.replaced(WORDS, base, view * 0), zeroed)
-    np.testing.assert_array_equal(geometry.spread(WORDS, view), base - zeroed)
+    np.testing.assert_array_equal(geometry.replaced(XP, base, view * 0), zeroed)
+    np.testing.assert_array_equal(geometry.spread(XP, view), base - zeroed)
 
 
 def test_a_repeated_place_gets_the_sum():
     base = np.zeros(3)
-    assert Geometry(np.broadcast_to(base, (2, 3)), base).spread(WORDS, np.ones((2, 3))).tolist() == [2, 2, 2]
+    assert Geometry(np.broadcast_to(base, (2, 3)), base).spread(XP, np.ones((2, 3))).tolist() == [2, 2, 2]
 
 
 def test_a_recorder_tells_of_the_bases_new_node():
