@@ -1,13 +1,17 @@
 """The accelerator of the machine, whatever its maker: mirrors a part of `torch/accelerator/__init__.py`.
 
 For minigrad that is an NVIDIA GPU or none: without one `current_accelerator()` is None, and a script that asks stays on
-the CPU.
+the CPU; the functions that need one raise a RuntimeError.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from minigrad import cuda
 from minigrad._base.device import NO_GPU, device
+from minigrad.cuda import device_count, is_available
 
 __all__ = ["current_accelerator", "current_device_index", "device_count", "empty_cache", "get_memory_info",
            "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
@@ -22,23 +26,13 @@ def needed() -> None:
         raise RuntimeError(f"Cannot access accelerator device when none is available.{NO_GPU}")
 
 
-def is_available() -> bool:
-    """Whether there is an accelerator to compute on."""
-    return cuda.is_available()
-
-
-def device_count() -> int:
-    """The number of accelerators."""
-    return cuda.device_count()
-
-
 def current_accelerator(check_available: bool = False) -> device | None:
     """The device of the accelerator, without a number; None if there is none."""
     return device("cuda") if cuda.is_available() else None
 
 
 def current_device_index() -> int:
-    """The number of the accelerator in use. Raises: RuntimeError, if there is none; so do those below."""
+    """The number of the accelerator in use."""
     needed()
     return cuda.current_device()
 
@@ -61,37 +55,20 @@ def empty_cache() -> None:
     cuda.empty_cache()
 
 
-def memory_allocated(device_index: Where = None, /) -> int:
-    """The bytes that arrays hold."""
-    needed()
-    return cuda.memory_allocated(device_index)
+def of_device(name: str, function: Callable[[Where], Any]) -> Callable[..., Any]:
+    """A function of `minigrad.cuda` under the name that it has here, for the accelerator in use or a given one."""
+    def call(device_index: Where = None, /) -> Any:
+        needed()
+        return function(device_index)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = function.__doc__
+    return call
 
 
-def max_memory_allocated(device_index: Where = None, /) -> int:
-    """The most bytes that arrays held since `reset_peak_memory_stats`."""
-    needed()
-    return cuda.max_memory_allocated(device_index)
-
-
-def memory_reserved(device_index: Where = None, /) -> int:
-    """The bytes that the pool keeps, in use or not."""
-    needed()
-    return cuda.memory_reserved(device_index)
-
-
-def max_memory_reserved(device_index: Where = None, /) -> int:
-    """What the pool keeps now, see `cuda.max_memory_reserved`."""
-    needed()
-    return cuda.max_memory_reserved(device_index)
-
-
-def reset_peak_memory_stats(device_index: Where = None, /) -> None:
-    """Forget what was the most."""
-    needed()
-    cuda.reset_peak_memory_stats(device_index)
-
-
-def get_memory_info(device_index: Where = None, /) -> tuple[int, int]:
-    """Free and all bytes of the device, whoever uses them."""
-    needed()
-    return cuda.mem_get_info(device_index)
+memory_allocated = of_device("memory_allocated", cuda.memory_allocated)
+max_memory_allocated = of_device("max_memory_allocated", cuda.max_memory_allocated)
+memory_reserved = of_device("memory_reserved", cuda.memory_reserved)
+max_memory_reserved = of_device("max_memory_reserved", cuda.max_memory_reserved)
+reset_peak_memory_stats = of_device("reset_peak_memory_stats", cuda.reset_peak_memory_stats)
+get_memory_info = of_device("get_memory_info", cuda.mem_get_info)

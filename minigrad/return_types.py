@@ -17,7 +17,7 @@ __all__ = ["aminmax", "cummax", "cummin", "kthvalue", "linalg_cholesky_ex", "lin
 
 
 class _Parts(tuple[Any, ...]):
-    """A tuple whose parts have names, made of one sequence; a subclass lists them as `__match_args__`."""
+    """A tuple whose parts have names, made of one sequence; `_named` makes a subclass for each list of names."""
 
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]]
@@ -45,162 +45,34 @@ class _Parts(tuple[Any, ...]):
         return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(parts) + ")"
 
 
-class _Found(_Parts):
-    """Values, and where they were found."""
-
-    __slots__ = ()
-    __match_args__ = "values", "indices"
-    values: Any
-    indices: Any
+def _named(name: str, *parts: str) -> Any:
+    """The type of results `name`, whose parts have these names. (A type checker takes it for `Any`.)"""
+    return type(name, (_Parts,), {"__slots__": (), "__match_args__": parts, "__module__": __name__})
 
 
-class cummax(_Found):
-    __slots__ = ()
-
-
-class cummin(_Found):
-    __slots__ = ()
-
-
-class kthvalue(_Found):
-    __slots__ = ()
-
-
-class max(_Found):
-    __slots__ = ()
-
-
-class median(_Found):
-    __slots__ = ()
-
-
-class min(_Found):
-    __slots__ = ()
-
-
-class mode(_Found):
-    __slots__ = ()
-
-
-class nanmedian(_Found):
-    __slots__ = ()
-
-
-class sort(_Found):
-    __slots__ = ()
-
-
-class topk(_Found):
-    __slots__ = ()
-
-
-class aminmax(_Parts):
-    __slots__ = ()
-    __match_args__ = "min", "max"
-    min: Any
-    max: Any
-
-
-class linalg_cholesky_ex(_Parts):
-    __slots__ = ()
-    __match_args__ = "L", "info"
-    L: Any
-    info: Any
-
-
-class linalg_eigh(_Parts):
-    __slots__ = ()
-    __match_args__ = "eigenvalues", "eigenvectors"
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class linalg_inv_ex(_Parts):
-    __slots__ = ()
-    __match_args__ = "inverse", "info"
-    inverse: Any
-    info: Any
-
-
-class linalg_lstsq(_Parts):
-    __slots__ = ()
-    __match_args__ = "solution", "residuals", "rank", "singular_values"
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
-
-
-class linalg_lu(_Parts):
-    __slots__ = ()
-    __match_args__ = "P", "L", "U"
-    P: Any
-    L: Any
-    U: Any
-
-
-class linalg_lu_factor(_Parts):
-    __slots__ = ()
-    __match_args__ = "LU", "pivots"
-    LU: Any
-    pivots: Any
-
-
-class linalg_lu_factor_ex(_Parts):
-    __slots__ = ()
-    __match_args__ = "LU", "pivots", "info"
-    LU: Any
-    pivots: Any
-    info: Any
-
-
-class linalg_qr(_Parts):
-    __slots__ = ()
-    __match_args__ = "Q", "R"
-    Q: Any
-    R: Any
-
-
-class linalg_slogdet(_Parts):
-    __slots__ = ()
-    __match_args__ = "sign", "logabsdet"
-    sign: Any
-    logabsdet: Any
-
-
-class linalg_solve_ex(_Parts):
-    __slots__ = ()
-    __match_args__ = "result", "info"
-    result: Any
-    info: Any
-
-
-class linalg_svd(_Parts):
-    __slots__ = ()
-    __match_args__ = "U", "S", "Vh"
-    U: Any
-    S: Any
-    Vh: Any
-
-
-class qr(linalg_qr):
-    __slots__ = ()
-
-
-class slogdet(linalg_slogdet):
-    __slots__ = ()
-
-
-class svd(_Parts):
-    __slots__ = ()
-    __match_args__ = "U", "S", "V"
-    U: Any
-    S: Any
-    V: Any
-
-
-class triangular_solve(_Parts):
-    __slots__ = ()
-    __match_args__ = "solution", "cloned_coefficient"
-    solution: Any
-    cloned_coefficient: Any
+aminmax: Any = _named("aminmax", "min", "max")
+cummax: Any = _named("cummax", "values", "indices")
+cummin: Any = _named("cummin", "values", "indices")
+kthvalue: Any = _named("kthvalue", "values", "indices")
+linalg_cholesky_ex: Any = _named("linalg_cholesky_ex", "L", "info")
+linalg_eigh: Any = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_inv_ex: Any = _named("linalg_inv_ex", "inverse", "info")
+linalg_lstsq: Any = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_lu: Any = _named("linalg_lu", "P", "L", "U")
+linalg_lu_factor: Any = _named("linalg_lu_factor", "LU", "pivots")
+linalg_lu_factor_ex: Any = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
+linalg_qr: Any = _named("linalg_qr", "Q", "R")
+linalg_slogdet: Any = _named("linalg_slogdet", "sign", "logabsdet")
+linalg_solve_ex: Any = _named("linalg_solve_ex", "result", "info")
+linalg_svd: Any = _named("linalg_svd", "U", "S", "Vh")
+max: Any = _named("max", "values", "indices")
+median: Any = _named("median", "values", "indices")
+min: Any = _named("min", "values", "indices")
+mode: Any = _named("mode", "values", "indices")
+nanmedian: Any = _named("nanmedian", "values", "indices")
+qr: Any = _named("qr", "Q", "R")
+slogdet: Any = _named("slogdet", "sign", "logabsdet")
+sort: Any = _named("sort", "values", "indices")
+svd: Any = _named("svd", "U", "S", "V")
+topk: Any = _named("topk", "values", "indices")
+triangular_solve: Any = _named("triangular_solve", "solution", "cloned_coefficient")

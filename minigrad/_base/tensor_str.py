@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,21 +20,6 @@ from minigrad.backends.registry import host
 __all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
 Array = np.ndarray[Any, Any]
-
-
-class Printable(Protocol):
-    """What `tensor_repr` reads from a tensor."""
-
-    array: Any
-
-    @property
-    def dtype(self) -> Any: ...
-    @property
-    def device(self) -> Any: ...
-    @property
-    def grad_fn(self) -> Any: ...
-    @property
-    def requires_grad(self) -> bool: ...
 
 
 class Options:
@@ -173,7 +158,7 @@ def write_data(array: Array, indent: int) -> str:
     return write_array(array, indent, shorten, Writer(corners(array) if shorten else array))
 
 
-def suffixes(tensor: Printable, array: Array) -> Iterator[str]:
+def suffixes(tensor: Any, array: Array) -> Iterator[str]:
     """What follows the data: where, how large if that cannot be seen, which dtype if not the usual, what graph."""
     if tensor.device.type != "cpu":
         yield f"device='{tensor.device}'"
@@ -189,7 +174,7 @@ def suffixes(tensor: Printable, array: Array) -> Iterator[str]:
         yield "requires_grad=True"
 
 
-def graph_name(tensor: Printable) -> str | None:
+def graph_name(tensor: Any) -> str | None:
     """The name of the node that made the tensor; "Invalid" where asking for it is an error."""
     try:
         node = tensor.grad_fn
@@ -198,7 +183,7 @@ def graph_name(tensor: Printable) -> str | None:
     return None if node is None else type(node).__name__
 
 
-def tensor_repr(tensor: Printable) -> str:
+def tensor_repr(tensor: Any) -> str:
     """What `repr(tensor)` is."""
     kind = type(tensor).__name__
     is_parameter = any(base.__name__ == "Parameter" for base in type(tensor).__mro__)

@@ -5,6 +5,7 @@ Mirrors the functions of PyTorch that make complex tensors or take them apart. d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 from minigrad._base.dtype import NOT_HERE
@@ -21,11 +22,21 @@ def absent(name: str) -> NoReturn:
     raise NotImplementedError(f"{name}: {NOT_HERE.strip()}")
 
 
-@op
-def real(input: Tensor) -> Tensor:
-    """The real part of a tensor: itself."""
-    check_tensor(input, "real")
-    return input
+def unchanged(name: str, doc: str, *, method: bool = True) -> Callable[[Tensor], Tensor]:
+    """The op of this name, which gives a real tensor back."""
+    def function(input: Tensor) -> Tensor:
+        check_tensor(input, name)
+        return input
+
+    function.__doc__ = doc
+    return op(method=method, name=name)(function)
+
+
+real = unchanged("real", "The real part of a tensor: itself.", method=False)
+conj = unchanged("conj", "The conjugate of a real tensor: itself.")
+conj_physical = unchanged("conj_physical", "The conjugate of a real tensor: itself.")
+resolve_conj = unchanged("resolve_conj", "The tensor itself: no conjugation waits.")
+resolve_neg = unchanged("resolve_neg", "The tensor itself: no negation waits.")
 
 
 @op
@@ -33,34 +44,6 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, which real tensors have none of: always PyTorch's error."""
     check_tensor(input, "imag")
     raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-
-
-@op(method=True)
-def conj(input: Tensor) -> Tensor:
-    """The conjugate of a real tensor: itself."""
-    check_tensor(input, "conj")
-    return input
-
-
-@op(method=True)
-def conj_physical(input: Tensor) -> Tensor:
-    """The conjugate of a real tensor: itself."""
-    check_tensor(input, "conj_physical")
-    return input
-
-
-@op(method=True)
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: no conjugation waits."""
-    check_tensor(input, "resolve_conj")
-    return input
-
-
-@op(method=True)
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: no negation waits."""
-    check_tensor(input, "resolve_neg")
-    return input
 
 
 @op(method=True)
@@ -102,28 +85,17 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     absent("polar()")
 
 
-@tensor_method
-def cfloat(input: Tensor) -> Tensor:
-    """`to(complex64)`: not here."""
-    absent("cfloat()")
+def no_conversion(name: str, dtype: str) -> None:
+    """Make the method of this name, which would convert to a dtype that is not here: always an error."""
+    def method(input: Tensor) -> Tensor:
+        absent(f"{name}()")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`to({dtype})`: not here."
+    tensor_method(method)
 
 
-@tensor_method
-def cdouble(input: Tensor) -> Tensor:
-    """`to(complex128)`: not here."""
-    absent("cdouble()")
-
-
-@tensor_method
-def chalf(input: Tensor) -> Tensor:
-    """`to(complex32)`: not here."""
-    absent("chalf()")
-
-
-@tensor_method
-def bfloat16(input: Tensor) -> Tensor:
-    """`to(bfloat16)`: not here."""
-    absent("bfloat16()")
-
-
+for name, dtype in (("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32"),
+                    ("bfloat16", "bfloat16")):
+    no_conversion(name, dtype)
 tensor_properties({"imag": property(imag, doc="The imaginary part: always PyTorch's error.")})
