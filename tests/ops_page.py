@@ -39,7 +39,7 @@ HEAD = """# The ops
 
 Every op of minigrad that PyTorch has: as what it can be called, the node that it leaves in the graph, and that node's
 derivative, as it stands in the source. In a formula `g` is the gradient of the result, `xp` the functions of
-[`Namespace`](../minigrad/backends/protocol.py#L1), the other names are what the forward pass saved. `F` is
+[`ArrayNamespace`](../minigrad/backends/numpy.py#L1), the other names are what the forward pass saved. `F` is
 `torch.nn.functional`. An op with several nodes makes one or the other, as its arguments ask, or is put together of them
 as in PyTorch. The last column names lines of the tables under tests/parity (cases*.py, drawn*.py) or other tests;
 besides, PyTorch's own samples of its ops run through both libraries (`python -m tests.parity.opinfo.run NAME`).
@@ -252,8 +252,8 @@ def page() -> str:
     for op in completed():
         groups[inspect.unwrap(op.function).__module__].append(op)
     straight = ", ".join(f"`{name}`" for name in sorted(ops.DIRECT_METHODS))
-    words = ROOT / "minigrad" / "backends" / "protocol.py"
-    text = HEAD.replace("#L1)", f"#L{definitions(words)['Namespace']})") + "## Differences from PyTorch\n\n"
+    words = ROOT / "minigrad" / "backends" / "numpy.py"
+    text = HEAD.replace("#L1)", f"#L{definitions(words)['ArrayNamespace']})") + "## Differences from PyTorch\n\n"
     for each in DIFFERENCES:
         text += textwrap.fill(f"- {each.format(straight=straight)}", 120, subsequent_indent="  ") + "\n"
     for module in sorted(groups):

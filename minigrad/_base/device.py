@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from minigrad._base.type_name import type_name
 
-__all__ = ["CPU", "OutOfMemoryError", "device", "get_default_device", "layout", "set_default_device", "strided"]
-
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 NO_GPU = "\n\nWithout it leave `device` out, or pass device='cpu'."

@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ABSENT", "DTYPES", "Size", "default_dtype", "default_float", "dtype", "from_numpy_dtype",
-           "get_default_dtype", "promote_types", "result_dtype", "set_default_dtype"]
-
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import OF_TYPE
 
-__all__ = ["HookDict", "NodeHooks", "RemovableHandle", "call_post_accumulate", "check_result", "check_results"]
-
 Hook = Callable[..., Any]
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gc
 
-__all__ = ["done"]
-
 COLLECTING = gc.isenabled()
 gc.disable()
 

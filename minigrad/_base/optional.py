@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-__all__ = ["MissingExtra", "optional"]
-
 
 class MissingExtra(ModuleNotFoundError):
     """A package that an extra of the distribution would have brought is not installed."""

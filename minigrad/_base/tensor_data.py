@@ -12,8 +12,6 @@ from minigrad._base.device import device
 from minigrad._base.dtype import Size, dtype, from_numpy_dtype
 from minigrad.backends.registry import device_of
 
-__all__ = ["TensorData"]
-
 
 class TensorData:
     """An array with PyTorch's names for its properties.

@@ -7,9 +7,6 @@ from typing import Any
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import OF_TYPE
 
-__all__ = ["DETACH_IT", "DETACH_VIEW", "NON_LEAF_GRAD", "NOT_A_LEAF", "TO_SCALAR", "check_data", "check_grad",
-           "check_tensor"]
-
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
     "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "

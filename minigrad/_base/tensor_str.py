@@ -17,8 +17,6 @@ import numpy as np
 from minigrad._base.dtype import default_dtype
 from minigrad.backends.registry import host
 
-__all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["type_name"]
-
 
 def type_name(value: Any) -> str:
     """The name of a value's type as C has it: types that are written in C carry their module, `numpy.ndarray`."""

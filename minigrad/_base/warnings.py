@@ -7,8 +7,6 @@ import warnings
 
 from minigrad._base.type_name import type_name
 
-__all__ = ["is_warn_always_enabled", "set_warn_always", "warn", "warn_once"]
-
 GIVEN: set[str] = set()
 ALWAYS = [False]
 

@@ -1,7 +1,7 @@
 """Runs backward passes over tensors on several devices; PyTorch has a thread for each device.
 
-While more than one device holds tensors (`Several.known`), each node is evaluated, and each gradient added, with the
-device of its gradients in use. Nothing here runs before that.
+While more than one device holds tensors (`MultiDevice.active`), each node is evaluated, and each gradient added, with
+the device of its gradients in use. Nothing here runs before that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from minigrad.backends.registry import Several, in_use, put_in_use
+from minigrad.backends.registry import MultiDevice, in_use, put_in_use
 from minigrad.core.evaluate import on_device_of
 from minigrad.core.grad_mode import UNUSUAL
 
@@ -41,4 +41,4 @@ def switch_devices(several: bool) -> None:
     (UNUSUAL.pass_wrappers.append if several else UNUSUAL.pass_wrappers.remove)(use_devices)
 
 
-Several.notice.append(switch_devices)
+MultiDevice.on_change(switch_devices)

@@ -19,9 +19,7 @@ import numpy as np
 from minigrad._base.device import out_of_memory
 from minigrad.backends import gemm
 from minigrad.backends.kernels import KERNELS
-from minigrad.backends.layout import kept
-
-__all__ = ["BACKEND", "Cuda"]
+from minigrad.backends.registry import copied_in_order
 
 
 def allocate(size: int, room: Room | None = None) -> Any:
@@ -65,7 +63,7 @@ class Room:
 
 
 class Cuda:
-    """`minigrad.backends.protocol.Backend` on CuPy."""
+    """`minigrad.backends.protocol.Backend` on CuPy; the protocol says what each method does."""
 
     type = "cuda"
     array_type = cupy.ndarray
@@ -79,7 +77,6 @@ class Cuda:
         self.rooms = WeakSet[Room]()
 
     def device_count(self) -> int:
-        """How many GPUs there are; 0 where there is no driver for them."""
         try:
             count: int = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError:
@@ -90,32 +87,25 @@ class Cuda:
         return count
 
     def current_device(self) -> int:
-        """The number of the GPU in use."""
-        index: int = cupy.cuda.runtime.getDevice()
-        return index
+        return cupy.cuda.runtime.getDevice()
 
     def set_device(self, index: int) -> None:
-        """Use this GPU from now on."""
         cupy.cuda.runtime.setDevice(index)
 
     def on(self, index: int | None) -> AbstractContextManager[Any]:
-        """Use this GPU in a `with` block."""
-        block: AbstractContextManager[Any] = cupy.cuda.Device(index)
-        return block
+        return cupy.cuda.Device(index)
 
     def index_of(self, array: Any) -> int:
-        """The number of the GPU on which an array lies."""
-        index: int = array.data.device_id  # a number that is there; `array.device` makes an object
-        return index
+        return array.data.device_id  # a number that is there; `array.device` makes an object
 
     def from_host(self, array: Any, index: int | None) -> Any:
         """A copy of a NumPy array on a GPU, in the same order."""
         with self.on(index):
-            return kept(array, partial(cupy.array, order="C"))
+            return copied_in_order(array, partial(cupy.array, order="C"))
 
     def to_host(self, array: Any) -> Any:
         """A copy of an array as NumPy's, in the same order; waits for the GPU."""
-        return kept(array, lambda turned: turned.get())
+        return copied_in_order(array, lambda turned: turned.get())
 
     def move(self, array: Any, index: int | None) -> Any:
         """A copy on another GPU, in the same order."""
@@ -125,15 +115,12 @@ class Cuda:
             with self.on(index):
                 return dense.copy()
 
-        return kept(array, sent)
+        return copied_in_order(array, sent)
 
     def address(self, array: Any) -> int:
-        """Of the first element, in bytes."""
-        address: int = array.data.ptr
-        return address
+        return array.data.ptr
 
     def bounds(self, array: Any) -> tuple[int, int]:
-        """The addresses of the first byte and of that after the last."""
         low, high = cupy.byte_bounds(array)
         return int(low), int(high)
 
@@ -143,12 +130,10 @@ class Cuda:
         return memory.ptr, memory.size
 
     def bytes_of(self, array: Any, low: int, size: int) -> Any:
-        """Bytes of the memory that an array lies in."""
         pointer = array.data
         return cupy.ndarray((size,), np.uint8, pointer + (low - pointer.ptr))
 
     def as_strided(self, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """A view of this shape and these strides."""
         return cupy.lib.stride_tricks.as_strided(array, shape, strides)
 
     def add_at(self, out: Any, index: Any, x: Any) -> None:
@@ -169,16 +154,13 @@ class Cuda:
 
     def telling(self) -> AbstractContextManager[Any]:
         """CuPy's own switch: without it what fails gives numbers without a meaning."""
-        block: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
-        return block
+        return cupyx.errstate(linalg="raise")
 
     def synchronize(self, index: int | None) -> None:
-        """Wait for a GPU."""
         with self.on(index):
             cupy.cuda.runtime.deviceSynchronize()
 
     def memory_stats(self, index: int | None) -> dict[str, int]:
-        """Bytes on one GPU."""
         at = self.current_device() if index is None else index
         with self.on(at):
             free, total = cupy.cuda.runtime.memGetInfo()
@@ -195,17 +177,14 @@ class Cuda:
         return sum(pool.used_bytes() for pool in self.pools())
 
     def reset_peak(self, index: int | None) -> None:
-        """Begin to look for the most again."""
         at = self.current_device() if index is None else index
         with self.on(at):
             self.peaks[at] = self.used()
 
     def empty_cache(self) -> None:
-        """Give back what the pool keeps."""
         cupy.get_default_memory_pool().free_all_blocks()
 
     def properties(self, index: int | None) -> dict[str, Any]:
-        """What a GPU is like."""
         at = self.current_device() if index is None else index
         if at not in self.known:  # to ask costs more than to draw the numbers that it is asked for
             told = cupy.cuda.runtime.getDeviceProperties(at)
@@ -223,13 +202,10 @@ class Cuda:
         return self.compiled[name]
 
     def event(self, timing: bool, blocking: bool) -> Any:
-        """CuPy's event."""
         return cupy.cuda.Event(block=blocking, disable_timing=not timing)
 
     def elapsed(self, start: Any, end: Any) -> float:
-        """The milliseconds between two events."""
-        milliseconds: float = cupy.cuda.get_elapsed_time(start, end)
-        return milliseconds
+        return cupy.cuda.get_elapsed_time(start, end)
 
     @contextmanager
     def capture(self) -> Iterator[Callable[[], None]]:
@@ -249,9 +225,7 @@ class Cuda:
             noted["graph"], noted["memory"] = stream.end_capture(), room  # it lives as long as the graph
 
     def capturing(self) -> bool:
-        """Whether the stream in use records a graph."""
-        asked: bool = cupy.cuda.get_current_stream().is_capturing()
-        return asked
+        return cupy.cuda.get_current_stream().is_capturing()
 
 
 BACKEND = Cuda()

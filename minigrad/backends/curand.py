@@ -17,8 +17,6 @@ import numpy as np
 from minigrad.backends import random as here
 from minigrad.backends.philox import Later, Source, laid, policy
 
-__all__ = ["bernoulli", "cauchy", "exponential", "geometric", "kept", "log_normal", "normal", "randperm", "uniform"]
-
 Shape = Sequence[int]
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
 # cuRAND's constants in float32: 2**-32, and 2π of them

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends import curand, random
-from minigrad.backends.random import WHOLE
-from minigrad.backends.stream import DEFAULT, Stream
-
-__all__ = ["DEFAULT", "WHOLE", "Stream", "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal",
-           "randint", "random_integers", "randperm", "uniform"]
+from minigrad.backends.random import WHOLE as WHOLE
+from minigrad.backends.stream import DEFAULT as DEFAULT
+from minigrad.backends.stream import Stream
 
 
 def either(name: str) -> Callable[..., Any]:

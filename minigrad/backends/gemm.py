@@ -19,8 +19,6 @@ import cupy
 import numpy as np
 from cupy_backends.cuda import libs  # its `cublas` loads the library when it is first asked for
 
-__all__ = ["captured", "product"]
-
 # By dtype: cudaDataType, cublasComputeType_t and what the factors 1 and 0 are. Products of float16 add in float32.
 KINDS = {np.dtype("float16"): (2, 68, ctypes.c_float), np.dtype("float32"): (0, 68, ctypes.c_float),
          np.dtype("float64"): (1, 70, ctypes.c_double)}

@@ -15,8 +15,6 @@ import os
 
 import numpy as np
 
-__all__ = ["LARGEST", "keep_memory"]
-
 LARGEST = (32 << 20) - (64 << 10)  # bytes: with the allocator's own header still below glibc's greatest limit
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["KERNELS", "Kernel"]
-
 
 class Kernel(NamedTuple):
     """What CuPy's `ElementwiseKernel` asks for. The names `i` and `n`, and those with `_` in front, are its own."""

@@ -1,4 +1,4 @@
-"""The NumPy backend: the words of a formula, on arrays."""
+"""The functions that formulas call on arrays, and the sums and products behind them, faster than NumPy's own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, by_kernel, is_array, moved
-
-__all__ = ["XP", "accumulated", "add_at", "masked", "matmul", "product", "total"]
 
 BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
@@ -137,7 +135,12 @@ def turned_product(x: Any, y: Any) -> Any:
 
 
 class ArrayNamespace:
-    """`minigrad.backends.protocol.Namespace` on NumPy arrays."""
+    """The functions that the formula of a derivative may call (as `xp`) beside operators.
+
+    There are two namespaces: this one of arrays, and `minigrad.ops.backward_namespace` of Tensors, so that one formula
+    serves a first-order pass on arrays and a recorded pass on tensors. The functions are ours, and not the array
+    module's, where NumPy and PyTorch differ.
+    """
 
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
@@ -199,7 +202,7 @@ class ArrayNamespace:
 
     @staticmethod
     def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
-        """Zeros where `like` lies; of its dtype if none is given."""
+        """Zeros where `like` lies; of its dtype if none, NumPy's, is given."""
         return np.zeros(shape, dtype or like.dtype, like=beside(like))
 
     @staticmethod
@@ -209,7 +212,7 @@ class ArrayNamespace:
 
     @staticmethod
     def scatter(x: Any, index: Any, shape: tuple[int, ...]) -> Any:
-        """Zeros of `shape` to which `x` is added at `index`."""
+        """Zeros of `shape` to which `x` is added at `index`, as often as an element is named."""
         out = np.zeros(shape, x.dtype, like=beside(x))
         parts: Sequence[Any] = index if type(index) is tuple else (index,)
         if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
@@ -222,7 +225,7 @@ class ArrayNamespace:
 
     @staticmethod
     def put(x: Any, index: Any, part: Any) -> Any:
-        """`x` with its elements at `index` replaced by `part`."""
+        """`x` with its elements at `index` replaced by `part`, an array (a Tensor) or a number."""
         if fills(x, index, part):
             return np.where(index, part if is_array(part) else x.dtype.type(part), x)
         out = x.copy()
@@ -231,7 +234,7 @@ class ArrayNamespace:
 
     @staticmethod
     def apply(op: Any, *args: Any) -> Any:
-        """`op.values` of arrays."""
+        """An op inside a formula: `op.values` on arrays, `op.forward` on Tensors, of the same arguments."""
         return op.values(*args)
 
     @staticmethod

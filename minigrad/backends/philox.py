@@ -20,8 +20,6 @@ import numpy as np
 from minigrad.backends.registry import HERE, backend_of, in_use
 from minigrad.backends.stream import Seeded
 
-__all__ = ["InGraph", "Later", "Philox", "Source", "philox", "policy"]
-
 STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` gives them
 BLOCK = 256  # threads that PyTorch puts into a block
 HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)
@@ -145,8 +143,7 @@ class Source:
         """A block in which the place is the device in use."""
         if self.place is HERE:
             return nullcontext()
-        block: AbstractContextManager[Any] = self.place.backend.on(self.place.index)
-        return block
+        return self.place.backend.on(self.place.index)
 
     @property
     def lock(self) -> threading.RLock:

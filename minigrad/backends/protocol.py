@@ -7,72 +7,15 @@ NumPy hands a call to the module of the array that it is about (`__array_ufunc__
 operand (`beside`, where that may be a number); it calls only functions that CuPy has too, with arguments that it knows;
 it never asks an array for a truth value or a number, which would wait for the device, unless its result needs it.
 Arrays of two devices do not mix: CuPy refuses, and `minigrad.ops._dispatch.same_device` says it in PyTorch's words.
-
-`Namespace` holds the functions that the formula of a derivative may call (as `xp`) beside operators. There are two: one
-of arrays, and one of Tensors (made by `minigrad.ops`), so that one formula serves a first-order pass on arrays and a
-recorded pass on tensors. The functions are ours, and not the array module's, where NumPy and PyTorch differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-__all__ = ["Backend", "Namespace"]
-
 Shape = tuple[int, ...]
-
-
-class Namespace(Protocol):
-    """`x` and the results are arrays in one instance, Tensors in the other."""
-
-    def exp(self, x: Any) -> Any: ...
-    def log(self, x: Any) -> Any: ...
-    def sqrt(self, x: Any) -> Any: ...
-    def sin(self, x: Any) -> Any: ...
-    def cos(self, x: Any) -> Any: ...
-    def sign(self, x: Any) -> Any: ...
-    def sigmoid(self, x: Any) -> Any: ...
-    def power(self, x: Any, y: Any) -> Any: ...
-    def where(self, condition: Any, x: Any, y: Any) -> Any: ...
-    def masked(self, mask: Any, x: Any) -> Any:
-        """`x` where `mask`, else 0, also where `x` is infinite or NaN."""
-
-    def threshold_backward(self, g: Any, y: Any) -> Any:
-        """`g` where `y` is above 0 or NaN, else 0; `y` is the result of relu."""
-
-    def matmul(self, x: Any, y: Any) -> Any: ...
-    def turned_product(self, x: Any, y: Any) -> Any:
-        """The product of two matrices, turned; an array of its own, whose columns lie in a row."""
-
-    def swapaxes(self, x: Any, i: int, j: int) -> Any: ...
-    def transpose(self, x: Any, axes: Sequence[int]) -> Any: ...
-    def reshape(self, x: Any, shape: Shape) -> Any: ...
-    def broadcast_to(self, x: Any, shape: Shape) -> Any: ...
-    def sum(self, x: Any, axes: Shape | None, keepdims: bool) -> Any: ...
-    def stack(self, xs: Sequence[Any], axis: int) -> Any: ...
-    def concatenate(self, xs: Sequence[Any], axis: int) -> Any: ...
-    def getitem(self, x: Any, index: Any) -> Any: ...
-    def scatter(self, x: Any, index: Any, shape: Shape) -> Any:
-        """Zeros of `shape` to which `x` is added at `index`, as often as an element is named."""
-
-    def put(self, x: Any, index: Any, part: Any) -> Any:
-        """`x` with its elements at `index` replaced by `part`, an array (a Tensor) or a number."""
-
-    def zeros(self, shape: Shape, like: Any, dtype: Any = None) -> Any:
-        """Zeros where `like` lies; of its dtype if none, NumPy's, is given."""
-
-    def apply(self, op: Any, *args: Any) -> Any:
-        """An op inside a formula: `op.values` on arrays, `op.forward` on Tensors, of the same arguments."""
-
-    def cast(self, x: Any, dtype: Any) -> Any: ...
-    def moved(self, x: Any, place: Any) -> Any:
-        """`x` in another place (`minigrad.backends.registry.home`)."""
-
-    def copy(self, x: Any) -> Any: ...
-    def dtype(self, x: Any) -> Any:
-        """NumPy's dtype of `x`, in both instances."""
 
 
 class Backend(Protocol):

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
-from minigrad.backends.stream import DEFAULT, Stream, fractions
-
-__all__ = ["DEFAULT", "Stream", "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "randint",
-           "random", "randperm", "uniform"]
+from minigrad.backends.stream import DEFAULT as DEFAULT
+from minigrad.backends.stream import Stream as Stream
+from minigrad.backends.stream import fractions
 
 Array = np.ndarray[Any, Any]
 Shape = Sequence[int]

@@ -19,10 +19,6 @@ from minigrad._base.device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, de
 from minigrad._base.optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-__all__ = ["HERE", "OF_TYPE", "Several", "as_strided", "backend_for", "backend_of", "beside", "bounds", "by_kernel",
-           "check_copy", "check_in_use", "count", "device_of", "home", "host", "in_use", "info_of", "install",
-           "is_array", "lies_in", "located", "moved", "name_of", "placed", "put_in_use", "storage"]
-
 HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
 FUSED = (np.dtype("float32"), np.dtype("float64"))
@@ -84,21 +80,28 @@ def backend_for(kind: str) -> Backend:
                               f"'{kind.upper()}' backend.{NO_GPU}")
 
 
-class Several:
-    """Whether tensors were put on a device while another one was in use. Who has to look from then on where tensors lie
-    is told so once (`notice`): recording, which checks it, and the guards of ops
-    (`minigrad.ops._dispatch.device_guard`)."""
+class MultiDevice:
+    """Whether tensors were put on a device while another one was in use. From then on it matters where tensors lie:
+    recording checks it, and ops run under guards (`minigrad.ops._dispatch.device_guard`)."""
 
-    known = False
-    notice: ClassVar[list[Callable[[bool], None]]] = []
+    active = False
+    callbacks: ClassVar[list[Callable[[bool], None]]] = []
 
     @classmethod
-    def found(cls, known: bool = True) -> None:
-        """A device is named that is not in use; `known=False` forgets it, and takes all guards off."""
-        if cls.known is not known:
-            cls.known = known
-            for each in cls.notice:
-                each(known)
+    def on_change(cls, callback: Callable[[bool], None]) -> None:
+        """Call `callback(True)` when a device is first named that is not in use, at once if that is over, and
+        `callback(False)` when all is as before."""
+        cls.callbacks.append(callback)
+        if cls.active:
+            callback(True)
+
+    @classmethod
+    def set_active(cls, active: bool = True) -> None:
+        """A device is named that is not in use; `active=False` forgets it, and takes all guards off."""
+        if cls.active is not active:
+            cls.active = active
+            for callback in cls.callbacks:
+                callback(active)
 
 
 def put_in_use(array: Any) -> None:
@@ -152,7 +155,7 @@ def located(given: str | device | int | None) -> device:
         raise RuntimeError(f"CUDA error: invalid device ordinal\n\nThere are {backend.device_count()} devices of type "
                            f"'{where.type}', numbered from 0.")
     if where.index != backend.current_device():
-        Several.found()
+        MultiDevice.set_active()
     return where
 
 
@@ -289,7 +292,7 @@ def name_of(place: Any) -> device:
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, place and dtype of an array: what `Namespace.zeros` needs to make one like it when the array is gone."""
+    """Shape, place and dtype of an array: what `xp.zeros` needs to make one like it when the array is gone."""
     return array.shape, beside(array), array.dtype
 
 
@@ -308,6 +311,20 @@ def as_strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> 
     """A view of this shape, whose elements lie so many bytes apart."""
     backend = OF_TYPE.get(type(array))
     return strided(array, shape, strides) if backend is None else backend.as_strided(array, shape, strides)
+
+
+def copied_in_order(array: Any, copy: Callable[[Any], Any]) -> Any:
+    """What `copy` makes of an array, in the order of its strides, as NumPy's order "K" and PyTorch's `preserve_format`:
+    a dense array keeps its strides.
+
+    CuPy's "K" for what comes from the host, and its "A", are the order of Fortran or that of C: so `copy` gets the axes
+    turned to where the strides fall, row by row in memory if the array was dense, and they are turned back afterwards.
+    """
+    if array.flags.c_contiguous:
+        return copy(array)
+    strides = array.strides
+    axes = sorted(range(array.ndim), key=lambda axis: -abs(strides[axis]))
+    return copy(array.transpose(axes)).transpose([axes.index(axis) for axis in range(array.ndim)])
 
 
 def host(array: Any) -> Any:

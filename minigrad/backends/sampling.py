@@ -18,8 +18,6 @@ from minigrad.backends.draws import exponential
 from minigrad.backends.random import floating
 from minigrad.backends.stream import Stream, fractions
 
-__all__ = ["multinomial", "poisson"]
-
 Array = np.ndarray[Any, Any]
 FLOAT64 = np.dtype("float64")
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DEFAULT", "Seeded", "Stream", "fractions"]
-
 Array = np.ndarray[Any, Any]
 
 XP = 624  # of the twister's state

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["are_deterministic_algorithms_enabled", "get_float32_matmul_precision", "set_float32_matmul_precision",
-           "use_deterministic_algorithms"]
-
 
 class Switches:
     """What was set."""

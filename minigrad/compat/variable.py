@@ -18,8 +18,6 @@ from minigrad.autograd import _api
 from minigrad.core.reentrant import queue_callback as queue
 from minigrad.core.tensor import Tensor, plain
 
-__all__ = ["ImperativeEngine", "Variable"]
-
 
 class ImperativeEngine:
     """The engine as an object."""

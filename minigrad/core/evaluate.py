@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
-from minigrad.backends.registry import Several, device_of, in_use, lies_in, name_of, put_in_use
+from minigrad.backends.registry import MultiDevice, device_of, in_use, lies_in, name_of, put_in_use
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node
 from minigrad.core.input_buffer import GraphTask, InputBuffer
@@ -223,7 +223,7 @@ def call_post_hooks(task: GraphTask, node: Node, hooks: NodeHooks, results: tupl
 @contextmanager
 def on_device_of(grads: Sequence[Any]) -> Iterator[None]:
     """A block in which the device of the first gradient is in use; PyTorch has a thread for each device."""
-    if not Several.known:
+    if not MultiDevice.active:
         yield
         return
     with in_use():

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from minigrad.backends.registry import Several, check_in_use, info_of
+from minigrad.backends.registry import MultiDevice, check_in_use, info_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.graph import ManyOutputs, Node, edge_to, output_nrs_of
 from minigrad.core.saved import versions_of
@@ -95,7 +95,7 @@ def record_unusual(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved:
                    const: tuple[Any, ...], input_metadata: tuple[Any, ...] | None) -> Tensor:
     """Wrap a result while something unusual is on, in this thread or in another: a grad mode, a recorder, hooks."""
     result = plain(array)
-    if Several.known and cls.op not in BETWEEN_DEVICES:
+    if MultiDevice.active and cls.op not in BETWEEN_DEVICES:
         check_in_use(array, [x.array for x in inputs])
     node = None
     if LOCAL.recording and [x for x in inputs if x._requires_grad]:
@@ -115,7 +115,7 @@ def record_many(cls: type[ManyOutputs], arrays: Sequence[Any], a: Tensor | tuple
     """Wrap `arrays`, the results of an op with several outputs; `a` is its input, or a tuple of all its inputs."""
     results = tuple([plain(array) for array in arrays])
     inputs = a if isinstance(a, tuple) else (a,)
-    if Several.known and arrays:
+    if MultiDevice.active and arrays:
         check_in_use(arrays[0], [x.array for x in inputs])
     node = None
     if LOCAL.recording and any(x._requires_grad for x in inputs):

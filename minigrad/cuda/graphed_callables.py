@@ -16,8 +16,6 @@ from minigrad.core.tensor import Tensor
 from minigrad.cuda.graphs import CUDAGraph, graph
 from minigrad.ops.factory.sizes import empty_like
 
-__all__ = ["make_graphed_callables"]
-
 HOOKS = ("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
          "after passing them through make_graphed_callables is allowed.")
 BUFFERS = ("In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be "

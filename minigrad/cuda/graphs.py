@@ -26,8 +26,6 @@ from minigrad.backends.protocol import Backend
 from minigrad.backends.registry import backend_for, home
 from minigrad.ops.random.generator import Generator, default_of
 
-__all__ = ["CUDAGraph", "graph"]
-
 OWNED = "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
 
 

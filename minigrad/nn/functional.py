@@ -14,7 +14,7 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
-from minigrad.backends.registry import Several
+from minigrad.backends.registry import MultiDevice
 from minigrad.core.tensor import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops._dispatch.arg_parser import guardable, handing_on, parse_module_functions, parses_arguments
@@ -212,4 +212,4 @@ globals().update({name: handing_on(globals()[name], name, __name__, *operator)
 GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], __name__) for name in GUARDED})
-guard_nodes(Several.known)  # of the ops that are loaded with this module
+guard_nodes(MultiDevice.active)  # of the ops that are loaded with this module

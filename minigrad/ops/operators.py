@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from minigrad.backends.registry import Several
+from minigrad.backends.registry import MultiDevice
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
@@ -17,8 +17,6 @@ from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
 from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, elementary, functions, inplace
 from minigrad.ops.tensor import pickling, properties, storage
-
-__all__ = ["OPERATORS"]
 
 OPERATORS: dict[str, Any] = {
     "__add__": arithmetic.Add.forward, "__radd__": arithmetic.Add.forward,
@@ -61,4 +59,4 @@ def guard(on: bool) -> None:
 
 for operator, function in OPERATORS.items():
     setattr(Tensor, operator, function)
-Several.notice.append(guard)
+MultiDevice.on_change(guard)

@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, set_grad_enabled
-from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, Several, beside, count, in_use
+from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, in_use
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
@@ -193,7 +193,7 @@ class ElementwiseOptimizer(Optimizer):
                 for p in group["params"]:
                     if p._grad is None:
                         continue
-                    if not Several.known:
+                    if not MultiDevice.active:
                         self.step_one(p, p._grad, self.state_of(p, group), group)
                         continue
                     with in_use(p.array):

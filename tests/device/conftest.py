@@ -22,7 +22,7 @@ def cuda() -> Iterator[StandIn]:
     COUNTS.to_host = COUNTS.current = 0
     yield backend
     OWNERS.clear()
-    registry.Several.found(False)
+    registry.MultiDevice.set_active(False)
     registry.BACKENDS.clear()
     registry.BACKENDS.update(before[0])
     registry.OF_TYPE.clear()

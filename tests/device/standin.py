@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.layout import kept
+from minigrad.backends.registry import copied_in_order
 from tests.device.noted import noting
 from tests.device.strict import COUNTS, Strict, in_use, signature_of, unwrapped
 
@@ -58,17 +58,17 @@ class StandIn:
     def from_host(self, array: Any, index: int | None) -> Strict:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"from the host comes {type(array)}")
-        return kept(array, lambda turned: Strict(turned.copy("F" if turned.flags.fnc else "C"), index))
+        return copied_in_order(array, lambda turned: Strict(turned.copy("F" if turned.flags.fnc else "C"), index))
 
     def to_host(self, array: Strict) -> Any:
-        return kept(array, lambda turned: turned.get("A"))
+        return copied_in_order(array, lambda turned: turned.get("A"))
 
     def move(self, array: Strict, index: int | None) -> Strict:
         def sent(turned: Strict) -> Strict:
             dense = turned if turned.flags.c_contiguous else Strict(turned.host.copy(), turned.index)
             return Strict(send(dense, COUNTS.current if index is None else index), index)
 
-        return kept(array, sent)
+        return copied_in_order(array, sent)
 
     def address(self, array: Strict) -> int:
         return int(array.host.ctypes.data)

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad
 from minigrad import nn, optim
-from minigrad.backends.registry import Several
+from minigrad.backends.registry import MultiDevice
 from minigrad.core.grad_mode import UNUSUAL
 from minigrad.nn import functional as F
 from minigrad.ops.pointwise import arithmetic as pointwise
@@ -271,7 +271,7 @@ def test_where_there_is_one_device_nothing_is_guarded(cuda):
     assert plain()
     minigrad.ones(3, device="cuda:1")
     assert not plain()
-    Several.found(False)
+    MultiDevice.set_active(False)
     assert plain()
 
 

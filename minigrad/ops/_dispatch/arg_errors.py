@@ -11,8 +11,6 @@ from typing import Any
 
 from minigrad.ops._dispatch.signatures import Misfit, Signature, printed_type
 
-__all__ = ["matched"]
-
 Options = Mapping[str, Any]
 MATCHING = {"float": ("float", "int"), "int": ("int",)}
 

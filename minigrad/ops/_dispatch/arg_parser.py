@@ -17,15 +17,13 @@ from typing import Any
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import Several
+from minigrad.backends.registry import MultiDevice
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.arg_errors import matched
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.out import delivered
 from minigrad.ops._dispatch.signatures import Signature, is_number, printed_type, signatures_of
 from minigrad.ops.pointwise.where import as_operand
-
-__all__ = ["guardable", "handing_on", "parse_module_functions", "parses_arguments"]
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
@@ -64,16 +62,9 @@ def parses_arguments(function: Function, name: str, method: bool = False,
         first, parse = (guarded(plain[0]), guarded(plain[1])) if on else plain
 
     if name not in UNGUARDED:
-        guarding(guard)
+        MultiDevice.on_change(guard)
     call.__name__ = call.__qualname__ = name
     return call
-
-
-def guarding(guard: Callable[[bool], None]) -> None:
-    """Let a wrapper put its guard on and take it off when all others do (device_guard.py)."""
-    Several.notice.append(guard)
-    if Several.known:
-        guard(True)
 
 
 def checked_first(function: Function, name: str, method: bool) -> Function:
@@ -119,7 +110,7 @@ def handing_on(function: Function, name: str, module: str, *operator: Any) -> Fu
         function = guarded(plain) if on else plain
 
     plain = function
-    guarding(guard)
+    MultiDevice.on_change(guard)
     call.__module__, call.__name__, call.__qualname__ = module, name, name
     return call
 
@@ -136,7 +127,7 @@ def guardable(function: Function, module: str) -> Function:
         nonlocal function
         function = guarded(plain) if on else plain
 
-    guarding(guard)
+    MultiDevice.on_change(guard)
     call.__module__ = module  # where pickle finds it
     return call
 

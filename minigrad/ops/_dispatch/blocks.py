@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "in_blocks"]
-
 BLOCK = 1 << 18  # bytes of each array
 
 

@@ -2,8 +2,8 @@
 
 CuPy gives work to the GPU in use, whatever its arrays lie on. PyTorch puts the GPU of an op's tensors in use while the
 op runs, and so do the guards here. Where all work is for one device nobody needs them: they are put on when a device is
-first named that is not in use (`minigrad.backends.registry.Several`), around the methods of Tensor, the functions in
-their frames, and the forward of every node. Until then an op does not know that there are guards.
+first named that is not in use (`MultiDevice`), around the methods of Tensor, the functions that parse arguments, and
+the forward of every node. Until then an op does not know that there are guards.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from typing import Any
 
 from minigrad._base.device import Default, device
 from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import BACKENDS, OF_TYPE, Several, check_devices
+from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, check_devices
 from minigrad.core.graph import Node
 from minigrad.core.tensor import Tensor
-
-__all__ = ["guard_nodes", "guarded"]
 
 Function = Callable[..., Any]
 PLAIN: dict[type[Node], Any] = {}  # by class: its forward without a guard
@@ -105,4 +103,4 @@ def guard_nodes(on: bool) -> None:
         PLAIN.clear()
 
 
-Several.notice.append(guard_nodes)
+MultiDevice.on_change(guard_nodes)

@@ -15,8 +15,6 @@ from minigrad.core.grad_mode import LOCAL
 from minigrad.core.saved import refuse_outside_inference_mode
 from minigrad.core.tensor import Tensor, counter_of, owned
 
-__all__ = ["delivered"]
-
 RESIZED = (
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "
     "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "

@@ -17,8 +17,6 @@ from typing import Any
 from minigrad.core.graph import Node
 from minigrad.trace.tell import op_name
 
-__all__ = ["TABLE", "OpOverload", "OpOverloadPacket", "aten", "entries", "of_class"]
-
 TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
 
 

@@ -17,8 +17,6 @@ from minigrad.autograd.inplace import in_place as write_in_place
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 
-__all__ = ["DIRECT_METHODS", "FUNCTIONS", "METHODS", "op", "tensor_method", "tensor_properties"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 FUNCTIONS: dict[str, Any] = {}  # of `minigrad`, as they are called from outside
 METHODS: dict[str, Any] = {}  # of Tensor, those in place among them

@@ -9,8 +9,6 @@ import numpy as np
 from minigrad.backends.registry import OF_TYPE, beside, check_devices
 from minigrad.core.tensor import Tensor
 
-__all__ = ["check_devices", "same_device", "together", "where_is"]
-
 
 def together(*arrays: Any) -> list[Any]:
     """Arrays of one device; a 0-d one of the CPU beside another device's becomes NumPy's scalar, which meets them.

@@ -10,8 +10,6 @@ import numpy as np
 from minigrad.backends.registry import is_array
 from minigrad.core.tensor import Tensor
 
-__all__ = ["number_in"]
-
 IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
         "int16": "int16_t", "int32": "int", "int64": "int64_t"}
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]

@@ -20,8 +20,6 @@ from minigrad._base.device import layout as layout_type
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
 
-__all__ = ["Misfit", "Parameter", "Signature", "is_number", "printed_type", "signatures_of"]
-
 TABLE = os.path.join(os.path.dirname(__file__), "signatures.txt")
 PARAMETER = (r"(?P<kind>\w+)(?P<holes>\?(?=\[))?(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)"
              r"(?:=(?P<default>.+))?$")
