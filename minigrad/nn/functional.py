@@ -17,7 +17,7 @@ from minigrad.backends import draws
 from minigrad.backends.registry import MultiDevice
 from minigrad.core.tensor import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
-from minigrad.ops._dispatch.arg_parser import guardable, handing_on, parse_module_functions, parses_arguments
+from minigrad.ops._dispatch.arg_parser import guardable, parse_module_functions, parses_arguments
 from minigrad.ops._dispatch.device_guard import guard_nodes
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.activation import softmax as soft
@@ -205,11 +205,11 @@ OTHERWISE: dict[str, tuple[Any, ...]] = {
     "nll_loss": ("nll_loss_nd",), "pairwise_distance": ("pairwise_distance", "x1"),
     "scaled_dot_product_attention": ("scaled_dot_product_attention", "query"),
     "triplet_margin_loss": ("triplet_margin_loss", "anchor"), "unfold": ("im2col",)}
-globals().update({name: handing_on(globals()[name], name, __name__, *operator)
+globals().update({name: guardable(globals()[name], name, __name__, *operator)
                   for name, operator in (HANDED_ON | OTHERWISE).items()})
 
 # What goes without a frame and computes beside its ops: it needs a guard where there are several GPUs.
 GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
            "gumbel_softmax", "softsign", "tanhshrink")
-globals().update({name: guardable(globals()[name], __name__) for name in GUARDED})
+globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
 guard_nodes(MultiDevice.active)  # of the ops that are loaded with this module

@@ -270,7 +270,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 
 # What computes on arrays: on the GPU that the tensor lies on, where there are several.
-globals().update({name: guardable(globals()[name], __name__)
+globals().update({name: guardable(globals()[name], name, __name__)
                   for name in ("dirac_", "eye_", "orthogonal_", "sparse_", "trunc_normal_")})
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
@@ -59,7 +60,7 @@ def parses_arguments(function: Function, name: str, method: bool = False,
 
     def guard(on: bool) -> None:
         nonlocal first, parse
-        first, parse = (guarded(plain[0]), guarded(plain[1])) if on else plain
+        first, parse = map(guarded, plain) if on else plain
 
     if name not in UNGUARDED:
         MultiDevice.on_change(guard)
@@ -92,43 +93,29 @@ def parse_module_functions(names: Iterable[str], namespace: Mapping[str, Any], p
     return wrappers
 
 
-def handing_on(function: Function, name: str, module: str, *operator: Any) -> Function:
-    """A function that hands its first argument on to an operator, and has that one's error if it is no tensor.
+def guardable(function: Function, name: str, module: str, *error_of: Any) -> Function:
+    """Wrap a function that parses no arguments, but computes on arrays: with several devices it needs a guard.
 
-    `module` is where pickle finds it under this name, `operator` what `check_tensor` is to say.
+    `module` is where pickle finds it under this name. `error_of`: the operator that the
+    function hands its first argument on to, as `check_tensor` takes it, whose error it has if that is no tensor.
     """
-    @functools.wraps(function)
+    plain = function
+
+    @functools.wraps(plain)
     def call(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
         except AttributeError:
-            check_tensor(args[0] if args else next(iter(options.values())), *operator)
+            if error_of:
+                check_tensor(args[0] if args else next(iter(options.values())), *error_of)
             raise
 
     def guard(on: bool) -> None:
         nonlocal function
         function = guarded(plain) if on else plain
 
-    plain = function
     MultiDevice.on_change(guard)
     call.__module__, call.__name__, call.__qualname__ = module, name, name
-    return call
-
-
-def guardable(function: Function, module: str) -> Function:
-    """Wrap a function that parses no arguments, but computes on arrays: with several devices it needs a guard."""
-    plain = function
-
-    @functools.wraps(plain)
-    def call(*args: Any, **options: Any) -> Any:
-        return function(*args, **options)
-
-    def guard(on: bool) -> None:
-        nonlocal function
-        function = guarded(plain) if on else plain
-
-    MultiDevice.on_change(guard)
-    call.__module__ = module  # where pickle finds it
     return call
 
 
@@ -148,15 +135,10 @@ def parse_and_retry(error: Exception, function: Function, signature_of: Function
     positional[:0] = args[:method]
     if out is not None:
         return delivered(name, out, [*positional, *keywords.values()], lambda: function(*positional, **keywords))
-    if (same(positional, args) and keywords.keys() == options.keys()
-            and same(keywords.values(), [options[name] for name in keywords])):
+    unchanged = len(positional) == len(args) and keywords.keys() == options.keys()
+    if unchanged and all(map(operator.is_, positional, args)) and all(keywords[k] is options[k] for k in keywords):
         raise error
     return function(*positional, **keywords)
-
-
-def same(these: Iterable[Any], those: Iterable[Any]) -> bool:
-    """Whether both are the same objects."""
-    return list(map(id, these)) == list(map(id, those))
 
 
 def check_method(name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], options: dict[str, Any]) -> None:

@@ -21,8 +21,6 @@ from minigrad.core.tensor import Tensor
 
 Function = Callable[..., Any]
 PLAIN: dict[type[Node], Any] = {}  # by class: its forward without a guard
-FORWARD = "forward"
-HOLDING = (list, tuple)
 
 
 def guarded(function: Function) -> Function:
@@ -33,10 +31,10 @@ def guarded(function: Function) -> Function:
     """
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        found = place_of(args, options)
-        if found is None:
+        device_of_call = device_of(args, options)
+        if device_of_call is None:
             return function(*args, **options)
-        backend, index = found
+        backend, index = device_of_call
         now = backend.current_device()
         if index != now:
             args = tuple([numbered(v, backend.type, now) for v in args])
@@ -51,7 +49,7 @@ def guarded(function: Function) -> Function:
     return call
 
 
-def place_of(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Backend, int] | None:
+def device_of(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Backend, int] | None:
     """The device of a call: that of the option `device`, else that of the first tensor on one, else the default."""
     given = options.get("device")
     if given is None or isinstance(given, Tensor):
@@ -70,8 +68,8 @@ def arrays_in(values: Any) -> Iterator[Any]:
     for value in values.values() if isinstance(values, dict) else values:
         if isinstance(value, Tensor):
             yield value.array
-        elif isinstance(value, dict) or (isinstance(value, HOLDING) and any(
-                isinstance(v, (Tensor, dict, *HOLDING)) for v in value[:3])):
+        elif isinstance(value, dict) or (isinstance(value, (list, tuple)) and any(
+                isinstance(v, (Tensor, dict, list, tuple)) for v in value[:3])):
             yield from arrays_in(value)
 
 
@@ -82,24 +80,24 @@ def numbered(value: Any, kind: str, index: int) -> Any:
     return value
 
 
-def nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
-    """All ops of minigrad that are nodes."""
-    for each in cls.__subclasses__():
-        if each.__module__.startswith("minigrad.ops"):
-            yield each
-        yield from nodes(each)
+def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
+    """All classes of nodes that belong to an op of minigrad."""
+    for subclass in cls.__subclasses__():
+        if subclass.__module__.startswith("minigrad.ops."):
+            yield subclass
+        yield from op_nodes(subclass)
 
 
 def guard_nodes(on: bool) -> None:
     """Put guards around the forward of all nodes, or take them off; also of those that were loaded since."""
-    for cls in nodes() if on else ():
-        forward = cls.__dict__.get(FORWARD)
+    for cls in op_nodes() if on else ():
+        forward = cls.__dict__.get("forward")
         if isinstance(forward, (staticmethod, classmethod)) and cls not in PLAIN:
             PLAIN[cls] = forward
-            setattr(cls, FORWARD, type(forward)(guarded(forward.__func__)))
+            cls.forward = type(forward)(guarded(forward.__func__))  # type: ignore[attr-defined]  # ops have one
     if not on:
         for cls, forward in PLAIN.items():
-            setattr(cls, FORWARD, forward)
+            cls.forward = forward  # type: ignore[attr-defined]  # ops have one
         PLAIN.clear()
 
 

@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from minigrad.core.graph import Node
+from minigrad.ops._dispatch.device_guard import op_nodes
 from minigrad.trace.tell import op_name
 
 TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
@@ -90,17 +91,9 @@ class Namespace:
         return packet
 
 
-def classes(cls: type[Node] = Node) -> Iterator[type[Node]]:
-    """All classes of nodes that belong to an op of minigrad."""
-    for each in cls.__subclasses__():
-        if each.__module__.startswith("minigrad.ops."):
-            yield each
-        yield from classes(each)
-
-
 def entries() -> Iterator[tuple[FunctionType, type[Node] | None]]:
     """The functions by which ops are entered, each with the class of its op: None where it is given the class."""
-    for cls in classes():
+    for cls in op_nodes():
         method = vars(cls).get("forward")
         if method is not None and method.__name__ == "forward" and method.__func__.__closure__ is None:
             yield method.__func__, None if isinstance(method, classmethod) else cls
@@ -108,7 +101,7 @@ def entries() -> Iterator[tuple[FunctionType, type[Node] | None]]:
 
 def by_word(word: str, *args: Any, **options: Any) -> Any:
     """Run the op whose nodes have this word in their names."""
-    cls: Any = next(each for each in classes() if each.op == word and hasattr(each, "forward"))
+    cls: Any = next(each for each in op_nodes() if each.op == word and hasattr(each, "forward"))
     return cls.forward(*args, **options)
 
 

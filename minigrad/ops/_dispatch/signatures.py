@@ -2,7 +2,7 @@
 
 `signatures.txt` holds them in the notation of PyTorch's `native_functions.yaml`, for instance
 `sum(Tensor input, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)`: `int[1]?` is a list of ints or one
-int, or None. Nothing here is read before a call fails (see `_frame.py`); a reader finds here why a call was refused.
+int, or None. Nothing here is read before a call fails (see arg_parser.py); a reader finds here why a call was refused.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from minigrad._base.device import device as device_type
 from minigrad._base.device import layout as layout_type
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.type_name import type_name
 from minigrad.core.tensor import Tensor
 
 TABLE = os.path.join(os.path.dirname(__file__), "signatures.txt")
@@ -90,13 +91,9 @@ class Signature:
         """That of the method, which has its first tensor before the dot and takes no `out`."""
         return Signature(name, [p for p in self.parameters[1:] if p.name != "out"], self.deprecated)
 
-    def in_place(self, name: str) -> Signature:
-        """That of the method in place, from that of the method."""
-        return Signature(name, self.parameters, self.deprecated)
-
     @property
     def positional(self) -> list[Parameter]:
-        """The parameters that may be given by their place."""
+        """The parameters that may be given without a name."""
         return [p for p in self.parameters if not p.keyword]
 
     @property
@@ -120,42 +117,42 @@ class Signature:
             Misfit: PyTorch's sentence, if they do not fit.
             TypeError: the same, for lists of which only the first element fits.
         """
-        places, left, found = self.positional, dict(options), {}
+        positional, remaining, values = self.positional, dict(options), {}
         numbers = self.function.removesuffix("_") in NUMBERS_TOO
         # `f(2, 3)` is `f((2, 3))`
-        sizes = len(places) == 1 and places[0].kind == "int" and places[0].many and not places[0].size
-        if len(args) > len(places) and not sizes:
+        sizes = len(positional) == 1 and positional[0].kind == "int" and positional[0].many and not positional[0].size
+        if len(args) > len(positional) and not sizes:
             raise self.too_many(len(args))
         for i, parameter in enumerate(self.parameters):
             if i < len(args) and not parameter.keyword:
                 value, position = args[i], f" (position {i + 1})"
             else:
-                name = next((n for n in (parameter.name, *ALIASES.get(parameter.name, ())) if n in left), None)
+                name = next((n for n in (parameter.name, *ALIASES.get(parameter.name, ())) if n in remaining), None)
                 if name is None:
                     if parameter.default is None:
                         raise self.missing(i)
                     continue
-                value, position = left.pop(name), ""
+                value, position = remaining.pop(name), ""
             if value is None and parameter.none:
                 continue
             if sizes and i == 0 and position and is_one("int", value):
                 value = args
-            elif i == 0 and len(args) > len(places):
+            elif i == 0 and len(args) > len(positional):
                 raise self.too_many(len(args))
             elif not parameter.takes(value, numbers):
                 raise self.wrong(parameter, value, position)
             if parameter.many and parameter.kind == "Tensor":
                 check_tensors(parameter, value, i)
-            found[parameter.name] = value
-        if left:
-            raise self.unexpected(next(iter(left)), len(args))
-        self.check_ints(found)
-        return found
+            values[parameter.name] = value
+        if remaining:
+            raise self.unexpected(next(iter(remaining)), len(args))
+        self.check_ints(values)
+        return values
 
-    def check_ints(self, found: Mapping[str, Any]) -> None:
+    def check_ints(self, values: Mapping[str, Any]) -> None:
         """A TypeError for lists of ints of which only the first element is one."""
         for parameter in self.parameters:
-            value = found.get(parameter.name)
+            value = values.get(parameter.name)
             if parameter.many and parameter.kind == "int" and isinstance(value, (tuple, list)):
                 for i, each in enumerate(value):
                     if not is_one("int", each):
@@ -233,10 +230,8 @@ def printed_type(value: Any) -> str:
     for ours, theirs in ((dtype_type, "torch.dtype"), (device_type, "torch.device"), (layout_type, "torch.layout")):
         if isinstance(value, ours):
             return theirs
-    kind = type(value)
-    in_c = not kind.__flags__ & 1 << 9 and kind.__module__ != "builtins"
-    named = {"Size": "torch.Size", "Generator": "torch._C.Generator"}.get(kind.__name__, kind.__name__)
-    return f"{kind.__module__}.{kind.__name__}" if in_c else named
+    name = type_name(value)
+    return {"Size": "torch.Size", "Generator": "torch._C.Generator"}.get(name, name)
 
 
 @functools.cache
@@ -257,5 +252,5 @@ def signatures_of(name: str, method: bool) -> tuple[Signature, ...]:
     if written or not method:
         return tuple([Signature.read(line.removeprefix("Tensor.")) for line in written])
     if name.endswith("_"):
-        return tuple([s.in_place(name) for s in signatures_of(name[:-1], True)])
+        return tuple([Signature(name, s.parameters, s.deprecated) for s in signatures_of(name[:-1], True)])
     return tuple([s.as_method(name) for s in signatures_of(name, False)])

@@ -121,7 +121,7 @@ def is_derived(method: str, found: dict[str, list[str]]) -> bool:
     if source is None:
         return False
     follow = [Signature.read(each) for each in source]
-    follow = [s.in_place(name) if name.endswith("_") else s.as_method(name) for s in follow]
+    follow = follow if name.endswith("_") else [s.as_method(name) for s in follow]
     own = [Signature.read(each) for each in found[method]]
     return [(str(s), s.deprecated) for s in follow] == [(str(s), s.deprecated) for s in own]
 
