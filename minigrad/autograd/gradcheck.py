@@ -17,7 +17,7 @@ import numpy as np
 from minigrad.autograd import _gradcheck_texts as texts
 from minigrad.autograd._api import grad
 from minigrad.autograd._jacobians import analytical, as_tuple, difference, numerical, unit_vectors
-from minigrad.backends import random as draws
+from minigrad.backends import draws
 from minigrad.backends.registry import beside, moved
 from minigrad.core.graph import Node
 from minigrad.core.record import record1

@@ -1,23 +1,21 @@
 """Random numbers as PyTorch makes them on a GPU: mirrors ATen's `native/cuda/DistributionTemplates.h` and `Dropout.cu`.
 
 A reader finds here which words of Philox become which number: cuRAND's uniform numbers are of (0, 1], its normal ones
-come in pairs of a sine and a cosine, of which a small tensor sees the sines alone. Every distribution takes a source, a
-shape and a NumPy dtype, and gives an array where the source says. docs/random.md says what of it is PyTorch's in every
-bit.
+come in pairs of a sine and a cosine, of which a small tensor sees the sines alone. Every distribution takes a
+source, the count of numbers, a NumPy dtype and the parameters, which `minigrad.backends.draws` has checked, and gives a
+flat array where the source says. docs/random.md says what of it is PyTorch's in every bit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends import random as here
 from minigrad.backends.philox import Later, Source, laid, policy
+from minigrad.backends.random import fused, integers
 
-Shape = Sequence[int]
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
 # cuRAND's constants in float32: 2**-32, and 2π of them
 UNIT, TURN = np.float32(2.0**-32), np.float32(2.0**-32) * np.float32(6.2831855)
@@ -66,87 +64,65 @@ def standard_normal(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
 def pair(x: Any, y: Any) -> tuple[Any, Any]:
     """Box and Muller: two normal numbers of two words."""
     radius = np.sqrt(np.float32(-2) * np.log(scaled(x)))
-    angle = here.fused(y.astype(np.float32), TURN, TURN / np.float32(2))
+    angle = fused(y.astype(np.float32), TURN, TURN / np.float32(2))
     return radius * np.sin(angle), radius * np.cos(angle)
 
 
-def uniform(source: Source, shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0) -> Any:
-    """Numbers of [low, high): what `high` would be is `low`. The errors are those of the CPU."""
-    dtype = here.floating(dtype, "check_uniform_bounds")
-    here.check_ends(low, high, dtype)
+def uniform(source: Source, n: int, dtype: np.dtype[Any], low: float, high: float) -> Any:
+    """Numbers of [low, high): what `high` would be is `low`."""
     kind: Any = wide(dtype).type
     start, end = dtype.type(low), dtype.type(high)
-    drawn = fractions(source, math.prod(shape), wide(dtype))
-    out = here.fused(drawn, kind(end - start), kind(start)).astype(dtype)
-    return np.where(out == end, start, out).reshape(tuple(shape))
+    out = fused(fractions(source, n, wide(dtype)), kind(end - start), kind(start)).astype(dtype)
+    return np.where(out == end, start, out)
 
 
-def normal(source: Source, shape: Shape, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, *,
-           blocks: bool = True) -> Any:
-    """Numbers of the normal distribution. `blocks` means something on the CPU alone."""
-    dtype = here.floating(dtype, "normal_kernel_cuda")
-    here.check_std(std)
-    return spread(source, shape, dtype, mean, std).astype(dtype)
+def normal(source: Source, n: int, dtype: np.dtype[Any], mean: float, std: float, blocks: bool) -> Any:
+    """`blocks` means something on the CPU alone."""
+    return spread(source, n, dtype, mean, std).astype(dtype)
 
 
-def spread(source: Source, shape: Shape, dtype: np.dtype[Any], mean: float, std: float) -> Any:
+def spread(source: Source, n: int, dtype: np.dtype[Any], mean: float, std: float) -> Any:
     """Normal numbers, not yet rounded to the dtype."""
     kind: Any = wide(dtype).type
-    drawn = standard_normal(source, math.prod(shape), wide(dtype))
-    return here.fused(drawn, kind(std), kind(mean)).reshape(tuple(shape))
+    return fused(standard_normal(source, n, wide(dtype)), kind(std), kind(mean))
 
 
-def log_normal(source: Source, shape: Shape, dtype: Any = np.float32, mean: float = 1.0, std: float = 2.0) -> Any:
-    """Numbers whose logarithm is normal with `mean` and `std`."""
-    dtype = here.check_log_normal(dtype, std, "log_normal_cuda")
-    return np.exp(spread(source, shape, dtype, mean, std)).astype(dtype)
+def log_normal(source: Source, n: int, dtype: np.dtype[Any], mean: float, std: float) -> Any:
+    return np.exp(spread(source, n, dtype, mean, std)).astype(dtype)
 
 
-def exponential(source: Source, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Any:
+def exponential(source: Source, n: int, dtype: np.dtype[Any], lambd: float) -> Any:
     """Waiting times, none of them 0."""
-    dtype = here.check_exponential(dtype, lambd)
     kind: Any = wide(dtype).type
-    drawn = fractions(source, math.prod(shape), wide(dtype))
+    drawn = fractions(source, n, wide(dtype))
     least = kind(np.finfo(kind).eps / 2)
     logarithm = np.where(drawn >= kind(1) - least, -least, np.log(drawn))
-    return (kind(-1) / kind(lambd) * logarithm).astype(dtype).reshape(tuple(shape))
+    return (kind(-1) / kind(lambd) * logarithm).astype(dtype)
 
 
-def cauchy(source: Source, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Any:
-    """Numbers of the Cauchy distribution."""
-    dtype = here.check_cauchy(dtype, sigma)
+def cauchy(source: Source, n: int, dtype: np.dtype[Any], median: float, sigma: float) -> Any:
     kind: Any = wide(dtype).type
-    drawn = fractions(source, math.prod(shape), wide(dtype))
+    drawn = fractions(source, n, wide(dtype))
     if kind is np.float32:  # where the tangent would overflow
         least = np.finfo(np.float32).eps
         drawn = np.clip(drawn, least, kind(1) - least)
-    turned = kind(sigma) * np.tan(kind(math.pi) * (drawn - kind(0.5)))
-    return (turned + kind(median)).astype(dtype).reshape(tuple(shape))
+    return (kind(sigma) * np.tan(kind(math.pi) * (drawn - kind(0.5))) + kind(median)).astype(dtype)
 
 
-def geometric(source: Source, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Any:
-    """How many trials it takes until one of chance `p` succeeds."""
-    dtype = here.check_geometric(dtype, p, "geometric_cuda")
+def geometric(source: Source, n: int, dtype: np.dtype[Any], p: float) -> Any:
     kind: Any = wide(dtype).type
-    drawn = fractions(source, math.prod(shape), wide(dtype))
-    return np.ceil(np.log(drawn) / np.log1p(kind(-p))).astype(dtype).reshape(tuple(shape))
+    return np.ceil(np.log(fractions(source, n, wide(dtype))) / np.log1p(kind(-p))).astype(dtype)
 
 
-def bernoulli(source: Source, p: Any, shape: Shape, dtype: Any = np.float32) -> Any:
-    """1 with probability `p` (a number, or an array that broadcasts to `shape`), else 0.
+def bernoulli(source: Source, n: int, dtype: np.dtype[Any], p: float) -> Any:
+    """1 with probability `p`, else 0."""
+    drawn = fractions(source, n, wide(dtype))
+    return (drawn < drawn.dtype.type(p)).astype(dtype)
 
-    Chances in an array are not looked at, which would wait for the GPU: PyTorch's kernel asserts.
-    """
-    dtype = np.dtype(dtype)
-    n = math.prod(shape)
-    if isinstance(p, (int, float)):
-        here.check_chance(p)
-        drawn = fractions(source, n, wide(dtype))
-        return (drawn < drawn.dtype.type(p)).astype(dtype).reshape(tuple(shape))
-    here.floating(p.dtype, "bernoulli_tensor_cuda_p_")
-    chances = np.broadcast_to(p, tuple(shape)).astype(wide(dtype))
-    drawn = four_each(source, n, source.advance(10))
-    return (drawn.reshape(tuple(shape)) <= chances).astype(dtype)
+
+def bernoulli_each(source: Source, n: int, dtype: np.dtype[Any], chances: Any) -> Any:
+    """The same where each element has a chance of its own."""
+    return (four_each(source, n, source.advance(10)) <= chances.astype(wide(dtype))).astype(dtype)
 
 
 def four_each(source: Source, n: int, offset: int | Later) -> Any:
@@ -182,8 +158,8 @@ def randperm(source: Source, n: int) -> Any:
         return order
     bits = min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
     dtype = np.dtype("int32" if bits <= 32 else "int64")
-    stream: Any = source  # its words are all that `randint` asks for
-    keys = here.randint(stream, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), (n,), dtype)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    keys = integers(source, n, dtype, low, high - low)
     if bits < 8 * dtype.itemsize:
         keys = keys & dtype.type(2**bits - 1)
     order = np.argsort(keys, kind="stable")

@@ -1,39 +1,223 @@
-"""One name for each distribution, wherever the numbers are made: `minigrad.backends.random` for a stream on the CPU,
-`minigrad.backends.curand` for a source on a GPU."""
+"""Distributions, wherever their numbers are made: by `minigrad.backends.random` from a stream on the CPU, by
+`minigrad.backends.curand` from a source on a GPU.
+
+The same seed gives the numbers that PyTorch gives, so that a lesson, a forum answer and a test can be compared digit
+by digit. A reader finds here what each distribution takes, and PyTorch's errors for the rest. Every distribution takes
+a stream, a shape and a NumPy dtype, and gives an array in row-major order, which `minigrad.ops.random.factory` wraps in
+a tensor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from minigrad._base.dtype import from_numpy_dtype
 from minigrad.backends import curand, random
-from minigrad.backends.random import WHOLE as WHOLE
 from minigrad.backends.stream import DEFAULT as DEFAULT
-from minigrad.backends.stream import Stream
+from minigrad.backends.stream import Stream as Stream
+
+Shape = Sequence[int]
+CPP_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
+             "bool": "bool", "float16": "c10::Half", "float32": "float", "float64": "double"}
+WHOLE = {"float16": 2**11, "float32": 2**24, "float64": 2**53}  # up to here a float holds every integer
 
 
-def either(name: str) -> Callable[..., Any]:
-    """The distribution of this name, by the kind of stream that it is given; a GPU's is in use meanwhile."""
-    here = getattr(random, name)
-    there = getattr(curand, name, here)  # integers are remainders of words, whoever draws them
-
-    def draw(stream: Any, *args: Any, **named: Any) -> Any:
-        if type(stream) is Stream:
-            return here(stream, *args, **named)
-        with stream.on():
-            return there(stream, *args, **named)
-
-    draw.__doc__ = here.__doc__
-    return draw
+def drawn(here: Callable[..., Any], there: Callable[..., Any], stream: Any, shape: Shape, *parameters: Any) -> Any:
+    """What `here` draws on the CPU and `there` on a GPU, which is in use meanwhile: an array of this shape."""
+    if type(stream) is Stream:
+        return here(stream, math.prod(shape), *parameters).reshape(tuple(shape))
+    with stream.on():
+        return there(stream, math.prod(shape), *parameters).reshape(tuple(shape))
 
 
-uniform = either("uniform")
-normal = either("normal")
-log_normal = either("log_normal")
-exponential = either("exponential")
-cauchy = either("cauchy")
-geometric = either("geometric")
-bernoulli = either("bernoulli")
-randint = either("randint")
-random_integers = either("random")
-randperm = either("randperm")
+def device_type(stream: Any) -> str:
+    """The kind of device that numbers are drawn on, as the names of PyTorch's kernels have it."""
+    return "cpu" if type(stream) is Stream else "cuda"
+
+
+def uniform(stream: Any, shape: Shape, dtype: Any = np.float32, low: float = 0.0, high: float = 1.0) -> Any:
+    """Numbers of [low, high), all equally likely.
+
+    Raises:
+        NotImplementedError: for a dtype that is not a floating point one.
+        RuntimeError: if `low` is above `high`, or one of them or their distance is no number of the dtype.
+    """
+    dtype = floating(dtype, "check_uniform_bounds")
+    most = float(np.finfo(dtype).max)
+    for name, end in (("from", low), ("to", high)):
+        if not -most <= end <= most:
+            raise RuntimeError(f"{name} is out of bounds for {CPP_NAMES[dtype.name]}")
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    if high - low > most:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{from_numpy_dtype(dtype).type_name}>::max(), but found "
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit")
+    return drawn(random.uniform, curand.uniform, stream, shape, dtype, low, high)
+
+
+def normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, *,
+           blocks: bool = True) -> Any:
+    """Numbers of the normal distribution; `blocks=False` where the memory that they fill has gaps, which changes what
+    PyTorch draws on the CPU.
+
+    Raises:
+        NotImplementedError: for a dtype that is not a floating point one.
+        RuntimeError: if `std` is negative.
+    """
+    dtype = floating(dtype, f"normal_kernel_{device_type(stream)}")
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    return drawn(random.normal, curand.normal, stream, shape, dtype, mean, std, blocks)
+
+
+def log_normal(stream: Any, shape: Shape, dtype: Any = np.float32, mean: float = 1.0, std: float = 2.0) -> Any:
+    """Numbers whose logarithm is normal with `mean` and `std`.
+
+    Raises:
+        NotImplementedError: for a dtype that is not a floating point one.
+        RuntimeError: if `std` is not above 0.
+    """
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    dtype = floating(dtype, f"log_normal_{device_type(stream)}")
+    return drawn(random.log_normal, curand.log_normal, stream, shape, dtype, mean, std)
+
+
+def exponential(stream: Any, shape: Shape, dtype: Any = np.float32, lambd: float = 1.0) -> Any:
+    """Waiting times: numbers of density `lambd * exp(-lambd * x)`.
+
+    Raises:
+        RuntimeError: for a dtype that is not a floating point one, or if `lambd` is not above 0.
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a "
+                           f"floating point but you specified {from_numpy_dtype(dtype).type_name}")
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return drawn(random.exponential, curand.exponential, stream, shape, dtype, lambd)
+
+
+def cauchy(stream: Any, shape: Shape, dtype: Any = np.float32, median: float = 0.0, sigma: float = 1.0) -> Any:
+    """Where a ray of random angle meets a line: numbers of the Cauchy distribution.
+
+    Raises:
+        RuntimeError: for a dtype that is not a floating point one, or if `sigma` is not above 0.
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        name = {"short": "short int", "long": "long int"}.get(CPP_NAMES[dtype.name], CPP_NAMES[dtype.name])
+        raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating "
+                           f"point but you specified {name}")
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    return drawn(random.cauchy, curand.cauchy, stream, shape, dtype, median, sigma)
+
+
+def geometric(stream: Any, shape: Shape, dtype: Any = np.float32, p: float = 0.5) -> Any:
+    """How many trials it takes until one of chance `p` succeeds: 1, 2, …
+
+    Raises:
+        RuntimeError: if `p` is not in (0, 1).
+        NotImplementedError: for bool.
+    """
+    dtype = np.dtype(dtype)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if dtype.kind == "b":
+        raise NotImplementedError(f"\"geometric_{device_type(stream)}\" not implemented for 'Bool'")
+    return drawn(random.geometric, curand.geometric, stream, shape, dtype, p)
+
+
+def bernoulli(stream: Any, p: Any, shape: Shape, dtype: Any = np.float32) -> Any:
+    """1 with probability `p` (a number, or an array that broadcasts to `shape`), else 0.
+
+    For a number PyTorch may use another stream on Intel processors (docs/random.md): the distribution is the same.
+    Chances in an array on a GPU are not looked at, which would wait for it: PyTorch's kernel asserts.
+
+    Raises:
+        RuntimeError: if `p` is not in [0, 1].
+        NotImplementedError: for an array that is not of a floating point dtype.
+    """
+    dtype, kind = np.dtype(dtype), device_type(stream)
+    if isinstance(p, (int, float)):
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        return drawn(random.bernoulli, curand.bernoulli, stream, shape, dtype, p)
+    floating(p.dtype, f"bernoulli_tensor_{kind}_p_")
+    if kind == "cpu" and not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
+                           "improved?  If so, please report an enhancement request to PyTorch.)")
+    chances = np.broadcast_to(p, tuple(shape)).reshape(-1)
+    return drawn(random.bernoulli, curand.bernoulli_each, stream, shape, dtype, chances)
+
+
+def randint(stream: Any, low: int, high: int | None, shape: Shape, dtype: Any = np.int64) -> Any:
+    """Integers of [low, high), by the remainder of a draw.
+
+    None for `high`: up to the largest integer of the dtype, of a float up to where it still holds every integer.
+
+    Raises:
+        RuntimeError: if the range is empty or does not fit into `dtype`.
+    """
+    dtype = np.dtype(dtype)
+    if high is not None and low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    check_range(low, high, dtype)
+    width = (largest(dtype) + 1 if high is None else high) - low
+    return drawn(random.integers, random.integers, stream, shape, dtype, low, width)
+
+
+def random_integers(stream: Any, shape: Shape, dtype: Any = np.float32) -> Any:
+    """Integers from 0 up to the largest of the dtype, of a float up to where it still holds every integer."""
+    dtype = np.dtype(dtype)
+    draw = random.integers_of_dtype
+    return drawn(draw, draw, stream, shape, dtype, largest(dtype))
+
+
+def randperm(stream: Any, n: int) -> Any:
+    """The numbers 0 to n - 1 in random order."""
+    return drawn(random.randperm, curand.randperm, stream, (n,))
+
+
+def largest(dtype: np.dtype[Any]) -> int:
+    """The largest integer that is drawn for a dtype."""
+    if dtype.kind == "b":
+        return 1
+    return WHOLE[dtype.name] if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+def check_range(low: int, high: int | None, dtype: np.dtype[Any]) -> None:
+    """PyTorch's error where an end of the range is no number of the dtype, its warning where floats have gaps there."""
+    if dtype.kind == "f":
+        least, most = float(np.finfo(dtype).min), float(np.finfo(dtype).max)
+    elif dtype.kind == "b":
+        least, most = 0, 1
+    else:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for name, end in (("from", low), ("to - 1", high if high is None else high - 1)):
+        if end is None:
+            continue
+        kind = CPP_NAMES[dtype.name]
+        if not least <= end <= most:
+            raise RuntimeError(f"{name} is out of bounds for {kind}")
+        if dtype.kind == "f" and abs(end) > WHOLE[dtype.name]:
+            digits = WHOLE[dtype.name].bit_length() - 1
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {kind} can "
+                "support discrete uniform distribution only within this range. This warning will become an error in "
+                "version 1.7 release, please fix the code in advance", UserWarning, stacklevel=3)
+
+
+def floating(dtype: Any, kernel: str) -> np.dtype[Any]:
+    """The NumPy dtype, which must be a floating point one."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found.kind != "f":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_numpy_dtype(found).type_name}'")
+    return found

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends import curand
-from minigrad.backends.draws import exponential
-from minigrad.backends.random import floating
+from minigrad.backends.draws import exponential, floating
 from minigrad.backends.stream import Stream, fractions
 
 Array = np.ndarray[Any, Any]

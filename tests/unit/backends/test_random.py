@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minigrad.backends.random import Stream, bernoulli, normal, randint, randperm, uniform
+from minigrad.backends.draws import Stream, bernoulli, normal, randint, randperm, uniform
 
 SIZES = st.sampled_from([0, 1, 2, 3, 7, 15, 16, 17, 20, 31, 32, 33, 100, 700])
 DTYPES = st.sampled_from(["float32", "float64", "float16"])
