@@ -40,11 +40,7 @@ from minigrad._base.dtype import (
 )
 from minigrad._base.tensor_str import set_printoptions
 from minigrad._base.warnings import is_warn_always_enabled, set_warn_always
-from minigrad.autograd.anomaly_mode import (
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    set_anomaly_enabled,
-)
+from minigrad.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.compat.switches import (
     are_deterministic_algorithms_enabled,
@@ -79,8 +75,7 @@ globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, with
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "recorder", "serialization", "special",
-         "utils")
+LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "recorder", "serialization", "special", "utils")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def save(obj: Any, f: Any) -> None:
     if not is_path and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     writer = Writer()
-    tree = writer.told(obj, ())
+    tree = writer.encode(obj, ())
     metadata = {"format": "pt", KEY: json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)}
     safetensors = optional("safetensors.numpy", "io")
     if not is_path:
@@ -105,23 +105,23 @@ def replace_file(path: str, write: Callable[[str], None]) -> None:
 
 
 class Writer:
-    """Tells an object as JSON, and takes its tensors aside, by the names under which a file holds them."""
+    """Encodes an object as JSON, and takes its tensors aside, by the names under which a file holds them."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Any] = {}
         self.outer: list[int] = []
 
-    def told(self, value: Any, path: tuple[Any, ...]) -> Any:
-        """A value as JSON; what JSON has no word for is a dict of one word and what it says."""
+    def encode(self, value: Any, path: tuple[Any, ...]) -> Any:
+        """A value as JSON; what JSON has no type for is a dict of the type's name and the content."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": str(value)}
         if kind in (Tensor, Parameter, Buffer):
-            where = {} if value.device == CPU else {"device": str(value.device)}
-            needed = {"requires_grad": True} if value.requires_grad else {}
-            return {"tensor": self.kept(value, path), **needed, **where}
+            flag = {"requires_grad": True} if value.requires_grad else {}
+            location = {} if value.device == CPU else {"device": str(value.device)}
+            return {"tensor": self.take(value, path), **flag, **location}
         if kind is dtype:
             return {"dtype": value.name}
         if kind not in (list, *SEQUENCES.values(), *MAPPINGS.values()):
@@ -130,25 +130,25 @@ class Writer:
         if id(value) in self.outer:
             raise ValueError(f"minigrad.save: {place(path)} contains itself.")
         self.outer.append(id(value))
-        made = self.container(value, path)
+        encoded = self.container(value, path)
         self.outer.pop()
-        return made
+        return encoded
 
     def container(self, value: Any, path: tuple[Any, ...]) -> Any:
         """A dict as pairs, since its keys may be numbers; lists and tuples as lists."""
         kind = type(value).__name__
         if kind not in MAPPINGS:
-            items = [self.told(each, (*path, i)) for i, each in enumerate(value)]
+            items = [self.encode(item, (*path, i)) for i, item in enumerate(value)]
             return items if kind == "list" else {kind: items}
         pairs = []
-        for key, each in value.items():
+        for key, item in value.items():
             check_key(key, path)
-            pairs.append([self.told(key, path), self.told(each, (*path, key))])
+            pairs.append([self.encode(key, path), self.encode(item, (*path, key))])
         metadata = getattr(value, "_metadata", None)  # the versions of modules, which their state dict carries
-        return {kind: pairs} if metadata is None else {kind: pairs, "_metadata": self.told(metadata, path)}
+        return {kind: pairs} if metadata is None else {kind: pairs, "_metadata": self.encode(metadata, path)}
 
-    def kept(self, tensor: Tensor, path: tuple[Any, ...]) -> str:
-        """Take a tensor aside, under the words that lead to it, joined with dots, and a number where that is taken."""
+    def take(self, tensor: Tensor, path: tuple[Any, ...]) -> str:
+        """Take a tensor aside, under the keys that lead to it, joined with dots, and a number where that is taken."""
         name = wanted = ".".join(map(str, path)) or "tensor"
         count = 1
         while name in self.arrays or name == "__metadata__":
@@ -166,8 +166,8 @@ def place(path: tuple[Any, ...]) -> str:
 def check_key(key: Any, path: tuple[Any, ...]) -> None:
     """Refuse keys that are not plain, or tuples of plain ones."""
     if type(key) is tuple:
-        for each in key:
-            check_key(each, path)
+        for part in key:
+            check_key(part, path)
     elif key is not None and type(key) not in (bool, int, float, str):
         raise TypeError(REFUSED.format(f"a key of {place(path)}", f"{type(key).__module__}.{type(key).__qualname__}",
                                        ""))
@@ -205,19 +205,17 @@ def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
     elif isinstance(mapped, (str, bytes, device)):
         location = mapped.decode() if isinstance(mapped, bytes) else str(mapped)
     elif mapped is not None:
-        made = mapped(tensor, location)
-        if made is not None:
-            if not isinstance(made, Tensor):
-                raise TypeError(f"minigrad.load: map_location gave no tensor but {type(made).__name__}.")
-            return made.detach()
-    where = device(location)
-    if where.type == "cuda":
-        there = count("cuda")
-        if not there:
-            raise RuntimeError(NOT_HERE)
-        if (where.index or 0) >= there:
-            raise RuntimeError(NO_SUCH.format(where.index, there))
-    return tensor if where.type == "cpu" else tensor.to(where)
+        result = mapped(tensor, location)
+        if result is not None:
+            if not isinstance(result, Tensor):
+                raise TypeError(f"minigrad.load: map_location gave no tensor but {type(result).__name__}.")
+            return result.detach()
+    target = device(location)
+    if target.type == "cpu":
+        return tensor
+    if target.type == "cuda" and (target.index or 0) >= count("cuda"):
+        raise RuntimeError(NO_SUCH.format(target.index, count("cuda")) if count("cuda") else NOT_HERE)
+    return tensor.to(target)
 
 
 def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
@@ -234,11 +232,12 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
     if KEY not in metadata:
         return {key: put(t, "cpu", mapped) for key, t in tensors.items()}
     try:
-        told = json.loads(metadata[KEY])
-        if told["version"] != VERSION:
-            raise LoadError(f"{name} was written by another version of minigrad, {told['version']} and not {VERSION}.")
+        encoded = json.loads(metadata[KEY])
+        version = encoded["version"]
+        if version != VERSION:
+            raise LoadError(f"{name} was written by another version of minigrad, {version} and not {VERSION}.")
         reader = Reader(tensors)
-        made = reader.value(told["tree"])
+        result = reader.decode(encoded["tree"])
         if tensors:
             raise LoadError(f"{name} holds tensors that are nowhere in what was saved: {', '.join(tensors)}.")
     except LoadError:
@@ -247,10 +246,9 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
         raise LoadError(f"{name} is damaged: its tensors are whole, but what was nested around them is not "
                         f"({type(error).__name__}: {error})") from error
     for tensor, location, needed in reader.read:  # the whole file was sound
-        placed = put(tensor, location, mapped)
-        tensor.array = placed.array
+        tensor.array = put(tensor, location, mapped).array
         tensor.requires_grad_(needed)
-    return made
+    return result
 
 
 def tensor_of(name: str, key: str, entry: Any) -> Tensor:
@@ -267,37 +265,31 @@ def tensor_of(name: str, key: str, entry: Any) -> Tensor:
 
 
 class Reader:
-    """Builds an object again from what a `Writer` told, word for word; each tensor of the file is used once."""
+    """Builds an object again from what a `Writer` encoded; each tensor of the file is used once."""
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self.tensors = tensors
         self.read: list[tuple[Tensor, str, bool]] = []
 
-    def value(self, told: Any) -> Any:
-        """The value that this JSON tells."""
-        if isinstance(told, list):
-            return [self.value(each) for each in told]
-        if not isinstance(told, dict):
-            return told
-        word = next(iter(told))
-        content = told[word]
-        if word == "tensor":
-            tensor, needed = self.tensors.pop(content), told.get("requires_grad", False)
+    def decode(self, encoded: Any) -> Any:
+        """The value of this JSON."""
+        if isinstance(encoded, list):
+            return [self.decode(item) for item in encoded]
+        if not isinstance(encoded, dict):
+            return encoded
+        kind, content = next(iter(encoded.items()))
+        if kind == "tensor":
+            tensor, needed = self.tensors.pop(content), encoded.get("requires_grad", False)
             tensor.requires_grad_(needed).requires_grad_(False)
-            self.read.append((tensor, str(device(told.get("device", "cpu"))), needed))
+            self.read.append((tensor, str(device(encoded.get("device", "cpu"))), needed))
             return tensor
-        if word == "float":
+        if kind == "float":
             return float(content)
-        if word == "dtype":
+        if kind == "dtype":
             return BY_NAME[content]
-        if word in SEQUENCES:
-            return SEQUENCES[word](self.value(content))
-        made = MAPPINGS[word](dict(self.pairs(content)))
-        if "_metadata" in told:
-            made._metadata = self.value(told["_metadata"])
-        return made
-
-    def pairs(self, content: Any) -> Iterator[tuple[Any, Any]]:
-        """The keys and values of a dict."""
-        for key, each in content:
-            yield self.value(key), self.value(each)
+        if kind in SEQUENCES:
+            return SEQUENCES[kind](self.decode(content))
+        result = MAPPINGS[kind]({self.decode(key): self.decode(item) for key, item in content})
+        if "_metadata" in encoded:
+            result._metadata = self.decode(encoded["_metadata"])
+        return result

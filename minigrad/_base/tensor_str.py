@@ -28,11 +28,7 @@ class Options:
         self.sci_mode: bool | None = None
 
 
-PROFILES = {
-    "default": Options(),
-    "short": Options(precision=2, edgeitems=2),
-    "full": Options(threshold=math.inf),
-}
+PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=math.inf)}
 OPTIONS = Options()
 
 
@@ -79,14 +75,14 @@ class Writer:
     def __init__(self, values: Array) -> None:
         self.is_float = values.dtype.kind == "f"
         self.whole, self.scientific, self.width = True, False, 1
-        told: list[Any] = values.ravel().tolist()
+        numbers: list[Any] = values.ravel().tolist()
         if self.is_float:
-            told = [v for v in told if v and math.isfinite(v)]
-            if not told:
+            numbers = [v for v in numbers if v and math.isfinite(v)]
+            if not numbers:
                 return
-            self.whole = all(v == math.ceil(v) for v in told)
-            self.scientific = spread(told) if OPTIONS.sci_mode is None else OPTIONS.sci_mode
-        self.width = max([self.width, *[len(self.bare(v)) for v in told]])
+            self.whole = all(v == math.ceil(v) for v in numbers)
+            self.scientific = spread(numbers) if OPTIONS.sci_mode is None else OPTIONS.sci_mode
+        self.width = max([self.width, *[len(self.bare(v)) for v in numbers]])
 
     def bare(self, value: Any) -> str:
         """One element, not padded."""

@@ -111,13 +111,8 @@ class Graphs:
         self.gemm.argtypes = [C_TYPES[letter] for letter in ARGUMENTS.replace(" ", "")]
 
     def ask(self, name: str, *args: Any) -> None:
-        """Call a function of the library."""
-        self.check(getattr(self.library, name)(*args))
-
-    @staticmethod
-    def check(status: int) -> None:
-        """CuPy's error for a status that is not 0."""
-        libs.cublas.check_status(status)
+        """Call a function of the library; a status that is not 0 is CuPy's error."""
+        libs.cublas.check_status(getattr(self.library, name)(*args))
 
     def use(self, stream: Any) -> None:
         """Give work to this stream. That takes the handle's memory away, so that it is given anew."""
@@ -126,7 +121,7 @@ class Graphs:
 
     def call(self, *args: Any) -> None:
         """A product."""
-        self.check(self.gemm(self.handle, *args))
+        libs.cublas.check_status(self.gemm(self.handle, *args))
 
 
 KNOWN: dict[int, Graphs] = {}

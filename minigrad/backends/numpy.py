@@ -161,17 +161,14 @@ class ArrayNamespace:
     # methods of arrays: NumPy's functions of these names take three times as long to come to them
     @staticmethod
     def swapaxes(x: Any, i: int, j: int) -> Any:
-        """`x` with two dimensions exchanged."""
         return x.swapaxes(i, j)
 
     @staticmethod
     def transpose(x: Any, dims: Sequence[int]) -> Any:
-        """`x` with its dimensions in this order."""
         return x.transpose(dims)
 
     @staticmethod
     def reshape(x: Any, shape: Any) -> Any:
-        """`x` in another shape."""
         return x.reshape(shape)
 
     @staticmethod
@@ -207,7 +204,6 @@ class ArrayNamespace:
 
     @staticmethod
     def getitem(x: Any, index: Any) -> Any:
-        """`x[index]`."""
         return x[index]
 
     @staticmethod
@@ -239,7 +235,6 @@ class ArrayNamespace:
 
     @staticmethod
     def cast(x: Any, dtype: Any) -> Any:
-        """`x` in another dtype."""
         return x.astype(dtype)
 
     @staticmethod

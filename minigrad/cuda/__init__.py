@@ -9,8 +9,9 @@ and what needs a GPU raises PyTorch's error.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 from minigrad._base.device import NO_GPU, OutOfMemoryError
 from minigrad._base.device import device as Device
@@ -35,14 +36,11 @@ def backend() -> Backend:
     """What computes on the GPUs.
 
     Raises:
-        AssertionError: if there is none.
+        AssertionError: if there is none, with PyTorch's sentence for a build without CUDA.
     """
-    return registry.BACKENDS["cuda"] if device_count() else refuse()
-
-
-def refuse() -> NoReturn:
-    """PyTorch's sentence for a build without CUDA."""
-    raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
+    if not device_count():
+        raise AssertionError(f"Torch not compiled with CUDA enabled{NO_GPU}")
+    return registry.BACKENDS["cuda"]
 
 
 def index_of(where: Where) -> int:
@@ -102,16 +100,14 @@ class device:
     """A `with` block in which a GPU is in use. None or a negative number changes nothing."""
 
     def __init__(self, device: Any) -> None:
-        self.block = (None if device is None or (isinstance(device, int) and device < 0)
-                      else backend().on(index_of(device)))
+        changes_nothing = device is None or (isinstance(device, int) and device < 0)
+        self.block: AbstractContextManager[Any] = nullcontext() if changes_nothing else backend().on(index_of(device))
 
     def __enter__(self) -> None:
-        if self.block is not None:
-            self.block.__enter__()
+        self.block.__enter__()
 
     def __exit__(self, *error: Any) -> None:
-        if self.block is not None:
-            self.block.__exit__(*error)
+        self.block.__exit__(*error)
 
 
 def synchronize(device: Where = None) -> None:
