@@ -211,11 +211,9 @@ def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
                 raise TypeError(f"minigrad.load: map_location gave no tensor but {type(result).__name__}.")
             return result.detach()
     target = device(location)
-    if target.type == "cpu":
-        return tensor
     if target.type == "cuda" and (target.index or 0) >= count("cuda"):
         raise RuntimeError(NO_SUCH.format(target.index, count("cuda")) if count("cuda") else NOT_HERE)
-    return tensor.to(target)
+    return tensor if target.type == "cpu" else tensor.to(target)
 
 
 def parsed(data: bytes, name: str, mapped: Any = None) -> Any:

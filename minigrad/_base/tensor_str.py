@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,10 @@ from minigrad.backends.registry import host
 Array = np.ndarray[Any, Any]
 
 
-class Options:
-    """The settings of `set_printoptions`."""
-
-    def __init__(self, precision: int = 4, threshold: float = 1000, edgeitems: int = 3) -> None:
-        self.precision, self.threshold, self.edgeitems, self.linewidth = precision, threshold, edgeitems, 80
-        self.sci_mode: bool | None = None
-
-
-PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=math.inf)}
-OPTIONS = Options()
+DEFAULT = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+PROFILES = {"default": DEFAULT, "short": DEFAULT | {"precision": 2, "edgeitems": 2},
+            "full": DEFAULT | {"threshold": math.inf}}
+OPTIONS = SimpleNamespace(**DEFAULT)  # the settings of `set_printoptions`
 
 
 def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
@@ -41,11 +36,8 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     "short" or "full". `sci_mode`: exponent form always (True), never (False), or where it helps (None).
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    wanted = dict(vars(PROFILES[profile])) if profile in PROFILES else {}
-    wanted |= {name: value for name, value in given.items() if value is not None}
-    wanted["sci_mode"] = sci_mode
-    for name, value in wanted.items():
-        setattr(OPTIONS, name, value)
+    vars(OPTIONS).update(PROFILES[profile] if profile in PROFILES else {})
+    vars(OPTIONS).update({name: value for name, value in given.items() if value is not None}, sci_mode=sci_mode)
 
 
 def get_printoptions() -> dict[str, Any]:

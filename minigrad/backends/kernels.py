@@ -106,13 +106,4 @@ EXP_OF_DIFFERENCE = Kernel("T x, T top", "T y", "y = exp(x - top);")
 LOG_SOFTMAX = Kernel("T x, T top, T added", "T y", "y = (x - top) - log(added);")
 SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g * x - x * added;")
 LOG_SOFTMAX_BACKWARD = Kernel("T g, T x, T added", "T y", "y = g - exp(x) * added;")
-KERNELS = {
-    "philox": PHILOX,
-    "sgd": SGD, "sgd_momentum": SGD_MOMENTUM, "sgd_nesterov": SGD_NESTEROV, "adam": ADAM,
-    "gelu": GELU, "gelu_backward": GELU_BACKWARD, "gelu_tanh": GELU_TANH, "gelu_tanh_backward": GELU_TANH_BACKWARD,
-    "threshold_backward": THRESHOLD_BACKWARD, "tanh_backward": TANH_BACKWARD,
-    "squared_distance": SQUARED_DISTANCE, "one_over_root": ONE_OVER_ROOT,
-    "standardize": STANDARDIZE, "standardize_backward": STANDARDIZE_BACKWARD,
-    "exp_of_difference": EXP_OF_DIFFERENCE, "log_softmax": LOG_SOFTMAX,
-    "softmax_backward": SOFTMAX_BACKWARD, "log_softmax_backward": LOG_SOFTMAX_BACKWARD,
-}
+KERNELS = {name.lower(): kernel for name, kernel in dict(globals()).items() if isinstance(kernel, Kernel)}
