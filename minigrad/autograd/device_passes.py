@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from minigrad.backends.registry import MultiDevice, in_use, put_in_use
+from minigrad.backends.registry import MultiDevice, device_guard, use_device_of
 from minigrad.core.evaluate import on_device_of
 from minigrad.core.grad_mode import UNUSUAL
 
@@ -29,9 +29,9 @@ def use_devices(task: Any) -> None:
 
 def put_each_in_use(grads: Iterable[Any]) -> Iterator[Any]:
     """The same gradients; while one is added, its device is in use."""
-    with in_use():
+    with device_guard():
         for grad in grads:
-            put_in_use(getattr(grad, "array", grad))
+            use_device_of(getattr(grad, "array", grad))
             yield grad
 
 

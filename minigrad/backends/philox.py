@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import HERE, backend_of, in_use
+from minigrad.backends.registry import HERE, backend_of, device_guard
 from minigrad.backends.stream import Seeded
 
 STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` gives them
@@ -119,7 +119,7 @@ class InGraph:
 
     def replay(self) -> None:
         """Tell the graph where the stream is, and move that by what the graph draws."""
-        with self.stream.lock, in_use(self.told):
+        with self.stream.lock, device_guard(self.told):
             self.told[0], self.told[1] = np.uint64(self.stream.initial_seed()), np.uint64(self.stream.offset // 4)
             self.stream.advance(self.drawn)
 

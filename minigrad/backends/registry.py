@@ -35,7 +35,7 @@ def install(backend: Backend) -> None:
     ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
 
 
-def found(kind: str) -> Backend | None:
+def find_backend(kind: str) -> Backend | None:
     """The backend of a type of device, loaded when it is first asked for; None where it is not installed, or does not
     load, which is not tried again."""
     if kind not in BACKENDS and kind in MODULES and kind not in BROKEN:
@@ -52,7 +52,7 @@ def found(kind: str) -> Backend | None:
 
 def count(kind: str) -> int:
     """How many devices of a type there are."""
-    backend = found(kind)
+    backend = find_backend(kind)
     return 0 if backend is None else backend.device_count()
 
 
@@ -67,7 +67,7 @@ def backend_for(kind: str) -> Backend:
         RuntimeError: PyTorch's for a machine without a GPU.
         NotImplementedError: PyTorch's for a type that it knows and was not built for.
     """
-    backend = found(kind)
+    backend = find_backend(kind)
     if backend is not None and backend.device_count():
         return backend
     if backend is not None:
@@ -104,7 +104,7 @@ class MultiDevice:
                 callback(active)
 
 
-def put_in_use(array: Any) -> None:
+def use_device_of(array: Any) -> None:
     """Let the device of an array be the one in use."""
     backend = OF_TYPE.get(type(array))
     if backend is not None and backend.index_of(array) != backend.current_device():
@@ -112,11 +112,11 @@ def put_in_use(array: Any) -> None:
 
 
 @contextmanager
-def in_use(array: Any = None) -> Iterator[None]:
+def device_guard(array: Any = None) -> Iterator[None]:
     """A block in which the device of an array is in use; that of before comes back, whatever the block did."""
-    before = [(each, each.current_device()) for each in BACKENDS.values() if each.device_count()]
+    before = [(backend, backend.current_device()) for backend in BACKENDS.values() if backend.device_count()]
     try:
-        put_in_use(array)
+        use_device_of(array)
         yield
     finally:
         for backend, index in before:
@@ -131,21 +131,21 @@ def check_in_use(result: Any, operands: Sequence[Any]) -> None:
         return
     there = [x for x in operands if type(x) is backend.array_type]
     check_devices(*there)
-    now = backend.index_of(result)
+    current = backend.index_of(result)
     for x in there:
-        if backend.index_of(x) != now:
-            raise RuntimeError(f"minigrad computes on the device in use, {backend.type}:{now}, and a tensor lies on "
-                               f"{backend.type}:{backend.index_of(x)}.\n\nPut the op into `with minigrad.cuda.device("
-                               f"{backend.index_of(x)}):`.")
+        if (index := backend.index_of(x)) != current:
+            kind = backend.type
+            raise RuntimeError(f"minigrad computes on the device in use, {kind}:{current}, and a tensor lies on "
+                               f"{kind}:{index}.\n\nPut the op into `with minigrad.cuda.device({index}):`.")
 
 
-def located(given: str | device | int | None) -> device:
+def located(asked: str | device | int | None) -> device:
     """The device asked for, with its number; None is where new tensors are made.
 
     Raises:
         RuntimeError: for a number that no device has; see `backend_for` for what else.
     """
-    where = Default.device if given is None else given if isinstance(given, device) else device(given)
+    where = Default.device if asked is None else asked if isinstance(asked, device) else device(asked)
     if where.type == "cpu":
         return CPU
     backend = backend_for(where.type)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
-from minigrad.backends.registry import MultiDevice, device_of, in_use, lies_in, name_of, put_in_use
+from minigrad.backends.registry import MultiDevice, device_guard, device_of, lies_in, name_of, use_device_of
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node
 from minigrad.core.input_buffer import GraphTask, InputBuffer
@@ -226,8 +226,8 @@ def on_device_of(grads: Sequence[Any]) -> Iterator[None]:
     if not MultiDevice.active:
         yield
         return
-    with in_use():
-        put_in_use(next((getattr(g, "array", g) for g in grads if g is not None), None))
+    with device_guard():
+        use_device_of(next((getattr(g, "array", g) for g in grads if g is not None), None))
         yield
 
 

@@ -32,6 +32,8 @@ class TensorNamespace:
     masked = staticmethod(Masked.forward)
     threshold_backward = staticmethod(activation.ThresholdBackward.forward)
     matmul = staticmethod(linalg.matmul)
+    sum = staticmethod(reduce.sum)
+    getitem = staticmethod(index.Index.forward)
     stack = staticmethod(join.stack)
     concatenate = staticmethod(join.cat)
     reshape = staticmethod(shape.reshape)
@@ -59,14 +61,6 @@ class TensorNamespace:
     @staticmethod
     def turned_product(x: Tensor, y: Tensor) -> Tensor:
         return shape.transpose(linalg.matmul(x, y), -1, -2)
-
-    @staticmethod
-    def sum(x: Tensor, axes: tuple[int, ...] | None, keepdims: bool) -> Tensor:
-        return reduce.sum(x, axes, keepdims)
-
-    @staticmethod
-    def getitem(x: Tensor, part: Any) -> Tensor:
-        return index.Index.forward(x, part)
 
     @staticmethod
     def scatter(x: Tensor, part: Any, size: tuple[int, ...]) -> Tensor:

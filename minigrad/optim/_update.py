@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, set_grad_enabled
-from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, in_use
+from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, device_guard
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
@@ -196,7 +196,7 @@ class ElementwiseOptimizer(Optimizer):
                     if not MultiDevice.active:
                         self.step_one(p, p._grad, self.state_of(p, group), group)
                         continue
-                    with in_use(p.array):
+                    with device_guard(p.array):
                         self.step_one(p, p._grad, self.state_of(p, group), group)
         return loss
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.backends.registry import in_use
+from minigrad.backends.registry import device_guard
 from minigrad.core.tensor import Tensor
 from minigrad.optim._update import (
     ElementwiseOptimizer,
@@ -41,7 +41,7 @@ class Adagrad(ElementwiseOptimizer):
         check_fused(self.defaults)
         for group in self.param_groups:
             for p in group["params"]:
-                with in_use(p.array):
+                with device_guard(p.array):
                     self.state_of(p, group)
 
     def init_state(self, p: Tensor, group: Group) -> State:

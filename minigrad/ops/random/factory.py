@@ -16,7 +16,7 @@ from minigrad._base.dtype import dtype as DType
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.type_name import type_name
 from minigrad.backends import draws
-from minigrad.backends.registry import backend_of, beside, home, in_use
+from minigrad.backends.registry import backend_of, beside, device_guard, home
 from minigrad.core.graph import Node
 from minigrad.core.record import record_n
 from minigrad.core.tensor import Tensor
@@ -108,7 +108,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
     if kind.kind == "b":
         raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
     drawn = draws.randperm(stream_of(generator, place), count)
-    with in_use(drawn):
+    with device_guard(drawn):
         return new_leaf(drawn.astype(kind), requires_grad, "randperm", device)
 
 
