@@ -33,8 +33,7 @@ def allocate(size: int, room: Room | None = None) -> Any:
     try:
         pointer = pool.malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
-        told = BACKEND.memory_stats(None)
-        raise out_of_memory(size, BACKEND.current_device(), told) from None
+        raise out_of_memory(size, BACKEND.current_device(), BACKEND.memory_stats(None)) from None
     used, at = BACKEND.used() if Room.count else pool.used_bytes(), pointer.device_id
     if used > BACKEND.peaks.get(at, 0):
         BACKEND.peaks[at] = used
@@ -53,7 +52,6 @@ class Room:
         Room.count += 1
 
     def malloc(self, size: int) -> Any:
-        """Memory of this graph."""
         return allocate(size, self)
 
     def __del__(self) -> None:
@@ -149,8 +147,8 @@ class Cuda:
 
     def matmul(self, x: Any, y: Any) -> Any:
         """By cuBLAS, or CuPy's function where that has none."""
-        made = None if cupy.cuda.get_current_stream().is_capturing() else gemm.product(x, y)
-        return cupy.matmul(x, y) if made is None else made
+        product = None if cupy.cuda.get_current_stream().is_capturing() else gemm.product(x, y)
+        return cupy.matmul(x, y) if product is None else product
 
     def telling(self) -> AbstractContextManager[Any]:
         """CuPy's own switch: without it what fails gives numbers without a meaning."""
@@ -187,11 +185,11 @@ class Cuda:
     def properties(self, index: int | None) -> dict[str, Any]:
         at = self.current_device() if index is None else index
         if at not in self.known:  # to ask costs more than to draw the numbers that it is asked for
-            told = cupy.cuda.runtime.getDeviceProperties(at)
-            self.known[at] = {"name": told["name"].decode(), "major": told["major"], "minor": told["minor"],
-                              "total_memory": told["totalGlobalMem"],
-                              "multi_processor_count": told["multiProcessorCount"],
-                              "max_threads_per_multi_processor": told["maxThreadsPerMultiProcessor"]}
+            device = cupy.cuda.runtime.getDeviceProperties(at)
+            self.known[at] = {"name": device["name"].decode(), "major": device["major"], "minor": device["minor"],
+                              "total_memory": device["totalGlobalMem"],
+                              "multi_processor_count": device["multiProcessorCount"],
+                              "max_threads_per_multi_processor": device["maxThreadsPerMultiProcessor"]}
         return self.known[at]
 
     def fused(self, name: str) -> Callable[..., Any] | None:

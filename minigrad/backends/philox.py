@@ -26,8 +26,6 @@ HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)
 FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 # What is added to the halves of the key after each round: golden ratio and √3.
 STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-UNREGISTERED = "Attempt to increase offset for a CUDA generator not in capture mode."
-REGISTER = "\n\nRegister it before the capture: graph.register_generator_state(generator)."
 
 
 def philox(counter: tuple[Any, Any, Any, Any], key: Any) -> tuple[Any, Any, Any, Any]:
@@ -173,7 +171,8 @@ class Source:
         if self.place is HERE or not self.place.backend.capturing():
             return self.stream.advance(count)
         if self.stream.graph is None:
-            raise RuntimeError(UNREGISTERED + REGISTER)
+            raise RuntimeError("Attempt to increase offset for a CUDA generator not in capture mode.\n\nRegister it "
+                               "before the capture: graph.register_generator_state(generator).")
         return self.stream.graph.advance(count)
 
     def numbers(self, n: int) -> Any:

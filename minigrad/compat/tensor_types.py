@@ -33,6 +33,8 @@ class tensortype:
     __name__: str
     __qualname__: str
     dtype: dtype_type
+    is_cuda = False
+    layout = strided
 
     def __init__(self, kind: dtype_type) -> None:
         self.dtype = kind
@@ -48,16 +50,6 @@ class tensortype:
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is self.dtype
 
-    @property
-    def is_cuda(self) -> bool:
-        """Whether its tensors live on a GPU: False."""
-        return False
-
-    @property
-    def layout(self) -> Any:
-        """How the elements of its tensors lie in memory."""
-        return strided
-
     def __call__(self, *data: Any, device: Any = PLACED) -> Tensor:
         """A tensor of that size, holding zeros; or of these values.
 
@@ -65,12 +57,12 @@ class tensortype:
             RuntimeError: for another device than the CPU, and for any, also None, beside a tensor.
             TypeError: for anything but sizes, one sequence, one tensor of this dtype.
         """
-        given = len(data) == 1 and isinstance(data[0], Tensor)
-        if device is not PLACED and (given or device is not None):
-            check_device(given, device)
+        is_tensor = len(data) == 1 and isinstance(data[0], Tensor)
+        if device is not PLACED and (is_tensor or device is not None):
+            check_device(is_tensor, device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
             return plain(np.zeros(size_of(data or (0,), "new"), self.dtype.numpy))
-        if not given:
+        if not is_tensor:
             return plain(sequence(data[0], self.dtype))
         if data[0].dtype is not self.dtype:
             wanted, got = (OPTIONS.format(IN_C[each.name]) for each in (self.dtype, data[0].dtype))
@@ -78,7 +70,7 @@ class tensortype:
         return Alias.forward(data[0])
 
 
-MADE = {kind.type_name: tensortype(kind) for kind in DTYPES}
-BoolTensor, ByteTensor, CharTensor = MADE["Bool"], MADE["Byte"], MADE["Char"]
-ShortTensor, IntTensor, LongTensor = MADE["Short"], MADE["Int"], MADE["Long"]
-HalfTensor, FloatTensor, DoubleTensor = MADE["Half"], MADE["Float"], MADE["Double"]
+TYPES = {kind.type_name: tensortype(kind) for kind in DTYPES}
+BoolTensor, ByteTensor, CharTensor = TYPES["Bool"], TYPES["Byte"], TYPES["Char"]
+ShortTensor, IntTensor, LongTensor = TYPES["Short"], TYPES["Int"], TYPES["Long"]
+HalfTensor, FloatTensor, DoubleTensor = TYPES["Half"], TYPES["Float"], TYPES["Double"]

@@ -40,26 +40,26 @@ def matched(signatures: Sequence[Signature], args: tuple[Any, ...], options: Opt
 
 def refusal(signatures: Sequence[Signature], args: tuple[Any, ...], options: Options) -> str:
     """PyTorch's sentence that shows all signatures."""
-    said = f"{signatures[0].function}() received an invalid combination of arguments - got "
-    got = f"({listed([printed_type(v) for v in args], {name: printed_type(v) for name, v in options.items()})})"
+    start = f"{signatures[0].function}() received an invalid combination of arguments - got "
+    types = [*map(printed_type, args), *[f"{name}={printed_type(value)}" for name, value in options.items()]]
+    got = parenthesized(types, args, options)
     if len(signatures) > 1:
-        lines = [f" * {each}\n{why_not(each, args, options)}" for each in signatures]
-        return f"{said}{got}, but expected one of:\n{''.join(lines)}"
+        lines = [f" * {signature}\n{why_not(signature, args, options)}" for signature in signatures]
+        return f"{start}{got}, but expected one of:\n{''.join(lines)}"
     unknown = [name for name in options if name not in names_of(signatures[0])]
     if unknown:
-        return f"{said}unrecognized keyword arguments: {', '.join(unknown)}"
-    return f"{said}{compared(signatures[0], args, options) or got}, but expected {signatures[0]}"
+        return f"{start}unrecognized keyword arguments: {', '.join(unknown)}"
+    return f"{start}{compared(signatures[0], args, options) or got}, but expected {signatures[0]}"
 
 
-def listed(args: list[str], options: dict[str, str]) -> str:
-    """Arguments with commas between them; behind keywords alone PyTorch has one too many."""
-    words = [*args, *[f"{name}={each}" for name, each in options.items()]]
-    return ", ".join(words) + (", " if options and not args else "")
+def parenthesized(types: list[str], args: tuple[Any, ...], options: Options) -> str:
+    """The types of arguments with commas between them; behind keywords alone PyTorch has one comma too many."""
+    return f"({', '.join(types)}{', ' if options and not args else ''})"
 
 
 def names_of(signature: Signature) -> list[str]:
     """The last word of each shown parameter: as in PyTorch the name of one with a default is lost."""
-    return [each.rpartition(" ")[2] for each in signature.shown or [""]]
+    return [parameter.rpartition(" ")[2] for parameter in signature.shown or [""]]
 
 
 def why_not(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
@@ -79,19 +79,19 @@ def compared(signature: Signature, args: tuple[Any, ...], options: Options) -> s
     shown, names = signature.shown or [""], names_of(signature)
     if len(shown) != len(args) + len(options) or set(options) - set(names):
         return ""
-    given = [("", v) for v in args] + [(f"{name}=", options[name]) for name in names[len(args):]]
-    words = []
-    for each, (name, value) in zip(shown, given, strict=True):
-        wanted, word = each.rpartition(" ")[0], name + nested_type(value)
-        words.append(word if printed_type(value) in MATCHING.get(wanted, (wanted,)) else f"!{word}!")
-    return f"({', '.join(words)}{', ' if options and not args else ''})"
+    arguments = [("", v) for v in args] + [(f"{name}=", options[name]) for name in names[len(args):]]
+    types = []
+    for parameter, (name, value) in zip(shown, arguments, strict=True):
+        expected, actual = parameter.rpartition(" ")[0], name + nested_type(value)
+        types.append(actual if printed_type(value) in MATCHING.get(expected, (expected,)) else f"!{actual}!")
+    return parenthesized(types, args, options)
 
 
 def nested_type(value: Any) -> str:
     """The type of a value; of lists and tuples with the types in them."""
     if not isinstance(value, (tuple, list)):
         return printed_type(value)
-    inside = ", ".join(printed_type(each) for each in value)
+    inside = ", ".join(map(printed_type, value))
     if isinstance(value, list):
         return f"{printed_type(value)} of [{inside}]"
     return f"{printed_type(value)} of ({inside}{',' if len(value) == 1 else ''})"
