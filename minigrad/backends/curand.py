@@ -121,14 +121,10 @@ def bernoulli(source: Source, n: int, dtype: np.dtype[Any], p: float) -> Any:
 
 
 def bernoulli_each(source: Source, n: int, dtype: np.dtype[Any], chances: Any) -> Any:
-    """The same where each element has a chance of its own."""
-    return (four_each(source, n, source.advance(10)) <= chances.astype(wide(dtype))).astype(dtype)
-
-
-def four_each(source: Source, n: int, offset: int | Later) -> Any:
-    """`n` numbers of (0, 1] in float32, of which each thread makes four that lie side by side."""
-    words = source.at(offset, np.uint64(0), source.numbers(-(-n // 4)))
-    return scaled(np.stack(words, 1).reshape(-1)[:n])
+    """The same where each element has a chance of its own; each thread makes four that lie side by side."""
+    words = source.at(source.advance(10), np.uint64(0), source.numbers(-(-n // 4)))
+    drawn = scaled(np.stack(words, 1).reshape(-1)[:n])
+    return (drawn <= chances.astype(wide(dtype))).astype(dtype)
 
 
 def kept(source: Source, n: int, chance: float, dtype: np.dtype[Any], vector: int) -> Any:

@@ -96,8 +96,8 @@ def parse_module_functions(names: Iterable[str], namespace: Mapping[str, Any], p
 def guardable(function: Function, name: str, module: str, *error_of: Any) -> Function:
     """Wrap a function that parses no arguments, but computes on arrays: with several devices it needs a guard.
 
-    `module` is where pickle finds it under this name. `error_of`: the operator that the
-    function hands its first argument on to, as `check_tensor` takes it, whose error it has if that is no tensor.
+    `module` is where pickle finds it under this name. `error_of`: the operator that the function hands its first
+    argument on to, as `check_tensor` takes it, and whose error it raises if that is no tensor.
     """
     plain = function
 
