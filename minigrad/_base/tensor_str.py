@@ -21,7 +21,7 @@ from minigrad.backends.registry import host
 Array = np.ndarray[Any, Any]
 
 
-DEFAULT = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+DEFAULT: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 PROFILES = {"default": DEFAULT, "short": DEFAULT | {"precision": 2, "edgeitems": 2},
             "full": DEFAULT | {"threshold": math.inf}}
 OPTIONS = SimpleNamespace(**DEFAULT)  # the settings of `set_printoptions`
@@ -36,7 +36,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     "short" or "full". `sci_mode`: exponent form always (True), never (False), or where it helps (None).
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    vars(OPTIONS).update(PROFILES[profile] if profile in PROFILES else {})
+    vars(OPTIONS).update(PROFILES.get(profile or "", {}))
     vars(OPTIONS).update({name: value for name, value in given.items() if value is not None}, sci_mode=sci_mode)
 
 
