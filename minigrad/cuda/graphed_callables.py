@@ -39,14 +39,14 @@ def make_graphed_callables(callables: Any, sample_args: tuple[Any, ...], num_war
     functions, samples = ((callables,), (sample_args,)) if alone else (callables, sample_args)
     for function, args in zip(functions, samples):
         check(function, args)
-    made = [Passes(function, args, allow_unused_input) for function, args in zip(functions, samples)]
-    for each in made:
-        each.warm_up(num_warmup_iters)
-    for each in made:
-        each.capture_forward()
-    for each in reversed(made):
-        each.capture_backward()
-    results = tuple([each.put_in() for each in made])
+    all_passes = [Passes(function, args, allow_unused_input) for function, args in zip(functions, samples)]
+    for passes in all_passes:
+        passes.warm_up(num_warmup_iters)
+    for passes in all_passes:
+        passes.capture_forward()
+    for passes in reversed(all_passes):
+        passes.capture_backward()
+    results = tuple([passes.put_in() for passes in all_passes])
     return results[0] if alone else results
 
 
@@ -88,19 +88,20 @@ def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
 class Passes:
     """A callable and its two graphs.
 
-    `surface`: all that gradients may be asked for, the arguments and then the parameters; `outputs`: the results, each
-    call's at the same places; `given` and `found`: the gradients of the results and of the surface, likewise.
+    `input_surface`: all that gradients may be asked for, the arguments and then the parameters; `outputs`: the results,
+    which each call puts into the same memory; `grad_outputs` and `grad_inputs`: the gradients of the results and of the
+    input surface, likewise.
     """
 
     def __init__(self, function: Any, args: tuple[Any, ...], allow_unused: bool) -> None:
         self.function, self.args, self.allow_unused = function, args, allow_unused
         self.params = tuple(function.parameters()) if is_module(function) else ()
         self.inputs = tuple(leaves(args))
-        self.surface = self.inputs + self.params
+        self.input_surface = self.inputs + self.params
         self.forward, self.backward = CUDAGraph(), CUDAGraph()
         self.outputs: tuple[Any, ...] = ()
-        self.given: tuple[Any, ...] = ()
-        self.found: tuple[Any, ...] = ()
+        self.grad_outputs: tuple[Any, ...] = ()
+        self.grad_inputs: tuple[Any, ...] = ()
 
     def warm_up(self, times: int) -> None:
         """Run it as always, so that kernels are compiled; the gradients go nowhere."""
@@ -108,14 +109,14 @@ class Passes:
             self.differentiated(tuple(leaves(self.function(*self.args))))
 
     def differentiated(self, outputs: tuple[Any, ...]) -> None:
-        """A backward pass of the results that require grad, from `given` if it is there."""
+        """A backward pass of the results that require grad, from `grad_outputs` if they are there."""
         wanted = [o for o in outputs if o.requires_grad]
-        starts = [g for g in self.given if g is not None] or [empty_like(o) for o in wanted]
+        starts = [g for g in self.grad_outputs if g is not None] or [empty_like(o) for o in wanted]
         parts: Iterator[Any] = iter(())
         if wanted:
-            parts = iter(grad(wanted, [x for x in self.surface if x.requires_grad], starts,
+            parts = iter(grad(wanted, [x for x in self.input_surface if x.requires_grad], starts,
                               allow_unused=self.allow_unused))
-        self.found = tuple([next(parts) if wanted and x.requires_grad else None for x in self.surface])
+        self.grad_inputs = tuple([next(parts) if wanted and x.requires_grad else None for x in self.input_surface])
 
     def capture_forward(self) -> None:
         """Note the forward pass."""
@@ -125,12 +126,12 @@ class Passes:
 
     def capture_backward(self) -> None:
         """Note the backward pass."""
-        self.given = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
-        if any(g is not None for g in self.given):
+        self.grad_outputs = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
+        if any(g is not None for g in self.grad_outputs):
             with graph(self.backward):
                 self.differentiated(self.outputs)
         else:
-            self.found = (None,) * len(self.surface)
+            self.grad_inputs = (None,) * len(self.input_surface)
 
     def put_in(self) -> Any:
         """The callable that replays the graphs: a module has it as its `forward` from now on."""
@@ -160,15 +161,15 @@ class Passes:
             @staticmethod
             @once_differentiable
             def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-                for place, g in zip(passes.given, grads):
+                for place, g in zip(passes.grad_outputs, grads):
                     if place is not None:
                         passes.put(place, g)
                 passes.backward.replay()
-                return tuple([None if g is None else g.detach() for g in passes.found])
+                return tuple([None if g is None else g.detach() for g in passes.grad_inputs])
 
         def call(*args: Any) -> Any:
-            found = Graphed.apply(*leaves(args), *passes.params)
-            return rebuilt(passes.tree, iter(found))
+            outputs = Graphed.apply(*leaves(args), *passes.params)
+            return rebuilt(passes.tree, iter(outputs))
 
         return call
 
