@@ -16,18 +16,17 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from minigrad.trace.build import LIBRARIES, Builder, Large
-from minigrad.trace.data import Event, NodeRecord, TensorRecord, Trace, Value
+from minigrad.trace.data import Trace
+from minigrad.trace.encode import SAME, Encoder
 from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
 from minigrad.trace.listen import OBSERVERS, ObserverLike, register_observer
 from minigrad.trace.pack import written
-from minigrad.trace.tell import SAME, Teller
 from minigrad.trace.traverse import Traversal
-from minigrad.trace.watch import NOWHERE, RARER, Watch, Watched
+from minigrad.trace.watch import NOWHERE, RARER, Log, Watch, Watched
 
-__all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Event", "Frame", "Held", "Large", "NodeRecord", "Teller",
-           "TensorRecord", "Trace", "Traversal", "Value", "Watch", "Watched", "record", "register_library",
-           "register_observer", "written"]
+__all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace", "Traversal",
+           "Watch", "Watched", "record", "register_library", "register_observer", "written"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 

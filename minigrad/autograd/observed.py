@@ -2,7 +2,7 @@
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
 put into the log. What is the same for every library is in `minigrad.trace.watch`, what becomes of the log in
-`minigrad.trace.tell`.
+`minigrad.trace.encode`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from minigrad.backends.registry import OF_TYPE, is_array, storage
 from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER
 from minigrad.core.saved import Packed, is_tensor
-from minigrad.trace.tell import SAME
-from minigrad.trace.watch import NOWHERE, Watch, Watched
+from minigrad.trace.encode import SAME
+from minigrad.trace.watch import NOWHERE, Log, Watch, Watched
 
 __all__ = ["CONSTANTS", "Seen"]
 
@@ -28,7 +28,7 @@ CONSTANTS = (NUMBER,)  # tensors that stand for an operand that is a Python numb
 class Seen(Watched):
     """The tensors and nodes that were seen and are alive. What is new of them goes into `log`."""
 
-    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+    def __init__(self, log: Log) -> None:
         super().__init__(log)
         self.names: dict[type, str] = {}  # of classes of nodes
         self.unlinked: list[tuple[Node, int]] = []

@@ -20,9 +20,9 @@ from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
 from minigrad.core.graph import Node
 from minigrad.core.saved import is_tensor
 from minigrad.trace.build import Builder
+from minigrad.trace.encode import Encoder
 from minigrad.trace.listen import register_observer
-from minigrad.trace.tell import SAME, Teller
-from minigrad.trace.watch import NOWHERE, RARER
+from minigrad.trace.watch import NOWHERE, RARER, Log
 
 if TYPE_CHECKING:
     from minigrad.recorder import Trace
@@ -39,10 +39,10 @@ class Observer:
     """Takes down what the core tells it."""
 
     def __init__(self, trace: type[Trace]) -> None:
-        self.log: list[tuple[Any, ...]] = []
+        self.log = Log()
         self.builder = Builder()
         self.seen = Seen(self.log)
-        self.trace = trace(library(), Teller(self.builder, self.log))
+        self.trace = trace(library(), Encoder(self.builder, self.log))
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
         self.depth = -1  # of the innermost pass
         self.told: BaseException | None = None
@@ -68,7 +68,7 @@ class Observer:
         WATCHING.remove(self)
         RARER.stop()
         if error is not None and error is not self.told:
-            self.log.append(("error", NOWHERE, -1, type(error).__name__, str(error)))
+            self.log.event("error", NOWHERE, -1, type=type(error).__name__, message=str(error))
         self.told = None
         self.seen.name_tensors(names)
         self.log.extend([("formula", name, cls) for cls, name in self.seen.names.items()])
@@ -92,7 +92,8 @@ class Observer:
         given = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
         if node is None:
-            self.log.append(("forward", at, self.depth + 1, op, given, tuple([tensor(t) for t in outputs])))
+            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=given,
+                           outputs=tuple([tensor(t) for t in outputs]))
         else:
             number = seen.numbers.get
             targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
@@ -118,7 +119,8 @@ class Observer:
         """An in-place op raised the version of a tensor; one of inference mode has none."""
         at, number = self.look(), self.seen.changed(tensor)
         if not tensor.is_inference():
-            self.log.append(("version", at, self.depth + 1, number, tensor._version, self.seen.copy(tensor.array)))
+            self.log.event("version", at, self.depth + 1, tensor=number, version=tensor._version,
+                           value=self.seen.copy(tensor.array))
         if id(tensor) in self.seen.grads:
             alive = [watch() for watch in self.seen.tensors.values()]
             for leaf in [t for t in alive if t is not None and t._grad is tensor]:
@@ -129,7 +131,8 @@ class Observer:
         at, number, grad = self.look(), self.seen.tensor(tensor), tensor._grad
         if grad is not None:
             self.seen.meet_grad(grad, number)
-        self.log.append(("set_grad", at, self.depth + 1, number, None if grad is None else self.seen.copy(grad.array)))
+        self.log.event("grad", at, self.depth + 1, tensor=number,
+                       grad=None if grad is None else self.seen.copy(grad.array))
 
     def view(self, tensor: Any) -> None:
         """A tensor was made a view of another one, after the op that gave it was told; its base may require grad."""
@@ -146,7 +149,7 @@ class Observer:
         file = self.builder.file(frame.f_code.co_filename)
         at = (file, frame.f_lineno) if file >= 0 else self.look()
         if file >= 0 or frame.f_code.co_qualname == FUNCTION:
-            self.log.append(("mode", at, self.depth + 1, name, on))
+            self.log.event("mode", at, self.depth + 1, mode=name, on=on)
 
     # a backward pass
     def backward_start(self, roots: Sequence[tuple[Any, int, Any]], needs: Mapping[Any, int], create_graph: bool,
@@ -159,35 +162,36 @@ class Observer:
         starts = []
         for target, output_nr, gradient in roots:
             array = getattr(gradient, "array", gradient)
-            starts.append((seen.node(target), output_nr, seen.copy(array), memory(array)))
+            node = seen.node(target)
+            starts.append((node, output_nr, seen.copy(array)))
+            self.log.append(("pile", node, output_nr, memory(array)))
         counts = [[seen.node(target), count] for target, count in needs.items()]
         wanted = None if inputs is None else [seen.tensor(t) for t in inputs if is_tensor(t)]  # others are edges
-        self.log.append(("backward_start", seen.at, self.depth, starts, counts, bool(create_graph), bool(retain_graph),
-                         wanted))
+        self.log.event("backward_start", seen.at, self.depth, roots=starts, needs=counts,
+                       create_graph=bool(create_graph), retain_graph=bool(retain_graph), inputs=wanted)
 
     def run(self, target: Any, gradients: Sequence[Any]) -> None:
         """The engine took a target from the queue, with one gradient per output."""
         seen = self.seen
         number = seen.numbers.get(id(target))
-        self.log.append(("run", seen.at, self.depth, seen.node(target) if number is None else number,
-                         tuple([g if isinstance(g, generic) else seen.gradient(g) for g in gradients])))
+        self.log.event("run", seen.at, self.depth, node=seen.node(target) if number is None else number,
+                       gradient=self.copies(gradients))
 
     def hook(self, target: Any, kind: str, fn: Callable[..., Any] | None, gradients: Sequence[Any],
              tensor: Any = None) -> None:
         """A hook ran and left these gradients; of `retain_grad` also what is in the tensor's `.grad` now."""
-        seen, grad, number = self.seen, None, None
-        if tensor is not None:
-            number = seen.tensor(tensor)
-            if kind == "retain_grad" and tensor._grad is not None:
-                seen.meet_grad(tensor._grad, number)
-                grad = seen.copy(tensor._grad.array)
+        seen, number = self.seen, None if tensor is None else self.seen.tensor(tensor)
+        extra = {}
+        if kind == "retain_grad" and tensor._grad is not None:
+            seen.meet_grad(tensor._grad, number)
+            extra["grad"] = seen.copy(tensor._grad.array)
         name = "" if fn is None else getattr(fn, "__name__", type(fn).__name__)
-        self.log.append(("hook", seen.at, self.depth, seen.node(target), kind, name, self.copies(gradients), number,
-                         grad))
+        self.log.event("hook", seen.at, self.depth, node=seen.node(target), hook=kind, name=name,
+                       gradient=self.copies(gradients), tensor=number, **extra)
 
     def release(self, node: Node) -> None:
         """A node let go of what it had saved."""
-        self.log.append(("release", self.seen.at, self.depth, self.seen.numbers[id(node)]))
+        self.log.event("release", self.seen.at, self.depth, node=self.seen.numbers[id(node)])
 
     def flow(self, node: Node | None, index: int, target: Any, output_nr: int, gradient: Any, total: Any,
              last: bool) -> None:
@@ -198,15 +202,14 @@ class Observer:
         if to is None:
             to = seen.node(target)
         if node is not None:
-            piled, hold = SAME, None
             given = gradient if isinstance(gradient, generic) else seen.gradient(gradient)
-            if total is not gradient:
-                piled = seen.gradient(total)
-            if total is not None:
-                hold = memory(total if is_array(total) else total.array)
-            self.log.append(("flow", seen.at, self.depth, numbers[id(node)], index, to, output_nr, given, piled, hold))
+            piled = given if total is gradient else seen.gradient(total)
+            hold = None if total is None else memory(total if is_array(total) else total.array)
+            self.log.append(("pile", to, output_nr, hold))
+            self.log.event("flow", seen.at, self.depth, node=numbers[id(node)], index=index, to=to,
+                           output_nr=output_nr, gradient=given, sum=piled)
         if last:
-            self.log.append(("ready", seen.at, self.depth, to))
+            self.log.event("ready", seen.at, self.depth, node=to)
 
     def accumulate(self, leaf: Any, gradient: Any) -> None:
         """A gradient was added to a leaf's `.grad`."""
@@ -215,15 +218,17 @@ class Observer:
     def add(self, leaf: Any, gradient: Any, at: Any, depth: int) -> None:
         seen, grad, tensor = self.seen, leaf._grad, self.seen.tensor(leaf)
         seen.meet_grad(grad, tensor)
-        self.log.append(("accumulate", at, depth, seen.node(leaf), tensor, *self.copies((gradient, grad))))
+        self.log.event("accumulate", at, depth, node=seen.node(leaf), tensor=tensor, gradient=seen.gradient(gradient),
+                       grad=seen.gradient(grad))
 
     def capture(self, tensor: Any, gradient: Any) -> None:
         """`autograd.grad` kept the gradient of one of its inputs."""
-        self.log.append(("capture", self.seen.at, self.depth, self.seen.tensor(tensor), *self.copies((gradient,))))
+        self.log.event("capture", self.seen.at, self.depth, tensor=self.seen.tensor(tensor),
+                       gradient=self.seen.gradient(gradient))
 
     def backward_end(self) -> None:
         """The pass is over."""
-        self.log.append(("backward_end", self.seen.at, self.depth))
+        self.log.event("backward_end", self.seen.at, self.depth)
         self.leave()
 
     def leave(self) -> None:
@@ -240,43 +245,43 @@ class Observer:
         name = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
         if kept is not None:
             self.seen.keep(kept, self.seen.arguments(kept))
-        self.log.append(("checkpoint_begin", self.look(), self.depth + 1, number, name, reentrant))
+        self.log.event("checkpoint_begin", self.look(), self.depth + 1, call=number, name=name, reentrant=reentrant)
 
     def checkpoint_end(self, call: Any) -> None:
         """Its first run is over."""
-        self.log.append(("checkpoint_end", self.look(), self.depth + 1, self.seen.call(call)))
+        self.log.event("checkpoint_end", self.look(), self.depth + 1, call=self.seen.call(call))
 
     def recompute_begin(self, call: Any) -> None:
         """It begins to run again; what it does is one deeper."""
         self.depth += 1
-        self.log.append(("recompute_begin", self.seen.at, self.depth, self.seen.call(call)))
+        self.log.event("recompute_begin", self.seen.at, self.depth, call=self.seen.call(call))
 
     def holder_filled(self, call: Any, index: int, tensor: Any) -> None:
         """A tensor that was not kept is there again, until a node has used it."""
         self.seen.keep(tensor, [memory(tensor.array)])
-        self.log.append(("holder_filled", self.seen.at, self.depth + 1, self.seen.call(call), index,
-                         self.seen.copy(tensor.array)))
+        self.log.event("holder_filled", self.seen.at, self.depth + 1, call=self.seen.call(call), index=index,
+                       value=self.seen.copy(tensor.array))
 
     def early_stop(self, call: Any) -> None:
         """All that is needed is there: the rest of the function is left out."""
-        self.log.append(("early_stop", self.seen.at, self.depth + 1, self.seen.call(call)))
+        self.log.event("early_stop", self.seen.at, self.depth + 1, call=self.seen.call(call))
 
     def recompute_end(self, call: Any) -> None:
         """The run is over, by its end, an early stop or an error."""
-        self.log.append(("recompute_end", self.seen.at, self.depth, self.seen.call(call)))
+        self.log.event("recompute_end", self.seen.at, self.depth, call=self.seen.call(call))
         self.depth -= 1
 
     # by hand, and gone wrong
     def call(self, target: Any, gradients: Sequence[Any], results: Sequence[Any]) -> None:
         """Somebody called a target by hand."""
         at, depth, number = self.look(), self.depth + 1, self.seen.node(target)
-        self.log.append(("call", at, depth, number, self.copies(gradients), self.copies(results)))
+        self.log.event("call", at, depth, node=number, gradient=self.copies(gradients), result=self.copies(results))
         if not isinstance(target, Node) and target._grad is not None:
             self.add(target, gradients[0], at, depth)
 
     def error(self, error: BaseException) -> None:
         """A pass ended in an exception."""
-        self.log.append(("error", self.seen.at, self.depth, type(error).__name__, str(error)))
+        self.log.event("error", self.seen.at, self.depth, type=type(error).__name__, message=str(error))
         self.told = error
         self.leave()
 

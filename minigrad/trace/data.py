@@ -5,114 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any
 
 from minigrad.trace.build import Parts
+from minigrad.trace.check import check
+from minigrad.trace.encode import Encoder
 from minigrad.trace.frame import Fold, Frame
 from minigrad.trace.held import Held, Holders, held_text
 from minigrad.trace.pack import unpacked, written
-from minigrad.trace.schema import FORMAT, VERSION, check
-from minigrad.trace.tell import Teller
+from minigrad.trace.schema import FORMAT, FORWARD, VERSION
 from minigrad.trace.text import events_text, frame_text
 from minigrad.trace.traverse import Traversal, traverse
 
-__all__ = ["Event", "NodeRecord", "Scope", "TensorRecord", "Trace", "Value"]
+__all__ = ["Trace"]
 
 LENSES = ("all", "forward", "backward", "checkpoint")
-FORWARD = frozenset({"forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"})
-
-
-class Value(TypedDict, total=False):
-    """The preview of an array: all its values (`data`), or its `stats`."""
-
-    shape: Required[list[int]]
-    dtype: Required[str]
-    data: list[Any]
-    stats: dict[str, Any]
-
-
-class TensorRecord(TypedDict, total=False):
-    """A tensor as it was when the recorder first saw it."""
-
-    name: Required[str | None]
-    shape: Required[list[int]]
-    dtype: Required[str]
-    requires_grad: Required[bool]
-    is_leaf: Required[bool]
-    node: Required[int | None]
-    output_nr: Required[int]
-    parameter: Required[bool]
-    storage: Required[int]
-    bytes: Required[int]
-    value: Required[int]
-    base: int  # of a view: the tensor that it is one of
-    counter: int  # of a tensor that is no view: another one with the same version counter
-    version: int  # when it was first seen, if not 0
-    offset: int  # where it looks in its storage, in elements, if not from the beginning row by row
-    strides: list[int]
-
-
-class NodeRecord(TypedDict, total=False):
-    """A node of the graph; an AccumulateGrad has `variable`."""
-
-    name: Required[str]
-    sequence_nr: Required[int | None]
-    next: Required[list[list[int] | None]]
-    inputs: Required[list[int | None]]
-    outputs: Required[list[int]]
-    saved: Required[list[list[Any]]]
-    variable: int
-    scope: int  # the call of a module inside of which it was made
-    file: Required[int | None]
-    line: Required[int | None]
-
-
-class Scope(TypedDict):
-    """One call of a module."""
-
-    name: str | None
-    module: str
-    parent: int | None
-
-
-class Event(TypedDict, total=False):
-    """One thing that happened; its `kind` says which of the fields there are."""
-
-    kind: Required[str]
-    file: int
-    line: int
-    depth: int
-    bytes: list[int]
-    held: list[list[int | None]]
-    dropped: list[list[int | None]]
-    op: str
-    scope: int  # of an op without a node
-    rebased: list[list[int | None]]  # by an op in place: tensor, the node before, the node after
-    node: int | None
-    inputs: list[int | None] | None
-    outputs: list[int]
-    tensor: int | None
-    version: int
-    mode: str
-    on: bool
-    roots: list[list[int | None]]
-    needs: list[list[int]]
-    create_graph: bool
-    retain_graph: bool
-    gradient: Any  # an index into values, or None; a list of them for `run`, `hook`, `call`
-    hook: str
-    name: str
-    index: int
-    to: int
-    output_nr: int
-    sum: int | None
-    grad: int | None
-    result: list[int | None]
-    type: str
-    message: str
-    call: int  # the number of a checkpointed call
-    reentrant: bool
-    value: int | None
+Record = dict[str, Any]  # minigrad/trace/schema.py has its fields
 
 
 class Trace:
@@ -122,59 +30,59 @@ class Trace:
     docs/trace.md; every id is an index into its list.
     """
 
-    def __init__(self, library: str = "", teller: Teller | None = None) -> None:
+    def __init__(self, library: str = "", encoder: Encoder | None = None) -> None:
         self.library = library
         self.layout: dict[str, Any] | None = None
-        self._teller = teller  # has still to tell what was recorded
-        self._parts = Parts() if teller is None else teller.parts
+        self._encoder = encoder  # has still to encode what was recorded
+        self._parts = Parts() if encoder is None else encoder.parts
         self._fold: Fold | None = None
         self._holders: Holders | None = None
 
-    def _told(self) -> Parts:
-        """The lists, after all that was recorded so far has been told."""
-        if self._teller is not None:
-            self._teller.tell()
+    def _encoded(self) -> Parts:
+        """The lists, after all that was recorded so far has been encoded."""
+        if self._encoder is not None:
+            self._encoder.encode()
         return self._parts
 
     @property
-    def files(self) -> list[dict[str, Any]]:
+    def files(self) -> list[Record]:
         """The source texts: `name` and `lines`."""
-        return self._told().files
+        return self._encoded().files
 
     @property
-    def values(self) -> list[Value]:
+    def values(self) -> list[Record]:
         """The previews of arrays."""
-        return self._told().values
+        return self._encoded().values
 
     @property
-    def tensors(self) -> list[TensorRecord]:
+    def tensors(self) -> list[Record]:
         """The tensors, as they were when the recorder first saw them."""
-        return self._told().tensors
+        return self._encoded().tensors
 
     @property
-    def nodes(self) -> list[NodeRecord]:
+    def nodes(self) -> list[Record]:
         """The nodes of the graph."""
-        return self._told().nodes
+        return self._encoded().nodes
 
     @property
-    def scopes(self) -> list[Scope]:
+    def scopes(self) -> list[Record]:
         """The calls of modules, each inside its `parent`."""
-        return self._told().scopes
+        return self._encoded().scopes
 
     @property
     def storages(self) -> list[int]:
         """The bytes of each storage."""
-        return self._told().storages
+        return self._encoded().storages
 
     @property
     def formulas(self) -> dict[str, str]:
         """The source text of the derivative of each kind of node."""
-        return self._told().formulas
+        return self._encoded().formulas
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[Record]:
         """What happened; an event's index is its step."""
-        return self._told().events
+        return self._encoded().events
 
     def __repr__(self) -> str:
         return f"Trace({len(self.events)} events, {len(self.nodes)} nodes, {len(self.tensors)} tensors)"
@@ -218,7 +126,7 @@ class Trace:
 
     def held_text(self, step: int) -> str:
         """The same as text: by kind, the largest first, with what made each and who holds it."""
-        return held_text(self, step, self.held(step))
+        return printable(held_text(self, step, self.held(step)))
 
     def steps(self, lens: str = "all") -> list[int]:
         """The steps at which a lens stops.
@@ -249,11 +157,11 @@ class Trace:
 
     def text(self, step: int | None = None) -> str:
         """All events in plain words, one per line, or the frame of one step; the same for every run of a program."""
-        return events_text(self) if step is None else frame_text(self, step, self.frame(step))
+        return printable(events_text(self) if step is None else frame_text(self, step, self.frame(step)))
 
     def to_dict(self) -> dict[str, Any]:
         """The whole trace as a dict that JSON can hold. The lists are its own, the records in them the trace's."""
-        parts = self._told()
+        parts = self._encoded()
         return {"format": FORMAT, "version": VERSION, "library": self.library, "files": parts.files[:],
                 "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
                 "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
@@ -313,6 +221,11 @@ class Trace:
             return cls.from_json(raw.decode("utf-8"))
         except ValueError as error:  # UnicodeDecodeError is one
             raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def printable(text: str) -> str:
+    """A text that can be printed: half of a pair of surrogates, which a name or a line can hold, as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def refuse_constant(name: str) -> Any:

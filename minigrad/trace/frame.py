@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
+from minigrad.trace.schema import PASS
+
 __all__ = ["Fold", "Frame"]
 
 
@@ -219,4 +221,3 @@ RULES: dict[str, Callable[[Fold, Mapping[str, Any]], None]] = {
     "accumulate": Fold.accumulate, "grad": Fold.grad, "hook": Fold.hook, "backward_end": Fold.backward_end,
     "recompute_begin": Fold.recompute_begin, "recompute_end": Fold.recompute_end,
 }
-PASS = frozenset({"ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_start", "backward_end"})

@@ -1,215 +1,188 @@
-"""The schema of a trace, as data, and the check that keeps everything else out: docs/trace.md in Python's words.
+"""The schema of a trace, written once: every record and every event, with its fields, their types and their meaning.
 
-A field is written `name:type`, one that may be absent `name?:type`. A type is `int` (not negative), `whole`, `number`,
-`str`, `bool`, `nr` (a small number), or the name of what an id leads to; `type?` may be null, `[type]` is a list,
-`(type,type)` a list of that length. A test holds this file, docs/trace.md and what is recorded together.
+Four things are made from these tables: the check of what is read (`check.py`), the check of what is recorded
+(`encode.py`), the tables of docs/trace.md, and the types of the front end (`python -m tests.trace_page` writes both).
+
+A field is written `"type: meaning"`, or `"type or absent: meaning"` where a record may lack it. A type is `int` (not
+negative), `nr` (a small `int`), `whole` (any integer), `str`, `bool`, or the name of what the field is an index of:
+`value`, `tensor`, `node`, `scope`, `file`, `storage`. `type?` may be null, `[type]` is a list, and `(label:type,type)`
+is a list of that length, whose entries are called by their labels, or by their types.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
-from math import isfinite, prod
-from typing import Any
+from typing import NamedTuple
 
-__all__ = ["DERIVED", "EVENTS", "EVERY", "FORMAT", "NODE", "SCOPE", "TENSOR", "VERSION", "check", "fields_of"]
+__all__ = ["COMMON", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER", "PASS", "SCOPE", "TENSOR",
+           "VERSION", "Field", "Record"]
 
 FORMAT, VERSION = "minigrad-trace", 1
-FILE = "name:str lines:[str]"
-SCOPE = "name:str? module:str parent:scope?"
-TENSOR = ("name:str? shape:[int] dtype:str requires_grad:bool is_leaf:bool node:node? output_nr:nr parameter:bool "
-          "storage:int bytes:int value:value base?:tensor counter?:tensor version?:int offset?:whole strides?:[whole]")
-NODE = ("name:str sequence_nr:whole? next:[(node,nr)?] inputs:[tensor?] outputs:[tensor] "
-        "saved:[(str,tensor?,value?)] variable?:tensor scope?:scope? file?:file? line?:int?")
-EVERY = ("file?:file line?:int depth?:nr bytes?:(int,int,int,int) held?:[(storage,nr,int?)] "
-         "dropped?:[(storage,nr,int?)]")
-EVENTS = {
-    "forward": "op:str node:node? inputs:[tensor?] outputs:[tensor] scope?:scope rebased?:[(tensor,node?,node)]",
-    "save": "node:node",
-    "version": "tensor:tensor version:int value?:value?",
-    "grad": "tensor:tensor grad:value?",
-    "mode": "mode:str on:bool",
-    "backward_start": "roots:[(node,nr,value?)] needs:[(node,int)] create_graph:bool retain_graph:bool "
-                      "inputs:[tensor]?",
-    "ready": "node:node",
-    "run": "node:node gradient:[value?]",
-    "hook": "node:node hook:str name:str gradient:[value?] tensor:tensor? grad?:value?",
-    "release": "node:node",
-    "flow": "node:node index:int to:node output_nr:nr gradient:value? sum:value?",
-    "accumulate": "node:node tensor:tensor gradient:value? grad:value?",
-    "capture": "tensor:tensor gradient:value?",
-    "backward_end": "",
-    "call": "node:node gradient:[value?] result:[value?]",
-    "error": "type:str message:str",
-    "checkpoint_begin": "call:int name:str reentrant:bool",
-    "checkpoint_end": "call:int",
-    "recompute_begin": "call:int",
-    "holder_filled": "call:int index:int value:value?",
-    "early_stop": "call:int",
-    "recompute_end": "call:int",
+INDEXED = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
+           "storage": "storages"}  # by the name of a type: the list that it is an index into
+
+
+class Field(NamedTuple):
+    """One field of a record."""
+
+    type: str
+    optional: bool
+    meaning: str
+
+
+class Record:
+    """What a record or an event says, and its fields, in the order in which they are recorded and packed."""
+
+    def __init__(self, meaning: str, /, **fields: str) -> None:
+        self.meaning = meaning
+        self.fields: dict[str, Field] = {}
+        for name, text in fields.items():
+            kind, _, about = text.partition(": ")
+            self.fields[name] = Field(kind.removesuffix(" or absent"), kind.endswith(" or absent"), about)
+        self.required = frozenset(name for name, field in self.fields.items() if not field.optional)
+
+
+SCOPE = Record(
+    "One call of a module. A module that is called twice has two, and a parent stands before what is inside of it.",
+    name="str?: its path as an attribute of the module that called it; the variable that holds it, where none did",
+    module="str: its class",
+    parent="scope?: the call that it is inside of")
+TENSOR = Record(
+    "A tensor as it was when the recorder first saw it.",
+    name="str?: the variable that holds it; of a parameter, its path from its module",
+    shape="[int]: its shape",
+    dtype="str: its dtype",
+    requires_grad="bool: whether gradients are computed for it",
+    is_leaf="bool: whether it has no `grad_fn`",
+    node="node?: its `grad_fn`",
+    output_nr="nr: which output of that it is",
+    parameter="bool: whether it is a parameter of a module",
+    storage="int: its memory, an index into `storages` where there are some; tensors with one `storage` share it",
+    bytes="int: the bytes of its elements",
+    value="value: what it held",
+    base="tensor or absent: of a view, the tensor that it is a view of",
+    counter="tensor or absent: another tensor with the same version counter that is not its base, as after `detach()`",
+    version="int or absent: its version, if that was not 0",
+    offset="whole or absent: where it begins in its storage, in elements, if it does not lie there from the beginning "
+           "row by row",
+    strides="[whole] or absent: its strides in elements, in the same case")
+NODE = Record(
+    "A node of the graph.",
+    name="str: its name, as `MulBackward0`",
+    sequence_nr="whole?: when it was made; an `AccumulateGrad` has none, and the engine takes it before all others",
+    next="[(node,output_nr:nr)?]: where its gradients go, in the order of `inputs`; null is PyTorch's `(None, 0)`",
+    inputs="[tensor?]: the operands of its op; null is an operand that is no tensor",
+    outputs="[tensor]: the results of its op",
+    saved="[(name:str,tensor?,value?)]: what it has saved for its derivative",
+    variable="tensor or absent: of an `AccumulateGrad`, its leaf",
+    scope="scope or absent: the innermost call of a module that ran when the recorder first saw it",
+    file="file? or absent: the file of the user's line that made it",
+    line="int? or absent: the number of that line, from 1")
+COMMON = Record(
+    "What every event can have besides its `kind`.",
+    file="file or absent: the file of the user's line that runs; it comes with `line`",
+    line="int or absent: the number of that line, from 1",
+    depth="nr or absent: how many backward passes and recomputations it is inside of, if any",
+    bytes="(parameters:int,activations:int,saved:int,gradients:int) or absent: the bytes that are held, where they "
+          "differ from the event before",
+    held="[(storage,what:nr,id:int?)] or absent: who has begun to hold a storage",
+    dropped="[(storage,what:nr,id:int?)] or absent: who has ceased to")
+
+FORWARD = {  # what the user's code runs
+    "forward": Record(
+        "An op ran.",
+        op="str: its name, as its function has it",
+        node="node?: the node that it made; null if it was not recorded",
+        inputs="[tensor?]: its operands; null is one that is no tensor",
+        outputs="[tensor]: its results",
+        scope="scope or absent: the module that it ran in, where there is no node to say it",
+        rebased="[(tensor,before:node?,after:node)] or absent: which tensors an op in place gave another node: what "
+                "was written to, or its base, whose new node is a `CopySlices`, and the view, which is an "
+                "`AsStridedBackward0` of the base from then on"),
+    "save": Record("A node saved its tensors.", node="node: which one; its record says what"),
+    "version": Record(
+        "An op in place raised a tensor's version.",
+        tensor="tensor: which one",
+        version="int: its version now",
+        value="value? or absent: what it holds now, while its record has what it held when it was first seen; older "
+              "traces have none"),
+    "grad": Record(
+        "The program took a tensor's `.grad` off (`zero_grad()`), set it, or changed it in place.",
+        tensor="tensor: whose",
+        grad="value?: what is there now"),
+    "mode": Record(
+        "The user's code switched a grad mode, or `Function.apply` did around `forward`.",
+        mode="str: `grad` or `inference`",
+        on="bool: whether it is on now"),
+    "checkpoint_begin": Record(
+        "A checkpointed function begins its first run.",
+        call="int: the number of the call, from 0",
+        name="str: the function's name",
+        reentrant="bool: which of the two ways to checkpoint it is"),
+    "checkpoint_end": Record("The first run of a checkpointed function is over.", call="int: of which call"),
 }
-DERIVED = frozenset({"ready", "release"})  # by the same rule for both libraries; PyTorch's reader sees all others
-MANY = 1_000_000  # no node has so many outputs, nothing is so deep
-LISTS = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
-         "storage": "storages"}
-Sizes = Mapping[str, int]
-Test = Callable[[Any, Sizes], bool]
-
-PLAIN: dict[str, Test] = {
-    "int": lambda x, sizes: type(x) is int and x >= 0,
-    "nr": lambda x, sizes: type(x) is int and 0 <= x < MANY,
-    "whole": lambda x, sizes: type(x) is int,
-    "number": lambda x, sizes: type(x) is int or type(x) is float and isfinite(x),
-    "str": lambda x, sizes: type(x) is str,
-    "bool": lambda x, sizes: type(x) is bool,
+PASS = {  # what the engine does
+    "backward_start": Record(
+        "A pass begins: the engine counted how many gradients each node will receive.",
+        roots="[(node,output_nr:nr,value?)]: where it begins, and with which gradients",
+        needs="[(node,count:int)]: how many gradients each node waits for",
+        create_graph="bool: whether the pass is recorded itself",
+        retain_graph="bool: whether nodes keep what they have saved",
+        inputs="[tensor]?: the inputs that were given, if any were; those that are edges are left out"),
+    "ready": Record("The last gradient of a node arrived: it joins the ready queue.", node="node: which one"),
+    "run": Record(
+        "The engine took a node from the queue.",
+        node="node: which one",
+        gradient="[value?]: its gradients, one for each output of its op"),
+    "hook": Record(
+        "A hook ran.",
+        node="node: at which node",
+        hook="str: `tensor`, `retain_grad`, `pre`, `post` or `post_accumulate`",
+        name="str: the name of the user's function",
+        gradient="[value?]: the gradients that it left",
+        tensor="tensor?: of `retain_grad` and `post_accumulate`, whose hook it is",
+        grad="value? or absent: of `retain_grad`, the tensor's `.grad` now"),
+    "release": Record("A node let go of what it had saved.", node="node: which one"),
+    "flow": Record(
+        "A gradient goes along an edge of the graph.",
+        node="node: where it comes from",
+        index="int: which entry of `next` the edge is, and so the gradient of which input",
+        to="node: where it goes to",
+        output_nr="nr: to which output of that",
+        gradient="value?: what goes along",
+        sum="value?: what has piled up at `to` for that output, this one included"),
+    "accumulate": Record(
+        "An `AccumulateGrad` added a gradient to its leaf's `.grad`.",
+        node="node: which one",
+        tensor="tensor: the leaf",
+        gradient="value?: what it added",
+        grad="value?: what is there now"),
+    "capture": Record(
+        "`autograd.grad` kept the gradient of one of its inputs.",
+        tensor="tensor: of which one",
+        gradient="value?: the gradient"),
+    "backward_end": Record("The pass is over."),
 }
-
-
-def test_of(text: str) -> Test:
-    """What a type asks of a value."""
-    if text.endswith("?"):
-        inner = test_of(text[:-1])
-        return lambda x, sizes: x is None or inner(x, sizes)
-    if text.startswith("["):
-        inner = test_of(text[1:-1])
-        return lambda x, sizes: type(x) is list and all(inner(each, sizes) for each in x)
-    if text.startswith("("):
-        parts = [test_of(part) for part in text[1:-1].split(",")]
-        return lambda x, sizes: (type(x) is list and len(x) == len(parts)
-                                 and all(part(each, sizes) for part, each in zip(parts, x, strict=True)))
-    if text in PLAIN:
-        return PLAIN[text]
-    key = LISTS[text]
-    return lambda x, sizes: type(x) is int and 0 <= x < sizes[key]
-
-
-@functools.cache
-def fields_of(text: str) -> dict[str, tuple[bool, str, Test]]:
-    """The fields of a record: whether it must be there, its type, and the test of that."""
-    found = {}
-    for part in text.split():
-        name, _, kind = part.partition(":")
-        found[name.removesuffix("?")] = not name.endswith("?"), kind, test_of(kind)
-    return found
-
-
-def check(data: Any) -> None:
-    """Raise a ValueError that says why this is not a trace of this version."""
-    check_whole(data)
-    sizes = {key: len(data.get(key, ())) for key in LISTS.values()}
-    for key, text in (("files", FILE), ("scopes", SCOPE), ("tensors", TENSOR), ("nodes", NODE)):
-        for at, entry in enumerate(data.get(key, ())):
-            check_fields(entry, text, sizes, f"entry {at} of its {key!r}")
-    for at, value in enumerate(data["values"]):
-        check_value(value, f"entry {at} of its 'values'")
-    parents = [() if scope["parent"] is None else (scope["parent"],) for scope in data.get("scopes", ())]
-    check_acyclic(parents, "scope")
-    check_acyclic([[edge[0] for edge in node["next"] if edge is not None] for node in data["nodes"]], "node")
-    check_layout(data["layout"], sizes)
-    for step, event in enumerate(data["events"]):
-        kind = event.get("kind")
-        if not isinstance(kind, str):
-            raise ValueError(f"this is not a trace: event {step} has no kind")
-        check_fields(event, EVERY, sizes, f"event {step}")
-        if ("file" in event) != ("line" in event):
-            raise ValueError(f"this is not a whole trace: event {step} has a file and no line, or the reverse")
-        check_fields(event, EVENTS.get(kind, ""), sizes, f"event {step}, {kind[:40]},")
-        for holder in chain(event.get("held", ()), event.get("dropped", ())):
-            check_holder(holder[1], holder[2], sizes, f"event {step}")
-
-
-def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
-    """Who holds a storage is a tensor or a node of the trace; only a checkpoint and a `.grad` may have no number."""
-    unknown = what > 4 or (number is None and what not in (2, 3))
-    if unknown or (number is not None and not 0 <= number < sizes["nodes" if what in (2, 4) else "tensors"]):
-        raise ValueError(f"this is not a whole trace: {where} names {short([what, number])} as the holder of a storage")
-
-
-def check_whole(data: Any) -> None:
-    """Format, version, and the lists themselves."""
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise ValueError(f"this is not a trace: its format is {short(found)}, not {FORMAT!r}")
-    if data.get("version") != VERSION:
-        raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
-    kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", "scopes", "storages"), list),
-             "formulas": dict, "layout": dict, "library": str}
-    for key, kind in kinds.items():
-        if key not in data and key not in ("scopes", "storages", "library"):
-            raise ValueError(f"this is not a whole trace: it has no {key!r}")
-        if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
-            raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")
-        for at, entry in enumerate(data.get(key, ()) if kind is list and key != "storages" else ()):
-            if not isinstance(entry, dict):
-                raise ValueError(f"this is not a trace: entry {at} of its {key!r} is no dict")
-    if not all(type(size) is int and size >= 0 for size in data.get("storages", ())):
-        raise ValueError("this is not a trace: its 'storages' are no numbers of bytes")
-    if not all(type(text) is str for text in data["formulas"].values()):
-        raise ValueError("this is not a trace: its 'formulas' are no texts")
-
-
-def check_fields(entry: Mapping[str, Any], text: str, sizes: Sizes, what: str) -> None:
-    """A record has its fields, and each is of its type."""
-    for name, (must, kind, test) in fields_of(text).items():
-        if name not in entry:
-            if must:
-                raise ValueError(f"this is not a whole trace: {what} has no {name!r}")
-        elif not test(entry[name], sizes):
-            raise ValueError(f"this is not a whole trace: {what} has as its {name!r} {short(entry[name])}, which is no "
-                             f"{kind} of this trace")
-
-
-def check_value(value: Mapping[str, Any], what: str) -> None:
-    """A preview has as many numbers as its shape says, or statistics."""
-    check_fields(value, "shape:[int] dtype:str", {}, what)
-    found, stats = value.get("data"), value.get("stats")
-    if type(found) is list and stats is None:
-        good = len(found) == prod(value["shape"]) and all(is_entry(x) for x in found)
-    else:
-        good = found is None and type(stats) is dict and all(
-            key in stats and is_entry(stats[key], None) for key in ("min", "max", "mean", "norm", "nan", "inf"))
-    if not good:
-        raise ValueError(f"this is not a whole trace: {what} does not hold what its shape {short(value['shape'])} asks")
-
-
-def is_entry(x: Any, *also: Any) -> bool:
-    """A number, or a text that stands for one."""
-    return (type(x) in (int, bool) or type(x) is str and x.isprintable() or type(x) is float and isfinite(x)
-            or x in also)
-
-
-def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:
-    """Nothing leads to itself."""
-    counts = [0] * len(targets)
-    for to in chain.from_iterable(targets):
-        counts[to] += 1
-    waiting, seen = [at for at, count in enumerate(counts) if not count], 0
-    while waiting:
-        seen += 1
-        for to in targets[waiting.pop()]:
-            counts[to] -= 1
-            if not counts[to]:
-                waiting.append(to)
-    if seen < len(targets):
-        raise ValueError(f"this is not a trace: a {what} of it leads to itself")
-
-
-def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
-    """Positions are finite numbers, of nodes that are there."""
-    if layout is None:
-        return
-    point, points = test_of("(number,number)"), test_of("[(number,number)]")
-    nodes, edges = layout.get("nodes"), layout.get("edges", {})
-    good = (type(nodes) is dict and type(edges) is dict and point(layout.get("size"), sizes)
-            and all(key.isdecimal() and len(key) < 9 and int(key) < sizes["nodes"] and point(spot, sizes)
-                     for key, spot in nodes.items())
-            and all(points(bends, sizes) for bends in edges.values()))
-    if not good:
-        raise ValueError("this is not a trace: its 'layout' is none")
-
-
-def short(value: Any) -> str:
-    """A value as an error tells it."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+OTHER = {  # checkpoints that run again, calls by hand, errors
+    "call": Record(
+        "Somebody called a node by hand.",
+        node="node: which one",
+        gradient="[value?]: what it was given",
+        result="[value?]: what came out"),
+    "error": Record(
+        "The pass or the block ended in an exception.",
+        type="str: its class",
+        message="str: its text"),
+    "recompute_begin": Record("A checkpointed function runs again; what it does is deeper.", call="int: of which call"),
+    "holder_filled": Record(
+        "A tensor that a non-reentrant checkpoint had not kept is there again.",
+        call="int: of which call",
+        index="int: as which of its saved tensors",
+        value="value?: what it holds"),
+    "early_stop": Record(
+        "All that is needed is there: the rest of the function is left out.", call="int: of which call"),
+    "recompute_end": Record(
+        "Such a run is over, by its end, an early stop or an error.", call="int: of which call"),
+}
+EVENTS = FORWARD | PASS | OTHER
+# Nobody looks when these happen. They follow from other events by a rule that is the same for minigrad and PyTorch.
+DERIVED = frozenset({"ready", "release"})

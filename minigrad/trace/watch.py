@@ -1,6 +1,6 @@
 """What is seen of a program while it is recorded, for any library: who is known by which number, and for how long.
 
-Objects go in; numbers, sizes and copies of small arrays come out and are put into the log, of which `tell` makes the
+Objects go in; numbers, sizes and copies of small arrays come out and are put into the log, of which `encode` makes the
 trace. `minigrad.autograd.observed` and the PyTorch reader add how tensors and nodes of their library are looked at.
 
 NOTE (nothing is kept alive). A log holds no tensor. Objects are known here by their `id()`, which is theirs only as
@@ -17,12 +17,20 @@ from typing import Any
 
 from minigrad.trace.build import Large
 
-__all__ = ["NOWHERE", "RARER", "Watch", "Watched"]
+__all__ = ["NOWHERE", "RARER", "Log", "Watch", "Watched"]
 
 SHOWN = 64  # an array of at most so many values is copied whole
 BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
 FEW = 8
 NOWHERE = (None, None)  # no line of the user's code
+
+
+class Log(list[tuple[Any, ...]]):
+    """What is taken down while a program runs: entries of which `Encoder` makes the trace."""
+
+    def event(self, kind: str, at: tuple[int | None, int | None], depth: int, /, **fields: Any) -> None:
+        """Take down an event, with the fields that the schema asks for; a copy of an array stands for its preview."""
+        self.append(("event", kind, at, depth, fields))
 
 
 class Watch(weakref.ref[Any]):
@@ -39,7 +47,7 @@ class Watch(weakref.ref[Any]):
 class Watched:
     """What was seen and is alive. What is new goes into `log`."""
 
-    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+    def __init__(self, log: Log) -> None:
         self.log = log
         self.tensors: dict[int, Watch] = {}  # by id()
         self.nodes: dict[int, Watch] = {}

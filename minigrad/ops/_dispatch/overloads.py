@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad.core.graph import Node
 from minigrad.ops._dispatch.device_guard import op_nodes
-from minigrad.trace.tell import op_name
+from minigrad.trace.encode import op_name
 
 TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
 

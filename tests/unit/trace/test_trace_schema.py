@@ -13,30 +13,20 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import minigrad
-from minigrad.recorder import Trace, record
+from minigrad.recorder import NOWHERE, Builder, Encoder, Log, Trace, record
 from minigrad.trace.frame import RULES
-from minigrad.trace.schema import DERIVED, EVENTS, EVERY, NODE, SCOPE, TENSOR, fields_of
+from minigrad.trace.schema import COMMON, EVENTS, NODE, SCOPE, TENSOR
 from minigrad.trace.text import TELL
 from minigrad.utils.checkpoint import checkpoint
 from tests.parity.trace.programs_traced import PROGRAMS
 
 DOCS = (Path(__file__).parents[3] / "docs" / "trace.md").read_text(encoding="utf-8")
-TABLE = re.findall(r"^\| `(\w+)` \| (observed|derived) \| (.*?)\| ", DOCS, re.MULTILINE)
 FRAME = re.findall(r"^\| (`.*?`) \|", DOCS.split("## Frames")[1].split("The rules of the fold")[0], re.MULTILINE)
 
 
-def test_the_page_has_the_kinds_and_their_fields() -> None:
-    assert {kind for kind, _, _ in TABLE} == set(EVENTS)
-    assert {kind for kind, told, _ in TABLE if told == "derived"} == DERIVED
-    for kind, _, text in TABLE:
-        named = set(re.findall(r"`(\w+)`", text)) - {"null"}
-        fields = fields_of(EVENTS[kind])
-        assert set(fields) <= named, kind
-        assert {name for name, (must, _, _) in fields.items() if must} <= named, kind
+def test_the_fold_and_the_sentences_know_the_kinds() -> None:
     assert set(RULES) <= set(EVENTS)
     assert set(TELL) == set(EVENTS)
-    for name in fields_of(f"{TENSOR} {NODE} {SCOPE} {EVERY}"):
-        assert re.search(rf"[`\"]{name}\b", DOCS), name
 
 
 def test_the_page_has_the_keys_of_a_frame() -> None:
@@ -50,10 +40,21 @@ def test_what_is_recorded_has_these_fields_and_no_others(program: Any) -> None:
     with record() as trace:
         program(minigrad)
     for event in trace.events:
-        assert set(event) <= {"kind", *fields_of(EVERY), *fields_of(EVENTS[event["kind"]])}
-    for records, text in ((trace.tensors, TENSOR), (trace.nodes, NODE), (trace.scopes, SCOPE)):
-        assert {name for entry in records for name in entry} <= set(fields_of(text))
+        assert set(event) <= {"kind", *COMMON.fields, *EVENTS[event["kind"]].fields}
+    for records, schema in ((trace.tensors, TENSOR), (trace.nodes, NODE), (trace.scopes, SCOPE)):
+        assert {name for entry in records for name in entry} <= set(schema.fields)
     assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.parametrize(("kind", "fields", "says"), [
+    ("ready", {"node": 0, "turn": 1}, "an event 'ready' has the fields node, not node, turn"),
+    ("flow", {"node": 0}, "an event 'flow' has the fields node, index, to, output_nr, gradient, sum, not node")])
+def test_an_event_that_the_schema_does_not_have_is_an_error(kind: str, fields: dict[str, Any], says: str) -> None:
+    log = Log()
+    trace = Trace("nobody", Encoder(Builder(), log))
+    log.event(kind, NOWHERE, 0, **fields)
+    with pytest.raises(TypeError, match=re.escape(says)):
+        len(trace)
 
 
 # ---- what others made
@@ -154,3 +155,12 @@ def test_names_are_text_and_strange_values_are_told() -> None:
         trace = Trace.from_dict(data)
         use(trace)
         assert name in trace.text()
+
+
+def test_half_of_a_pair_of_surrogates_is_shown_as_an_escape() -> None:
+    data = json.loads(PLAIN)
+    data["tensors"][1]["name"] = "\ud800"
+    data["files"][0]["lines"] = ["\udcf8"] * len(data["files"][0]["lines"])
+    trace = Trace.from_dict(data)
+    use(trace)
+    assert r"writes to \ud800" in trace.text() and r"\udcf8" in trace.text(0)

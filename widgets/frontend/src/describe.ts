@@ -1,6 +1,6 @@
 /** One event in plain words. */
 import { inline, nodeName, tensorName, valueOf } from "./format";
-import type { BackwardStart, Flow, Maybe, Trace, TraceEvent } from "./types";
+import type { BackwardStartEvent, FlowEvent, Maybe, Trace, TraceEvent } from "./types";
 
 const HOOKS: Record<string, string> = {
   tensor: "a hook of its tensor ran",
@@ -14,14 +14,14 @@ function values(trace: Trace, ids: readonly Maybe[]): string {
   return ids.map((id) => inline(valueOf(trace, id))).join(" and ");
 }
 
-function start(trace: Trace, event: BackwardStart): string {
+function start(trace: Trace, event: BackwardStartEvent): string {
   const roots = event.roots.map(([node]) => nodeName(trace, node)).join(" and ");
   const given = event.roots.map(([, , value]) => inline(valueOf(trace, value))).join(" and ");
   const extra = event.create_graph ? "; it records a graph of itself" : "";
   return `backward starts at ${roots} with ${given}; the engine counts what each node will receive${extra}`;
 }
 
-function flow(trace: Trace, event: Flow): string {
+function flow(trace: Trace, event: FlowEvent): string {
   const to = nodeName(trace, event.to);
   const says = `${inline(valueOf(trace, event.gradient))} flows from ${nodeName(trace, event.node)} to ${to}`;
   const output = event.output_nr > 0 ? `, output ${event.output_nr}` : "";

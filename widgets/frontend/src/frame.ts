@@ -5,8 +5,9 @@
  * takes that page of the journal and puts the old entries back. A step costs what it changes, in both directions,
  * and `take()` tells which nodes and edges changed since it was last asked, so that a view redraws only these.
  */
+import { FORWARD, OF_A_PASS } from "./events";
 import { litNode, shownGradient } from "./types";
-import type { BackwardStart, Bytes, Flow, Maybe, Status, Trace, TraceEvent } from "./types";
+import type { BackwardStartEvent, Bytes, FlowEvent, Maybe, Status, Trace, TraceEvent } from "./types";
 
 type Undo = [map: Map<unknown, unknown>, key: unknown, had: boolean, old: unknown];
 
@@ -55,10 +56,6 @@ export interface Frame {
   gradient: Maybe;
   bytes: Bytes | null;
 }
-
-const OF_A_PASS: ReadonlySet<string> = new Set([
-  "ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_start", "backward_end",
-]);
 
 export class Replay {
   step = -1;
@@ -297,7 +294,7 @@ export class Replay {
     this.put("running", null);
   }
 
-  private start(event: BackwardStart, depth: number): void {
+  private start(event: BackwardStartEvent, depth: number): void {
     const pass = this.get("pass") ?? 0;
     if (depth > pass) this.push(pass);
     this.put("pass", depth);
@@ -330,7 +327,7 @@ export class Replay {
     this.set(this.pending, node, list);
   }
 
-  private flow(event: Flow): void {
+  private flow(event: FlowEvent): void {
     this.set(this.edges, `${event.node}:${event.index}`, event.gradient);
     this.pile(event.to, event.output_nr, event.sum);
     const left = this.needs.get(event.to);
@@ -372,8 +369,6 @@ function sharing(trace: Trace): number[][] {
   });
   return groups;
 }
-
-const FORWARD: ReadonlySet<string> = new Set(["forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end"]);
 
 /** The steps at which a lens stops. */
 export function lensSteps(trace: Trace, lens: string): number[] {

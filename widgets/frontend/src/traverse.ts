@@ -3,7 +3,7 @@
  * of the first backward pass. docs/trace.md ("Lenses") says what it gives; `Trace.traverse` in Python gives the same.
  */
 import { PythonWriter } from "./python";
-import type { BackwardStart, Flow, Maybe, Trace } from "./types";
+import type { BackwardStartEvent, FlowEvent, Maybe, Trace } from "./types";
 
 export interface Pile {
   arrived: number;
@@ -35,17 +35,17 @@ export interface State extends Traversal {
 
 /** What the first pass of a trace says about its graph. */
 interface Pass {
-  start: BackwardStart;
+  start: BackwardStartEvent;
   needs: Map<number, number>;
-  leaving: Map<number, Flow[]>;
-  arriving: Map<number, Flow[]>;
+  leaving: Map<number, FlowEvent[]>;
+  arriving: Map<number, FlowEvent[]>;
   grads: Map<number, Maybe>;
   /** How many gradients each node takes. */
   inputs: Map<number, number>;
 }
 
 interface Arrival {
-  flow: Flow | null;
+  flow: FlowEvent | null;
   gradient: Maybe;
   output_nr: number;
   expression: string;
@@ -62,7 +62,7 @@ function firstPass(trace: Trace): Pass | null {
   const at = trace.events.findIndex((event) => event.kind === "backward_start");
   const start = trace.events[at];
   if (start?.kind !== "backward_start") return null;
-  const maps = { leaving: new Map<number, Flow[]>(), arriving: new Map<number, Flow[]>() };
+  const maps = { leaving: new Map<number, FlowEvent[]>(), arriving: new Map<number, FlowEvent[]>() };
   const pass: Pass = { start, needs: new Map(start.needs), ...maps, grads: new Map(), inputs: new Map() };
   for (const event of trace.events.slice(at + 1)) {
     if ((event.depth ?? 0) !== (start.depth ?? 0)) continue;

@@ -1,5 +1,13 @@
 /** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
+import type { Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEvent } from "./events";
 import { unpack } from "./unpack";
+
+export type * from "./events";
+export type Bytes = NonNullable<Common["bytes"]>;
+export type Edge = NodeRecord["next"][number];
+
+/** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
+export type Holder = [what: number, id: Maybe];
 
 export type Scalar = number | boolean | string | null;
 
@@ -8,113 +16,6 @@ export interface Value {
   dtype: string;
   data?: Scalar[];
   stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
-}
-
-export interface TensorRecord {
-  name: string | null;
-  shape: number[];
-  dtype: string;
-  requires_grad: boolean;
-  is_leaf: boolean;
-  node: number | null;
-  output_nr: number;
-  parameter: boolean;
-  storage: number;
-  bytes: number;
-  value: number;
-  /** Of a view: the tensor that it is one of. */
-  base?: number;
-  /** Of a tensor that is no view: another one with the same version counter. */
-  counter?: number;
-  /** When it was first seen, if not 0. */
-  version?: number;
-  /** Where it looks in its storage, in elements, if not from the beginning row by row. */
-  offset?: number;
-  strides?: number[];
-}
-
-export type Edge = [node: number, output_nr: number] | null;
-
-export interface NodeRecord {
-  name: string;
-  sequence_nr: number | null;
-  next: Edge[];
-  inputs: (number | null)[];
-  outputs: number[];
-  saved: [name: string, tensor: number | null, value: number | null][];
-  variable?: number;
-  /** The call of a module inside of which it was made. */
-  scope?: number;
-  file?: number | null;
-  line?: number | null;
-}
-
-/** One call of a module. */
-export interface Scope {
-  name: string | null;
-  module: string;
-  parent: number | null;
-}
-
-export interface Place {
-  file?: number;
-  line?: number;
-  depth?: number;
-  bytes?: Bytes;
-  /** Who begins and who ceases to hold a storage. */
-  held?: [storage: number, ...Holder][];
-  dropped?: [storage: number, ...Holder][];
-}
-
-/** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
-export type Holder = [what: number, of: Maybe];
-
-export type Bytes = [parameters: number, activations: number, saved: number, gradients: number];
-export type Maybe = number | null;
-
-export type TraceEvent = Place &
-  (
-    | { kind: "forward"; op: string; node: Maybe; inputs: Maybe[]; outputs: number[]; scope?: number; rebased?: Rebased[] }
-    | { kind: "save"; node: number }
-    | { kind: "version"; tensor: number; version: number; value?: Maybe }
-    | { kind: "grad"; tensor: number; grad: Maybe }
-    | { kind: "mode"; mode: string; on: boolean }
-    | BackwardStart
-    | { kind: "ready"; node: number }
-    | { kind: "run"; node: number; gradient: Maybe[] }
-    | { kind: "hook"; node: number; hook: string; name: string; gradient: Maybe[]; tensor: Maybe; grad?: Maybe }
-    | { kind: "release"; node: number }
-    | Flow
-    | { kind: "accumulate"; node: number; tensor: number; gradient: Maybe; grad: Maybe }
-    | { kind: "capture"; tensor: number; gradient: Maybe }
-    | { kind: "backward_end" }
-    | { kind: "call"; node: number; gradient: Maybe[]; result: Maybe[] }
-    | { kind: "checkpoint_begin"; call: number; name: string; reentrant: boolean }
-    | { kind: "checkpoint_end" | "recompute_begin" | "early_stop" | "recompute_end"; call: number }
-    | { kind: "holder_filled"; call: number; index: number; value: Maybe }
-    | { kind: "error"; type: string; message: string }
-  );
-
-/** A tensor that an op in place gave another node. */
-export type Rebased = [tensor: number, before: Maybe, after: number];
-
-export interface BackwardStart {
-  kind: "backward_start";
-  roots: [node: number, output_nr: number, value: Maybe][];
-  needs: [node: number, count: number][];
-  create_graph: boolean;
-  retain_graph: boolean;
-  inputs: number[] | null;
-}
-
-export interface Flow {
-  kind: "flow";
-  node: number;
-  index: number;
-  to: number;
-  output_nr: number;
-  gradient: Maybe;
-  sum: Maybe;
 }
 
 export interface Layout {

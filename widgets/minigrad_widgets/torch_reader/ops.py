@@ -15,6 +15,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from minigrad.recorder import Log
 from minigrad_widgets.torch_reader.seen import Seen, name_of
 
 __all__ = ["Ops", "Watching"]
@@ -65,7 +66,7 @@ class Ops:
     found again, and which op has saved it is not known yet.
     """
 
-    def __init__(self, seen: Seen, log: list[tuple[Any, ...]]) -> None:
+    def __init__(self, seen: Seen, log: Log) -> None:
         self.seen, self.log = seen, log
         self.waiting: Op | None = None
         self.detached: list[Op] = []
@@ -125,7 +126,7 @@ class Ops:
         own = 0
         if node is None or foreign or self.seen.number_of(node) is not None:
             made = [self.output(t, copy, foreign) for t, copy in zip(outputs, op.copies)]
-            self.log.append(("forward", op.at, op.depth, op.name.lstrip("_"), op.given, made))
+            self.log.event("forward", op.at, op.depth, op=op.name.lstrip("_"), node=None, inputs=op.given, outputs=made)
             if op.name == "detach":
                 self.seen.apart(made[0], op.given[0])
             self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
@@ -186,7 +187,8 @@ class Ops:
 
     def tell_fills(self, depth: int, count: int | None = None) -> None:
         """Tell what a checkpoint's run has found again: what one op has saved, or all."""
-        self.log.extend([("holder_filled", at, depth, *fill) for at, *fill in self.fills[:count]])
+        for at, call, index, copy in self.fills[:count]:
+            self.log.event("holder_filled", at, depth, call=call, index=index, value=copy)
         del self.fills[:count]
 
     def output(self, t: Any, copy: Any, before: bool = False) -> int:
@@ -206,7 +208,7 @@ class Ops:
             if base is not t and t.grad_fn is not None:
                 self.log.append(("renewed", number, self.seen.node(t.grad_fn)))
         if base is not None and not base.is_inference():
-            self.log.append(("version", op.at, op.depth, number, base._version, copy))
+            self.log.event("version", op.at, op.depth, tensor=number, version=base._version, value=copy)
 
 
 def word(name: str) -> str:

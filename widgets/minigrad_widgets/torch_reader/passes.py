@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-from minigrad.recorder import NOWHERE, SAME
+from minigrad.recorder import NOWHERE, Log
 from minigrad_widgets.torch_reader.count import Plan
 from minigrad_widgets.torch_reader.probes import put_among, take_out
 from minigrad_widgets.torch_reader.seen import Seen, memory, without_dispatch
@@ -22,7 +22,6 @@ from minigrad_widgets.torch_reader.stack import ENGINE, frame_of, unprofiled
 __all__ = ["Pass", "Passes"]
 
 ENDED = ("Exception", "this backward pass did not come to its end")
-Log = list[tuple[Any, ...]]
 queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
@@ -67,7 +66,7 @@ class Passes:
         if identity == -1 or any(p.identity == identity for p in self.running):
             while self.running and self.running[-1].identity != identity:
                 task = self.running[-1]
-                self.log.append(("error", task.at, task.depth, *error))
+                self.log.event("error", task.at, task.depth, type=error[0], message=error[1])
                 self.finish(task)
 
     def begin(self, identity: int) -> None:
@@ -86,11 +85,11 @@ class Passes:
         task = Pass(identity, at, self.level.depth, plan, bool(keep), bool(create))
         self.running.append(task)
         copies = [seen.copied(g) for g in grads]
-        holds = [None if g is None else memory(g) for g in grads]
-        self.log.append(("backward_start", at, task.depth,
-                         [(*start, copy, hold) for start, copy, hold in zip(starts, copies, holds)],
-                         [[n, count] for n, count in plan.needs.items()], task.create, task.keep,
-                         [t for *_, t in wanted if t is not None] if wanted else None))
+        self.log.extend([("pile", *start, None if g is None else memory(g)) for start, g in zip(starts, grads)])
+        self.log.event("backward_start", at, task.depth,
+                       roots=[(*start, copy) for start, copy in zip(starts, copies)],
+                       needs=[[n, count] for n, count in plan.needs.items()], create_graph=task.create,
+                       retain_graph=task.keep, inputs=[t for *_, t in wanted if t is not None] if wanted else None)
         queue_callback(partial(self.end, task))
         for (node, output_nr), grad, copy in zip(starts, grads, copies):
             self.arrive(task, node, output_nr, grad, copy)
@@ -109,7 +108,7 @@ class Passes:
             self.level.catch_up()
             self.leave_broken(task.identity)
             self.tell_idle(task, None)
-            self.log.append(("backward_end", task.at, task.depth))
+            self.log.event("backward_end", task.at, task.depth)
             self.finish(task)
 
     def finish(self, task: Pass) -> None:
@@ -143,7 +142,7 @@ class Passes:
     def settle_ready(self, task: Pass, node: int) -> None:
         """If its last gradient has arrived, a node is ready: its hooks are looked at before the engine does."""
         if task.plan.needs[node] == 0:
-            self.log.append(("ready", task.at, task.depth, node))
+            self.log.event("ready", task.at, task.depth, node=node)
             if not task.plan.runs(node):
                 task.idle.append(node)
             self.watch_hooks(task.touched, node)
@@ -156,8 +155,9 @@ class Passes:
         with without_dispatch():
             given = self.seen.copied(gradient)
             total, hold = self.arrive(task, to, output_nr, gradient, given)
-        self.log.append(("flow", task.at, task.depth, node, index, to, output_nr, given,
-                         SAME if total is given else total, hold))
+        self.log.append(("pile", to, output_nr, hold))
+        self.log.event("flow", task.at, task.depth, node=node, index=index, to=to, output_nr=output_nr, gradient=given,
+                       sum=total)
         self.settle_ready(task, to)
 
     # a node runs
@@ -170,7 +170,7 @@ class Passes:
             piled = task.pending.pop(node, {})
             copies = [piled[nr][1] if nr in piled else None for nr in range(outputs)]
             task.received[node] = copies
-            self.log.append(("run", task.at, task.depth, node, copies))
+            self.log.event("run", task.at, task.depth, node=node, gradient=copies)
             if task.plan.runs(node):
                 self.capture(task, node, copies)
 
@@ -178,7 +178,7 @@ class Passes:
         """`autograd.grad` keeps the gradients of those inputs that are found here."""
         for output_nr, tensor in task.plan.captures.get(node, ()):
             if tensor is not None:
-                self.log.append(("capture", task.at, task.depth, tensor, copies[output_nr]))
+                self.log.event("capture", task.at, task.depth, tensor=tensor, gradient=copies[output_nr])
 
     def tell_idle(self, task: Pass, node: int | None) -> None:
         """Tell of nodes of which only the gradients are wanted: those that the engine takes before this node."""
@@ -197,8 +197,9 @@ class Passes:
             tensor = watch()
             if tensor is not None and tensor.retains_grad and tensor.grad_fn is not None and tensor.grad is not None:
                 seen.meet_grad(tensor.grad, watch.number)
-                self.log.append(("hook", task.at, task.depth, node, "retain_grad", "", [seen.copied(grads[output_nr])],
-                                 watch.number, seen.copied(tensor.grad)))
+                self.log.event("hook", task.at, task.depth, node=node, hook="retain_grad", name="",
+                               gradient=[seen.copied(grads[output_nr])], tensor=watch.number,
+                               grad=seen.copied(tensor.grad))
         hooked, leaf = seen.hooked[node], seen.leaves.get(node)
         put_among(task.touched, hooked.post, partial(self.hook, node, "post"), last=hooked.post_id)
         if leaf is not None:
@@ -215,7 +216,7 @@ class Passes:
             self.accumulate(node)
             return
         if not task.keep:
-            self.log.append(("release", task.at, task.depth, node))
+            self.log.event("release", task.at, task.depth, node=node)
         for index, (edge, gradient) in enumerate(zip(self.seen.next[node], made)):
             if edge is not None:
                 self.flow(task, node, index, edge, gradient)
@@ -229,7 +230,8 @@ class Passes:
             return
         task.accumulated.add(node)
         seen.meet_grad(leaf.grad, seen.tensor(leaf))
-        self.log.append(("accumulate", task.at, task.depth, node, seen.tensor(leaf), gradient, seen.copied(leaf.grad)))
+        self.log.event("accumulate", task.at, task.depth, node=node, tensor=seen.tensor(leaf), gradient=gradient,
+                       grad=seen.copied(leaf.grad))
 
     # the user's hooks
     def watch_hooks(self, touched: list[Callable[[], Any]], node: int) -> None:
@@ -254,7 +256,7 @@ class Passes:
             copies, tensor = [seen.copied(g) for g in (found if isinstance(found, tuple) else (found,))], None
             if kind != "post":
                 task.received[node] = copies
-        self.log.append(("hook", task.at, task.depth, node, kind, name, copies, tensor, None))
+        self.log.event("hook", task.at, task.depth, node=node, hook=kind, name=name, gradient=copies, tensor=tensor)
 
 
 def itself(hooks: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from minigrad import recorder
-from minigrad.recorder import NOWHERE, RARER, Builder, Teller, Trace, register_library
+from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.ops import Ops, Watching
 from minigrad_widgets.torch_reader.passes import Passes
 from minigrad_widgets.torch_reader.probes import take_out
@@ -34,9 +34,9 @@ class Reader:
     """Takes down what a program does with PyTorch, in the words of minigrad's observer."""
 
     def __init__(self) -> None:
-        self.log: list[tuple[Any, ...]] = []
+        self.log = Log()
         self.builder = Builder()
-        self.trace = Trace(f"torch {torch.__version__}", Teller(self.builder, self.log))
+        self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
         self.depth = -1  # of the innermost pass or recomputation
         self.passes = Passes(self.log, self)
         self.seen = self.passes.seen
@@ -74,7 +74,7 @@ class Reader:
         self.caught_up(Look(NOWHERE, None, []))
         told = None if error is None else (type(error).__name__, str(error))
         if told is not None and not self.passes.running:
-            self.log.append(("error", NOWHERE, -1, *told))
+            self.log.event("error", NOWHERE, -1, type=told[0], message=told[1])
         self.passes.leave_broken(-1, *(() if told is None else (told,)))
         self.seen.name_tensors(names)
         self.log.extend([("formula", name, cls) for name, cls in self.seen.classes.items()])
@@ -171,22 +171,23 @@ class Reader:
         self.open.append(call)
         if call.again:
             self.depth += 1
-            self.log.append(("recompute_begin", self.pass_at(), self.depth, number))
+            self.log.event("recompute_begin", self.pass_at(), self.depth, call=number)
         else:
-            self.log.append(("checkpoint_begin", call.at, self.depth + 1, number, call.name, call.reentrant))
+            self.log.event("checkpoint_begin", call.at, self.depth + 1, call=number, name=call.name,
+                           reentrant=call.reentrant)
 
     def close(self, call: Call) -> None:
         """A run of a checkpointed function is over."""
         number = self.seen.call(call.frame)
         if not call.again:
-            self.log.append(("checkpoint_end", call.at, self.depth + 1, number))
+            self.log.event("checkpoint_end", call.at, self.depth + 1, call=number)
             return
         at = self.pass_at()
         self.filled.pop(number, None)
         self.ops.tell_fills(self.depth + 1)
         if not call.reentrant and stopped(call.frame):
-            self.log.append(("early_stop", at, self.depth + 1, number))
-        self.log.append(("recompute_end", at, self.depth, number))
+            self.log.event("early_stop", at, self.depth + 1, call=number)
+        self.log.event("recompute_end", at, self.depth, call=number)
         self.depth -= 1
 
     def refill(self, call: Call, found: Any = None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minigrad.recorder import NOWHERE, SAME, Large, Watch, Watched
+from minigrad.recorder import NOWHERE, SAME, Large, Log, Watch, Watched
 
 __all__ = ["Hooked", "Seen", "leaf_of", "without_dispatch"]
 
@@ -73,7 +73,7 @@ class Seen(Watched):
     reader's hooks.
     """
 
-    def __init__(self, log: list[tuple[Any, ...]], pre: NodeHook, post: NodeHook) -> None:
+    def __init__(self, log: Log, pre: NodeHook, post: NodeHook) -> None:
         super().__init__(log)
         self.pre, self.post = pre, post
         self.next: dict[int, list[tuple[int, int] | None]] = {}

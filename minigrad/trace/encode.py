@@ -1,8 +1,8 @@
-"""From the observer's log to the trace: what was taken down while the program ran becomes plain data.
+"""From the log of a recording to the trace: what was taken down while the program ran becomes plain data.
 
-While a program is recorded only what would be gone later is taken down: ids, sizes, copies of small arrays, one tuple
+While a program is recorded only what would be gone later is taken down: ids, sizes, copies of small arrays, one entry
 for each thing that happened. All that can wait waits until somebody looks at the trace: previews, byte counts, records
-and events are made here. So a recorder disturbs the program that it watches as little as it can.
+and events are made here. So a recorder disturbs the program that it records as little as it can.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ import functools
 import gc
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.trace.build import Builder
 from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, WAITING, Ledger, Storage
+from minigrad.trace.schema import EVENTS
 
-__all__ = ["SAME", "Teller"]
+__all__ = ["SAME", "Encoder"]
 
 SAME = "same"  # in place of a copy: the value that is known already
 Place = tuple[int | None, int | None]
 Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes
 
 
-class Teller:
-    """Turns a log into a trace. Each method tells one kind of entry; `tell` tells all that are new."""
+class Encoder:
+    """Turns a log into a trace. An entry of the log is the name of a method and its arguments."""
 
     def __init__(self, builder: Builder, log: list[tuple[Any, ...]]) -> None:
         self.builder, self.log, self.parts = builder, log, builder.parts
@@ -42,8 +43,8 @@ class Teller:
         self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the call of a module that is running
 
-    def tell(self) -> None:
-        """Tell what has been logged since the last time."""
+    def encode(self) -> None:
+        """Encode what has been logged since the last time."""
         entries = self.log[:]
         if not entries:
             return
@@ -51,19 +52,38 @@ class Teller:
         was_on = gc.isenabled()
         gc.disable()  # what is made here stays, and has no cycles: collections would walk over it for nothing
         try:
-            for kind, *fields in entries:
-                ENTRIES[kind](self, *fields)
+            for method, *arguments in entries:
+                getattr(self, method)(*arguments)
         finally:
             if was_on:
                 gc.enable()
 
-    def value(self, copy: Any) -> int | None:
-        """The preview of what was copied: an array, statistics, or None."""
-        return None if copy is None else self.builder.value(copy)
+    # events
+    def event(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:
+        """Something happened. What is held for a backward pass may change with it."""
+        if kind == "forward":
+            fields["op"] = op_name(fields["op"])
+            if fields["node"] is None and self.scope is not None:
+                fields["scope"] = self.scope
+        elif kind == "run":
+            for output_nr in range(len(fields["gradient"])):
+                self.pile(fields["node"], output_nr, None)
+        elif kind == "release":
+            if fields["node"] not in self.holds:
+                return
+            self.let_go(fields["node"])
+        self.append(kind, at, depth, fields)
+        if kind in ("backward_end", "error") and depth <= 0:  # after the outermost pass nothing is pending
+            for (node, _), storage in self.pending.items():
+                self.ledger.drop(storage, WAITING, node)
+            self.pending.clear()
 
-    def emit(self, kind: str, at: Place, depth: int, /, **fields: Any) -> None:
-        """Add an event, with the bytes if they have changed."""
-        event = {"kind": kind, **fields}
+    def append(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:
+        """Add an event that is as the schema says, with the bytes if they have changed."""
+        schema = EVENTS[kind]
+        if not schema.required <= fields.keys() <= schema.fields.keys():
+            raise TypeError(f"an event {kind!r} has the fields {', '.join(schema.fields)}, not {', '.join(fields)}")
+        event = {"kind": kind, **{name: self.plain(x) for name, x in fields.items()}}
         if at[0] is not None:
             event["file"], event["line"] = at
         if depth > 0:
@@ -72,11 +92,51 @@ class Teller:
             self.bytes = event["bytes"] = self.ledger.totals.copy()
         if self.ledger.changed:
             for name, by in (("held", 1), ("dropped", -1)):
-                found = [list(holder) for holder, change in self.ledger.changed.items() if change == by]
-                if found:
-                    event[name] = found
+                holders = [list(holder) for holder, change in self.ledger.changed.items() if change == by]
+                if holders:
+                    event[name] = holders
             self.ledger.changed.clear()
         self.parts.events.append(event)
+
+    def plain(self, x: Any) -> Any:
+        """A field as plain data: in place of what was copied of an array, the index of its preview."""
+        if x is None or isinstance(x, (int, str)):
+            return x
+        return [self.plain(entry) for entry in x] if isinstance(x, (list, tuple)) else self.builder.value(x)
+
+    def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
+               targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
+               outputs: Sequence[int], saved: tuple[Any, Any] | None) -> None:
+        """An op ran, and made a node."""
+        if index == len(self.parts.nodes):
+            self.node(name, sequence_nr, at)
+        self.link(index, targets, output_nrs)
+        fields = {"op": op, "node": index, "inputs": inputs, "outputs": outputs}
+        rebased = [[tensor, self.nodes[tensor], index] for tensor in outputs if self.nodes[tensor] != index]
+        if rebased:
+            fields["rebased"] = rebased
+        self.event("forward", at, depth, fields)
+        for tensor in outputs:
+            self.nodes[tensor] = index
+        self.forwarded = self.parts.events[-1]
+        self.parts.nodes[index].update(inputs=self.forwarded["inputs"], outputs=self.forwarded["outputs"])
+        if saved is not None:
+            self.saved(index, *saved)
+            self.event("save", at, depth, {"node": index})
+
+    def renewed(self, tensor: int, node: int) -> None:
+        """A view that was written to has another node, since its base has."""
+        if self.nodes[tensor] != node:
+            self.forwarded.setdefault("rebased", []).append([tensor, self.nodes[tensor], node])
+            self.nodes[tensor] = node
+            self.parts.nodes[node]["outputs"] = [tensor]
+
+    def pile(self, node: int, output_nr: int, hold: Hold | None) -> None:
+        """What has piled up at a node counts as gradient until the node runs."""
+        before = self.pending.pop((node, output_nr), None)
+        if hold is not None:
+            self.pending[node, output_nr] = self.ledger.hold(*hold, WAITING, node)
+        self.ledger.drop(before, WAITING, node)
 
     # tensors
     def tensor(self, requires_grad: bool, node: int | None, output_nr: int, parameter: bool, key: int, size: int,
@@ -152,7 +212,7 @@ class Teller:
     def saved(self, node: int, rows: Sequence[tuple[str, int | None, Any]], holds: Sequence[Hold]) -> None:
         self.parts.nodes[node]["saved"] = [
             [name, tensor, self.parts.tensors[tensor]["value"] if copy is SAME and tensor is not None
-             else self.value(copy)] for name, tensor, copy in rows]
+             else self.plain(copy)] for name, tensor, copy in rows]
         before = self.holds.pop(node, ())  # known already if a pack hook has replaced it since
         known = [self.storages[tensor][0] for _, tensor, _ in rows if tensor is not None]
         self.holds[node] = [self.ledger.hold(*hold, SAVED, node)
@@ -175,139 +235,6 @@ class Teller:
         source = formula(cls)
         if source is not None:
             self.parts.formulas[name] = source
-
-    # events
-    def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
-               targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
-               outputs: Sequence[int], saved: tuple[Any, Any] | None) -> None:
-        """An op ran, and made a node."""
-        if index == len(self.parts.nodes):
-            self.node(name, sequence_nr, at)
-        self.link(index, targets, output_nrs)
-        inputs, outputs = list(inputs), list(outputs)
-        self.parts.nodes[index].update(inputs=inputs, outputs=outputs)
-        others = [[tensor, self.nodes[tensor], index] for tensor in outputs if self.nodes[tensor] != index]
-        self.emit("forward", at, depth, op=op_name(op), node=index, inputs=inputs, outputs=outputs,
-                  **({"rebased": others} if others else {}))
-        for tensor in outputs:
-            self.nodes[tensor] = index
-        self.forwarded = self.parts.events[-1]
-        if saved is not None:
-            self.saved(index, *saved)
-            self.emit("save", at, depth, node=index)
-
-    def renewed(self, tensor: int, node: int) -> None:
-        """A view that was written to has another node, since its base has."""
-        if self.nodes[tensor] != node:
-            self.forwarded.setdefault("rebased", []).append([tensor, self.nodes[tensor], node])
-            self.nodes[tensor] = node
-            self.parts.nodes[node]["outputs"] = [tensor]
-
-    def forward(self, at: Place, depth: int, op: str, inputs: Sequence[int | None], outputs: Sequence[int]) -> None:
-        scope = {} if self.scope is None else {"scope": self.scope}
-        self.emit("forward", at, depth, op=op_name(op), node=None, inputs=list(inputs), outputs=list(outputs), **scope)
-
-    def version(self, at: Place, depth: int, tensor: int, version: int, copy: Any) -> None:
-        self.emit("version", at, depth, tensor=tensor, version=version, value=self.value(copy))
-
-    def set_grad(self, at: Place, depth: int, tensor: int, copy: Any) -> None:
-        self.emit("grad", at, depth, tensor=tensor, grad=self.value(copy))
-
-    def mode(self, at: Place, depth: int, name: str, on: bool) -> None:
-        self.emit("mode", at, depth, mode=name, on=on)
-
-    def backward_start(self, at: Place, depth: int, roots: Sequence[tuple[int, int, Any, Hold | None]],
-                       needs: list[list[int]], create_graph: bool, retain_graph: bool,
-                       inputs: list[int] | None) -> None:
-        for node, output_nr, _, hold in roots:
-            self.pile(node, output_nr, hold)
-        self.emit("backward_start", at, depth, roots=[[n, nr, self.value(copy)] for n, nr, copy, _ in roots],
-                  needs=needs, create_graph=create_graph, retain_graph=retain_graph, inputs=inputs)
-
-    def pile(self, node: int, output_nr: int, hold: Hold | None) -> None:
-        """What has piled up at a node counts as gradient until the node runs."""
-        before = self.pending.pop((node, output_nr), None)
-        if hold is not None:
-            self.pending[node, output_nr] = self.ledger.hold(*hold, WAITING, node)
-        self.ledger.drop(before, WAITING, node)
-
-    def ready(self, at: Place, depth: int, node: int) -> None:
-        self.emit("ready", at, depth, node=node)
-
-    def run(self, at: Place, depth: int, node: int, gradients: Sequence[Any]) -> None:
-        for output_nr in range(len(gradients)):
-            self.pile(node, output_nr, None)
-        self.emit("run", at, depth, node=node, gradient=[self.value(g) for g in gradients])
-
-    def hook(self, at: Place, depth: int, node: int, kind: str, name: str, gradients: Sequence[Any],
-             tensor: int | None, grad: Any) -> None:
-        extra = {} if grad is None else {"grad": self.value(grad)}
-        self.emit("hook", at, depth, node=node, hook=kind, name=name, gradient=[self.value(g) for g in gradients],
-                  tensor=tensor, **extra)
-
-    def release(self, at: Place, depth: int, node: int) -> None:
-        if node in self.holds:
-            self.let_go(node)
-            self.emit("release", at, depth, node=node)
-
-    def flow(self, at: Place, depth: int, node: int, index: int, to: int, output_nr: int, gradient: Any, total: Any,
-             hold: Hold | None) -> None:
-        self.pile(to, output_nr, hold)
-        given = self.value(gradient)
-        self.emit("flow", at, depth, node=node, index=index, to=to, output_nr=output_nr, gradient=given,
-                  sum=given if total is SAME else self.value(total))
-
-    def accumulate(self, at: Place, depth: int, node: int, tensor: int, gradient: Any, grad: Any) -> None:
-        self.emit("accumulate", at, depth, node=node, tensor=tensor, gradient=self.value(gradient),
-                  grad=self.value(grad))
-
-    def capture(self, at: Place, depth: int, tensor: int, gradient: Any) -> None:
-        self.emit("capture", at, depth, tensor=tensor, gradient=self.value(gradient))
-
-    def backward_end(self, at: Place, depth: int) -> None:
-        self.emit("backward_end", at, depth)
-        self.leave(depth)
-
-    def call(self, at: Place, depth: int, node: int, gradients: Sequence[Any], results: Sequence[Any]) -> None:
-        self.emit("call", at, depth, node=node, gradient=[self.value(g) for g in gradients],
-                  result=[self.value(g) for g in results])
-
-    def checkpoint_begin(self, at: Place, depth: int, call: int, name: str, reentrant: bool) -> None:
-        self.emit("checkpoint_begin", at, depth, call=call, name=name, reentrant=reentrant)
-
-    def checkpoint_end(self, at: Place, depth: int, call: int) -> None:
-        self.emit("checkpoint_end", at, depth, call=call)
-
-    def recompute_begin(self, at: Place, depth: int, call: int) -> None:
-        self.emit("recompute_begin", at, depth, call=call)
-
-    def holder_filled(self, at: Place, depth: int, call: int, index: int, copy: Any) -> None:
-        self.emit("holder_filled", at, depth, call=call, index=index, value=self.value(copy))
-
-    def early_stop(self, at: Place, depth: int, call: int) -> None:
-        self.emit("early_stop", at, depth, call=call)
-
-    def recompute_end(self, at: Place, depth: int, call: int) -> None:
-        self.emit("recompute_end", at, depth, call=call)
-
-    def error(self, at: Place, depth: int, name: str, message: str) -> None:
-        self.emit("error", at, depth, type=name, message=message)
-        self.leave(depth)
-
-    def leave(self, depth: int) -> None:
-        """After the outermost pass nothing is pending."""
-        if depth <= 0:
-            for (node, _), storage in self.pending.items():
-                self.ledger.drop(storage, WAITING, node)
-            self.pending.clear()
-
-
-ENTRIES: dict[str, Callable[..., None]] = {kind: getattr(Teller, kind) for kind in (
-    "accumulate", "backward_end", "backward_start", "call", "capture", "checkpoint_begin", "checkpoint_end",
-    "early_stop", "error", "flow", "formula", "forward", "gone", "grad", "grad_gone", "holder_filled", "hook",
-    "keep", "leaf", "let_go", "link", "mode", "module_begin", "module_end", "moved", "name", "node", "ready",
-    "recompute_begin", "recompute_end", "record", "release", "renewed", "run", "saved", "scope_name", "set_grad",
-    "shares", "tensor", "unkeep", "version")}
 
 
 @functools.cache

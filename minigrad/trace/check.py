@@ -1,0 +1,169 @@
+"""The check that refuses what is no trace: every field of every record is held to the schema before it is used."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from math import isfinite, prod
+from typing import Any
+
+from minigrad.trace.schema import COMMON, EVENTS, FORMAT, INDEXED, NODE, SCOPE, TENSOR, VERSION, Record
+
+__all__ = ["check"]
+
+MANY = 1_000_000  # no node has so many outputs, nothing is so deep
+FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
+PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
+UNKNOWN = Record("An event of a kind that this version does not know.")
+Sizes = Mapping[str, int]
+Test = Callable[[Any, Sizes], bool]
+
+PLAIN: dict[str, Test] = {
+    "int": lambda x, sizes: type(x) is int and x >= 0,
+    "nr": lambda x, sizes: type(x) is int and 0 <= x < MANY,
+    "whole": lambda x, sizes: type(x) is int,
+    "number": lambda x, sizes: type(x) is int or type(x) is float and isfinite(x),
+    "str": lambda x, sizes: type(x) is str,
+    "bool": lambda x, sizes: type(x) is bool,
+}
+
+
+@functools.cache
+def test_of(kind: str) -> Test:
+    """What a type of the schema asks of a value."""
+    if kind.endswith("?"):
+        inner = test_of(kind[:-1])
+        return lambda x, sizes: x is None or inner(x, sizes)
+    if kind.startswith("["):
+        inner = test_of(kind[1:-1])
+        return lambda x, sizes: type(x) is list and all(inner(entry, sizes) for entry in x)
+    if kind.startswith("("):
+        parts = [test_of(part.rpartition(":")[2]) for part in kind[1:-1].split(",")]
+        return lambda x, sizes: (type(x) is list and len(x) == len(parts)
+                                 and all(part(entry, sizes) for part, entry in zip(parts, x, strict=True)))
+    if kind in PLAIN:
+        return PLAIN[kind]
+    key = INDEXED[kind]
+    return lambda x, sizes: type(x) is int and 0 <= x < sizes[key]
+
+
+def check(data: Any) -> None:
+    """Raise a ValueError that says why this is not a trace of this version."""
+    check_whole(data)
+    sizes = {key: len(data.get(key, ())) for key in INDEXED.values()}
+    for key, record in (("files", FILE), ("scopes", SCOPE), ("tensors", TENSOR), ("nodes", NODE)):
+        for at, entry in enumerate(data.get(key, ())):
+            check_fields(entry, record, sizes, f"entry {at} of its {key!r}")
+    for at, value in enumerate(data["values"]):
+        check_value(value, f"entry {at} of its 'values'")
+    parents = [() if scope["parent"] is None else (scope["parent"],) for scope in data.get("scopes", ())]
+    check_acyclic(parents, "scope")
+    check_acyclic([[edge[0] for edge in node["next"] if edge is not None] for node in data["nodes"]], "node")
+    check_layout(data["layout"], sizes)
+    for step, event in enumerate(data["events"]):
+        kind = event.get("kind")
+        if not isinstance(kind, str):
+            raise ValueError(f"this is not a trace: event {step} has no kind")
+        check_fields(event, COMMON, sizes, f"event {step}")
+        if ("file" in event) != ("line" in event):
+            raise ValueError(f"this is not a whole trace: event {step} has a file and no line, or the reverse")
+        check_fields(event, EVENTS.get(kind, UNKNOWN), sizes, f"event {step}, {kind[:40]},")
+        for holder in chain(event.get("held", ()), event.get("dropped", ())):
+            check_holder(holder[1], holder[2], sizes, f"event {step}")
+
+
+def check_holder(what: int, number: int | None, sizes: Sizes, where: str) -> None:
+    """Who holds a storage is a tensor or a node of the trace; only a checkpoint and a `.grad` may have no number."""
+    unknown = what > 4 or (number is None and what not in (2, 3))
+    if unknown or (number is not None and not 0 <= number < sizes["nodes" if what in (2, 4) else "tensors"]):
+        raise ValueError(f"this is not a whole trace: {where} names {short([what, number])} as the holder of a storage")
+
+
+def check_whole(data: Any) -> None:
+    """Format, version, and the lists themselves."""
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+        raise ValueError(f"this is not a trace: its format is {short(found)}, not {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
+    kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", "scopes", "storages"), list),
+             "formulas": dict, "layout": dict, "library": str}
+    for key, kind in kinds.items():
+        if key not in data and key not in ("scopes", "storages", "library"):
+            raise ValueError(f"this is not a whole trace: it has no {key!r}")
+        if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
+            raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")
+        for at, entry in enumerate(data.get(key, ()) if kind is list and key != "storages" else ()):
+            if not isinstance(entry, dict):
+                raise ValueError(f"this is not a trace: entry {at} of its {key!r} is no dict")
+    if not all(type(size) is int and size >= 0 for size in data.get("storages", ())):
+        raise ValueError("this is not a trace: its 'storages' are no numbers of bytes")
+    if not all(type(text) is str for text in data["formulas"].values()):
+        raise ValueError("this is not a trace: its 'formulas' are no texts")
+
+
+def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: str) -> None:
+    """A record has its fields, and each is of its type."""
+    for name, field in record.fields.items():
+        if name not in entry:
+            if not field.optional:
+                raise ValueError(f"this is not a whole trace: {what} has no {name!r}")
+        elif not test_of(field.type)(entry[name], sizes):
+            raise ValueError(f"this is not a whole trace: {what} has as its {name!r} {short(entry[name])}, which is no "
+                             f"{field.type} of this trace")
+
+
+def check_value(value: Mapping[str, Any], what: str) -> None:
+    """A preview has as many numbers as its shape says, or statistics."""
+    check_fields(value, PREVIEW, {}, what)
+    found, stats = value.get("data"), value.get("stats")
+    if type(found) is list and stats is None:
+        good = len(found) == prod(value["shape"]) and all(is_entry(x) for x in found)
+    else:
+        good = found is None and type(stats) is dict and all(
+            key in stats and is_entry(stats[key], None) for key in ("min", "max", "mean", "norm", "nan", "inf"))
+    if not good:
+        raise ValueError(f"this is not a whole trace: {what} does not hold what its shape {short(value['shape'])} asks")
+
+
+def is_entry(x: Any, *also: Any) -> bool:
+    """A number, or a text that stands for one."""
+    return (type(x) in (int, bool) or type(x) is str and x.isprintable() or type(x) is float and isfinite(x)
+            or x in also)
+
+
+def check_acyclic(targets: Sequence[Sequence[int]], what: str) -> None:
+    """Nothing leads to itself."""
+    counts = [0] * len(targets)
+    for to in chain.from_iterable(targets):
+        counts[to] += 1
+    waiting, seen = [at for at, count in enumerate(counts) if not count], 0
+    while waiting:
+        seen += 1
+        for to in targets[waiting.pop()]:
+            counts[to] -= 1
+            if not counts[to]:
+                waiting.append(to)
+    if seen < len(targets):
+        raise ValueError(f"this is not a trace: a {what} of it leads to itself")
+
+
+def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
+    """Positions are finite numbers, of nodes that are there."""
+    if layout is None:
+        return
+    point, points = test_of("(number,number)"), test_of("[(number,number)]")
+    nodes, edges = layout.get("nodes"), layout.get("edges", {})
+    good = (type(nodes) is dict and type(edges) is dict and point(layout.get("size"), sizes)
+            and all(key.isdecimal() and len(key) < 9 and int(key) < sizes["nodes"] and point(spot, sizes)
+                     for key, spot in nodes.items())
+            and all(points(bends, sizes) for bends in edges.values()))
+    if not good:
+        raise ValueError("this is not a trace: its 'layout' is none")
+
+
+def short(value: Any) -> str:
+    """A value as an error tells it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

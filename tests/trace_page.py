@@ -1,0 +1,142 @@
+"""Writes what the schema of a trace says, where it is read: `python -m tests.trace_page`.
+
+The tables of docs/trace.md and the front end's types of records and events are made of `minigrad.trace.schema`.
+tests/unit/trace/test_trace_page.py holds both files to what comes out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from textwrap import wrap
+
+from minigrad.trace.schema import COMMON, DERIVED, EVENTS, FORWARD, NODE, OTHER, PASS, SCOPE, TENSOR, Record
+from tests.links import ROOT
+
+PAGE = ROOT / "docs" / "trace.md"
+TYPES = ROOT / "widgets" / "frontend" / "src" / "events.ts"
+BEGIN, END = "<!-- {}: made by `python -m tests.trace_page` -->\n", "<!-- the end of {} -->\n"
+RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Common": COMMON}
+GROUPS = {"What the user's code runs": FORWARD, "What a backward pass does": PASS,
+          "Checkpoints that run again, calls by hand, errors": OTHER}
+SCALARS = {"str": "string", "bool": "boolean"}  # all others are numbers
+WIDTH = 110  # of a comment in TypeScript
+
+
+def entries(kind: str) -> list[tuple[str, str]]:
+    """Of the type of a list of a certain length: the label and the type of each entry."""
+    parts = [part.rpartition(":") for part in kind[1:-1].split(",")]
+    return [(label or part.removesuffix("?"), part) for label, _, part in parts]
+
+
+# the tables of docs/trace.md
+def in_words(kind: str) -> str:
+    """A type as the page writes it: `[[node, output_nr] or null, …]`."""
+    if kind.endswith("?"):
+        return f"{in_words(kind[:-1])} or null"
+    if kind.startswith("["):
+        return f"[{in_words(kind[1:-1])}, …]"
+    if kind.startswith("("):
+        return f"[{', '.join(label + (' or null' if part.endswith('?') else '') for label, part in entries(kind))}]"
+    return "int" if kind == "nr" else kind
+
+
+def field_rows(record: Record) -> list[str]:
+    """The fields of a record as rows of a table."""
+    return [f"| `{name}` | {in_words(field.type)}{', or absent' if field.optional else ''} | {field.meaning} |"
+            for name, field in record.fields.items()]
+
+
+def table(first: str, rows: Iterable[str]) -> str:
+    """A table of fields."""
+    return "\n".join([f"| {first} | type | meaning |", "|---|---|---|", *rows]) + "\n"
+
+
+def record_tables() -> str:
+    """What the records of tensors, nodes and scopes hold."""
+    parts = {"Tensor record": TENSOR, "Node record": NODE, "Scope": SCOPE}
+    return "\n".join(f"**{name}**: {record.meaning}\n\n{table('field', field_rows(record))}"
+                     for name, record in parts.items())
+
+
+def event_tables() -> str:
+    """What events hold, by group."""
+    texts = [f"{COMMON.meaning}\n\n{table('field', field_rows(COMMON))}"]
+    for title, group in GROUPS.items():
+        rows = []
+        for kind, record in group.items():
+            rows.append(f"| **`{kind}`** | {'derived' if kind in DERIVED else 'observed'} | **{record.meaning}** |")
+            rows += field_rows(record)
+        texts.append(f"### {title}\n\n{table('event, field', rows)}")
+    return "\n".join(texts)
+
+
+def page() -> str:
+    """The page with the tables that it should have."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, made in (("records", record_tables()), ("events", event_tables())):
+        begin, end = BEGIN.format(name), END.format(name)
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n{made}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+# the types of the front end
+def in_typescript(kind: str) -> str:
+    """A type in TypeScript."""
+    if kind.endswith("?"):
+        inner = in_typescript(kind[:-1])
+        return "Maybe" if inner == "number" else f"{inner} | null"
+    if kind.startswith("["):
+        inner = in_typescript(kind[1:-1])
+        return f"({inner})[]" if inner.endswith(" | null") else f"{inner}[]"
+    if kind.startswith("("):
+        return f"[{', '.join(f'{label}: {in_typescript(part)}' for label, part in entries(kind))}]"
+    return SCALARS.get(kind, "number")
+
+
+def comment(text: str, indent: str = "") -> str:
+    """A sentence as a comment, with a capital letter and a full stop."""
+    text = text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    lines = wrap(text, WIDTH)
+    if len(lines) == 1:
+        return f"{indent}/** {text} */\n"
+    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+
+
+def interface(name: str, record: Record, kind: str | None = None) -> str:
+    """A record as an interface; of an event with its kind."""
+    fields = "".join(f"{comment(field.meaning, '  ')}  {key}{'?' if field.optional else ''}: "
+                     f"{in_typescript(field.type)};\n" for key, field in record.fields.items())
+    head = f'  kind: "{kind}";\n' if kind else ""
+    return f"{comment(record.meaning)}export interface {name} {{\n{head}{fields}}}\n"
+
+
+def constant(name: str, kinds: Mapping[str, Record], text: str) -> str:
+    """A set of kinds of events."""
+    lines = wrap(", ".join(f'"{kind}"' for kind in kinds) + ",", WIDTH)
+    return (f"{comment(text)}export const {name}: ReadonlySet<string> = new Set([\n"
+            + "".join(f"  {line}\n" for line in lines) + "]);\n")
+
+
+def types() -> str:
+    """The whole module of types."""
+    names = {kind: "".join(word.capitalize() for word in kind.split("_")) + "Event" for kind in EVENTS}
+    union = "".join(f"\n    | {name}" for name in names.values())
+    return "\n".join([
+        comment("the records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`"),
+        "export type Maybe = number | null;\n",
+        *[interface(name, record) for name, record in RECORDS.items()],
+        *[interface(names[kind], record, kind) for kind, record in EVENTS.items()],
+        f"export type TraceEvent = Common &\n  ({union}\n  );\n",
+        constant("FORWARD", FORWARD, "what the user's code runs: the forward lens stops at these"),
+        constant("OF_A_PASS", PASS, "what a backward pass does")])
+
+
+def main() -> None:
+    """Write both files."""
+    PAGE.write_text(page(), encoding="utf-8")
+    TYPES.write_text(types(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+/** The records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`. */
+
+export type Maybe = number | null;
+
+/** A tensor as it was when the recorder first saw it. */
+export interface TensorRecord {
+  /** The variable that holds it; of a parameter, its path from its module. */
+  name: string | null;
+  /** Its shape. */
+  shape: number[];
+  /** Its dtype. */
+  dtype: string;
+  /** Whether gradients are computed for it. */
+  requires_grad: boolean;
+  /** Whether it has no `grad_fn`. */
+  is_leaf: boolean;
+  /** Its `grad_fn`. */
+  node: Maybe;
+  /** Which output of that it is. */
+  output_nr: number;
+  /** Whether it is a parameter of a module. */
+  parameter: boolean;
+  /** Its memory, an index into `storages` where there are some; tensors with one `storage` share it. */
+  storage: number;
+  /** The bytes of its elements. */
+  bytes: number;
+  /** What it held. */
+  value: number;
+  /** Of a view, the tensor that it is a view of. */
+  base?: number;
+  /** Another tensor with the same version counter that is not its base, as after `detach()`. */
+  counter?: number;
+  /** Its version, if that was not 0. */
+  version?: number;
+  /** Where it begins in its storage, in elements, if it does not lie there from the beginning row by row. */
+  offset?: number;
+  /** Its strides in elements, in the same case. */
+  strides?: number[];
+}
+
+/** A node of the graph. */
+export interface NodeRecord {
+  /** Its name, as `MulBackward0`. */
+  name: string;
+  /** When it was made; an `AccumulateGrad` has none, and the engine takes it before all others. */
+  sequence_nr: Maybe;
+  /** Where its gradients go, in the order of `inputs`; null is PyTorch's `(None, 0)`. */
+  next: ([node: number, output_nr: number] | null)[];
+  /** The operands of its op; null is an operand that is no tensor. */
+  inputs: Maybe[];
+  /** The results of its op. */
+  outputs: number[];
+  /** What it has saved for its derivative. */
+  saved: [name: string, tensor: Maybe, value: Maybe][];
+  /** Of an `AccumulateGrad`, its leaf. */
+  variable?: number;
+  /** The innermost call of a module that ran when the recorder first saw it. */
+  scope?: number;
+  /** The file of the user's line that made it. */
+  file?: Maybe;
+  /** The number of that line, from 1. */
+  line?: Maybe;
+}
+
+/** One call of a module. A module that is called twice has two, and a parent stands before what is inside of it. */
+export interface Scope {
+  /** Its path as an attribute of the module that called it; the variable that holds it, where none did. */
+  name: string | null;
+  /** Its class. */
+  module: string;
+  /** The call that it is inside of. */
+  parent: Maybe;
+}
+
+/** What every event can have besides its `kind`. */
+export interface Common {
+  /** The file of the user's line that runs; it comes with `line`. */
+  file?: number;
+  /** The number of that line, from 1. */
+  line?: number;
+  /** How many backward passes and recomputations it is inside of, if any. */
+  depth?: number;
+  /** The bytes that are held, where they differ from the event before. */
+  bytes?: [parameters: number, activations: number, saved: number, gradients: number];
+  /** Who has begun to hold a storage. */
+  held?: [storage: number, what: number, id: Maybe][];
+  /** Who has ceased to. */
+  dropped?: [storage: number, what: number, id: Maybe][];
+}
+
+/** An op ran. */
+export interface ForwardEvent {
+  kind: "forward";
+  /** Its name, as its function has it. */
+  op: string;
+  /** The node that it made; null if it was not recorded. */
+  node: Maybe;
+  /** Its operands; null is one that is no tensor. */
+  inputs: Maybe[];
+  /** Its results. */
+  outputs: number[];
+  /** The module that it ran in, where there is no node to say it. */
+  scope?: number;
+  /**
+   * Which tensors an op in place gave another node: what was written to, or its base, whose new node is a
+   * `CopySlices`, and the view, which is an `AsStridedBackward0` of the base from then on.
+   */
+  rebased?: [tensor: number, before: Maybe, after: number][];
+}
+
+/** A node saved its tensors. */
+export interface SaveEvent {
+  kind: "save";
+  /** Which one; its record says what. */
+  node: number;
+}
+
+/** An op in place raised a tensor's version. */
+export interface VersionEvent {
+  kind: "version";
+  /** Which one. */
+  tensor: number;
+  /** Its version now. */
+  version: number;
+  /** What it holds now, while its record has what it held when it was first seen; older traces have none. */
+  value?: Maybe;
+}
+
+/** The program took a tensor's `.grad` off (`zero_grad()`), set it, or changed it in place. */
+export interface GradEvent {
+  kind: "grad";
+  /** Whose. */
+  tensor: number;
+  /** What is there now. */
+  grad: Maybe;
+}
+
+/** The user's code switched a grad mode, or `Function.apply` did around `forward`. */
+export interface ModeEvent {
+  kind: "mode";
+  /** `grad` or `inference`. */
+  mode: string;
+  /** Whether it is on now. */
+  on: boolean;
+}
+
+/** A checkpointed function begins its first run. */
+export interface CheckpointBeginEvent {
+  kind: "checkpoint_begin";
+  /** The number of the call, from 0. */
+  call: number;
+  /** The function's name. */
+  name: string;
+  /** Which of the two ways to checkpoint it is. */
+  reentrant: boolean;
+}
+
+/** The first run of a checkpointed function is over. */
+export interface CheckpointEndEvent {
+  kind: "checkpoint_end";
+  /** Of which call. */
+  call: number;
+}
+
+/** A pass begins: the engine counted how many gradients each node will receive. */
+export interface BackwardStartEvent {
+  kind: "backward_start";
+  /** Where it begins, and with which gradients. */
+  roots: [node: number, output_nr: number, value: Maybe][];
+  /** How many gradients each node waits for. */
+  needs: [node: number, count: number][];
+  /** Whether the pass is recorded itself. */
+  create_graph: boolean;
+  /** Whether nodes keep what they have saved. */
+  retain_graph: boolean;
+  /** The inputs that were given, if any were; those that are edges are left out. */
+  inputs: number[] | null;
+}
+
+/** The last gradient of a node arrived: it joins the ready queue. */
+export interface ReadyEvent {
+  kind: "ready";
+  /** Which one. */
+  node: number;
+}
+
+/** The engine took a node from the queue. */
+export interface RunEvent {
+  kind: "run";
+  /** Which one. */
+  node: number;
+  /** Its gradients, one for each output of its op. */
+  gradient: Maybe[];
+}
+
+/** A hook ran. */
+export interface HookEvent {
+  kind: "hook";
+  /** At which node. */
+  node: number;
+  /** `tensor`, `retain_grad`, `pre`, `post` or `post_accumulate`. */
+  hook: string;
+  /** The name of the user's function. */
+  name: string;
+  /** The gradients that it left. */
+  gradient: Maybe[];
+  /** Of `retain_grad` and `post_accumulate`, whose hook it is. */
+  tensor: Maybe;
+  /** Of `retain_grad`, the tensor's `.grad` now. */
+  grad?: Maybe;
+}
+
+/** A node let go of what it had saved. */
+export interface ReleaseEvent {
+  kind: "release";
+  /** Which one. */
+  node: number;
+}
+
+/** A gradient goes along an edge of the graph. */
+export interface FlowEvent {
+  kind: "flow";
+  /** Where it comes from. */
+  node: number;
+  /** Which entry of `next` the edge is, and so the gradient of which input. */
+  index: number;
+  /** Where it goes to. */
+  to: number;
+  /** To which output of that. */
+  output_nr: number;
+  /** What goes along. */
+  gradient: Maybe;
+  /** What has piled up at `to` for that output, this one included. */
+  sum: Maybe;
+}
+
+/** An `AccumulateGrad` added a gradient to its leaf's `.grad`. */
+export interface AccumulateEvent {
+  kind: "accumulate";
+  /** Which one. */
+  node: number;
+  /** The leaf. */
+  tensor: number;
+  /** What it added. */
+  gradient: Maybe;
+  /** What is there now. */
+  grad: Maybe;
+}
+
+/** `autograd.grad` kept the gradient of one of its inputs. */
+export interface CaptureEvent {
+  kind: "capture";
+  /** Of which one. */
+  tensor: number;
+  /** The gradient. */
+  gradient: Maybe;
+}
+
+/** The pass is over. */
+export interface BackwardEndEvent {
+  kind: "backward_end";
+}
+
+/** Somebody called a node by hand. */
+export interface CallEvent {
+  kind: "call";
+  /** Which one. */
+  node: number;
+  /** What it was given. */
+  gradient: Maybe[];
+  /** What came out. */
+  result: Maybe[];
+}
+
+/** The pass or the block ended in an exception. */
+export interface ErrorEvent {
+  kind: "error";
+  /** Its class. */
+  type: string;
+  /** Its text. */
+  message: string;
+}
+
+/** A checkpointed function runs again; what it does is deeper. */
+export interface RecomputeBeginEvent {
+  kind: "recompute_begin";
+  /** Of which call. */
+  call: number;
+}
+
+/** A tensor that a non-reentrant checkpoint had not kept is there again. */
+export interface HolderFilledEvent {
+  kind: "holder_filled";
+  /** Of which call. */
+  call: number;
+  /** As which of its saved tensors. */
+  index: number;
+  /** What it holds. */
+  value: Maybe;
+}
+
+/** All that is needed is there: the rest of the function is left out. */
+export interface EarlyStopEvent {
+  kind: "early_stop";
+  /** Of which call. */
+  call: number;
+}
+
+/** Such a run is over, by its end, an early stop or an error. */
+export interface RecomputeEndEvent {
+  kind: "recompute_end";
+  /** Of which call. */
+  call: number;
+}
+
+export type TraceEvent = Common &
+  (
+    | ForwardEvent
+    | SaveEvent
+    | VersionEvent
+    | GradEvent
+    | ModeEvent
+    | CheckpointBeginEvent
+    | CheckpointEndEvent
+    | BackwardStartEvent
+    | ReadyEvent
+    | RunEvent
+    | HookEvent
+    | ReleaseEvent
+    | FlowEvent
+    | AccumulateEvent
+    | CaptureEvent
+    | BackwardEndEvent
+    | CallEvent
+    | ErrorEvent
+    | RecomputeBeginEvent
+    | HolderFilledEvent
+    | EarlyStopEvent
+    | RecomputeEndEvent
+  );
+
+/** What the user's code runs: the forward lens stops at these. */
+export const FORWARD: ReadonlySet<string> = new Set([
+  "forward", "save", "version", "grad", "mode", "checkpoint_begin", "checkpoint_end",
+]);
+
+/** What a backward pass does. */
+export const OF_A_PASS: ReadonlySet<string> = new Set([
+  "backward_start", "ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_end",
+]);
