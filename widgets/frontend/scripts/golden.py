@@ -163,8 +163,22 @@ def views() -> Trace:
     return trace
 
 
+def zeroed() -> Trace:
+    """A `.grad` that the program changes in place, sets and takes off between two passes."""
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    with record() as trace:
+        (w * w).sum().backward()
+        assert w.grad is not None
+        with torch.no_grad():
+            w.grad.mul_(0.5)
+        w.grad = torch.tensor([3.0, 4.0])
+        w.grad = None
+        (w * 3).sum().backward()
+    return trace
+
+
 PROGRAMS: list[Callable[[], Trace]] = [
-    diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed, views,
+    diamond, outputs, hooks, twice, nested, failing, by_hand, network, checkpointed, views, zeroed,
 ]
 
 

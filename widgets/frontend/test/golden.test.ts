@@ -4,10 +4,12 @@
  * scripts/golden.py.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { describe as group, expect, it } from "vitest";
 import { choices, wording } from "../src/ask";
 import type { Question } from "../src/ask";
 import { describe } from "../src/describe";
+import { FORWARD, OF_A_PASS } from "../src/events";
 import { lensSteps, Replay } from "../src/frame";
 import type { Frame } from "../src/frame";
 import { bend, draw } from "../src/geometry";
@@ -21,7 +23,7 @@ import type { Tie } from "../src/ties";
 import { Walk } from "../src/traverse";
 import type { Traversal } from "../src/traverse";
 import { parseTrace } from "../src/types";
-import type { Trace } from "../src/types";
+import type { Trace, TraceEvent } from "../src/types";
 
 interface Fixture {
   trace: Trace;
@@ -41,6 +43,28 @@ interface Fixture {
 const folder = new URL("fixtures/", import.meta.url);
 const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
 const read = (name: string): Fixture => JSON.parse(readFileSync(new URL(name, folder), "utf8")) as Fixture;
+
+/** Whether frames differ from Python's when the fold meets another kind in place of this one. */
+function differs(name: string, kind: string): boolean {
+  const { trace, frames } = read(name);
+  const events = trace.events.map((event) => (event.kind === kind ? { ...event, kind: "another" } : event)) as TraceEvent[];
+  const replay = new Replay({ ...trace, events });
+  return frames.some(({ kind: _, gradient: __, ...frame }, step) => {
+    replay.goTo(step);
+    const { kind: ___, gradient: ____, ...found } = replay.frame();
+    return !isDeepStrictEqual(found, frame);
+  });
+}
+
+/** The kinds that only say something: the fold has no rule for them. */
+const SILENT: readonly string[] = ["mode", "capture", "error", "checkpoint_begin", "checkpoint_end", "holder_filled", "early_stop"];
+const KINDS = [...new Set(names.flatMap((name) => read(name).trace.events.map((event) => event.kind)))];
+
+it("has an event of every kind", () => expect(KINDS).toEqual(expect.arrayContaining([...FORWARD, ...OF_A_PASS])));
+
+it.each(KINDS)("notices a fold without a rule for %s", (kind) => {
+  expect(names.some((name) => differs(name, kind))).toBe(!SILENT.includes(kind));
+});
 
 it("has programs to compare", () => expect(names.length).toBeGreaterThanOrEqual(8));
 
