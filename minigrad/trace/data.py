@@ -126,7 +126,7 @@ class Trace:
 
     def held_text(self, step: int) -> str:
         """The same as text: by kind, the largest first, with what made each and who holds it."""
-        return printable(held_text(self, step, self.held(step)))
+        return printable(held_text(self._encoded(), step, self.held(step)))
 
     def steps(self, lens: str = "all") -> list[int]:
         """The steps at which a lens stops.
@@ -153,11 +153,12 @@ class Trace:
         Raises:
             ValueError: if no backward pass was recorded, or there is no such node.
         """
-        return traverse(self, calls)
+        return traverse(self._encoded(), self.library, calls)
 
     def text(self, step: int | None = None) -> str:
         """All events in plain words, one per line, or the frame of one step; the same for every run of a program."""
-        return printable(events_text(self) if step is None else frame_text(self, step, self.frame(step)))
+        parts = self._encoded()
+        return printable(events_text(parts) if step is None else frame_text(parts, self.frame(step)))
 
     def to_dict(self) -> dict[str, Any]:
         """The whole trace as a dict that JSON can hold. The lists are its own, the records in them the trace's."""

@@ -7,12 +7,10 @@ through them both ways. The front end does the same in `holders.ts`; a golden te
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
+from minigrad.trace.build import Parts
 from minigrad.trace.text import Words
-
-if TYPE_CHECKING:
-    from minigrad.trace.data import Trace
 
 __all__ = ["Held", "Holders", "held_text"]
 
@@ -77,7 +75,7 @@ def order(holder: Sequence[int | None]) -> tuple[int, int]:
 class Makers:
     """Which tensor a storage was first seen with, and which op made that."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Parts) -> None:
         self.trace, self.words = trace, Words(trace)
         self.first: dict[int, int] = {}
         for index, record in enumerate(trace.tensors):
@@ -118,7 +116,7 @@ class Makers:
         return f"waits at {self.words.node(number)}" if what == 4 else self.words.tensor(number)
 
 
-def held_text(trace: Trace, step: int, held: Sequence[Held]) -> str:
+def held_text(trace: Parts, step: int, held: Sequence[Held]) -> str:
     """Who holds what at a step, as text: by kind, the largest first."""
     makers, lines = Makers(trace), [f"held after step {step}: {sum(each['bytes'] for each in held)} bytes"]
     for kind in KINDS:

@@ -6,11 +6,10 @@ What differs from run to run is left out: sequence numbers, memory addresses, by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from minigrad.trace.data import Trace
-    from minigrad.trace.frame import Frame
+from minigrad.trace.build import Parts
+from minigrad.trace.frame import Frame
 
 __all__ = ["events_text", "frame_text"]
 
@@ -26,7 +25,7 @@ def number(x: Any) -> str:
 class Words:
     """How the things of one trace are called."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Parts) -> None:
         self.trace = trace
 
     def tensor(self, index: int | None) -> str:
@@ -148,7 +147,7 @@ def event_text(words: Words, event: Event) -> str:
     return "    " * int(event.get("depth", 0)) + (event["kind"] if tell is None else tell(words, event))
 
 
-def events_text(trace: Trace) -> str:
+def events_text(trace: Parts) -> str:
     """All events, one per line: step, place, what happened."""
     words = Words(trace)
     places = [words.place(event) for event in trace.events]
@@ -158,9 +157,10 @@ def events_text(trace: Trace) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def frame_text(trace: Trace, step: int, frame: Frame) -> str:
+def frame_text(trace: Parts, frame: Frame) -> str:
     """One frame: what happened, and the state after it."""
-    words, event = Words(trace), trace.events[step]
+    words, step = Words(trace), frame["step"]
+    event = trace.events[step]
     place = words.place(event)
     lines = [f"step {step} of {len(trace.events) - 1}" + (f", {place}" if place else "")]
     if frame["file"] is not None and frame["line"] is not None:

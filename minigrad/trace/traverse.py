@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict
 
-if TYPE_CHECKING:
-    from minigrad.trace.data import Trace
+from minigrad.trace.build import Parts
 
 __all__ = ["Traversal", "traverse"]
 
@@ -48,11 +47,11 @@ class Arrival(NamedTuple):
 class Pass:
     """What the first pass of a trace says of its graph."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Parts) -> None:
         at = next((i for i, e in enumerate(trace.events) if e["kind"] == "backward_start"), None)
         if at is None:
             raise ValueError("no backward pass was recorded: there is no root to start calling from")
-        self.start = cast(Any, trace.events[at])
+        self.start = trace.events[at]
         self.needs: dict[int, int] = dict(self.start["needs"])
         self.leaving: dict[int, list[Flow]] = {}
         self.arriving: dict[int, list[Flow]] = {}
@@ -64,30 +63,25 @@ class Pass:
             if event["kind"] in ("backward_end", "backward_start"):
                 break
             if event["kind"] == "flow":
-                self.leaving.setdefault(_id(event["node"]), []).append(event)
+                self.leaving.setdefault(event["node"], []).append(event)
                 self.arriving.setdefault(event["to"], []).append(event)
             elif event["kind"] == "accumulate":
-                self.grads[_id(event["node"])] = event["grad"]
+                self.grads[event["node"]] = event["grad"]
             elif event["kind"] == "run":
-                self.inputs[_id(event["node"])] = len(event["gradient"])
-
-
-def _id(node: int | None) -> int:
-    assert node is not None  # an event of a pass names its node
-    return node
+                self.inputs[event["node"]] = len(event["gradient"])
 
 
 class Walk:
     """The state of the game; `call` makes one call."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Parts, library: str) -> None:
         self.trace, self.recorded = trace, Pass(trace)
         self.calls: list[int] = []
         self.early: list[int] = []
         self.grads: dict[int, int | None] = {}
         self.arrived: dict[int, list[Arrival]] = {}
         self.names: dict[int, str] = {}  # node: how Python reaches it
-        self.python = [f"import {_library(trace)}"]
+        self.python = ["import torch" if library.startswith("torch") else "import minigrad as torch"]
         for node, output_nr, value in self.recorded.start["roots"]:
             tensor = self.root(node, output_nr)
             self.arrived.setdefault(node, []).append(Arrival(None, value, output_nr, self.gradient(tensor, value)))
@@ -161,9 +155,10 @@ class Walk:
         if len(set(map(str, data))) == 1 and not isinstance(data[0], str):
             return f"torch.full_like({tensor}, {data[0]!r})"
         if "data" not in shown:
-            self.python.append(f"# gradient_of_{_word(tensor)} stands for the gradient that backward() was given: "
+            name = "gradient_of_" + re.sub(r"\W", "_", tensor)
+            self.python.append(f"# {name} stands for the gradient that backward() was given: "
                                "it is too large to be written here")
-            return f"gradient_of_{_word(tensor)}"
+            return name
         numbers = ", ".join(f"float({x!r})" if isinstance(x, str) else repr(x) for x in data)
         return f"torch.tensor([{numbers}], dtype=torch.{shown['dtype']}).reshape({tuple(shown['shape'])})"
 
@@ -181,21 +176,13 @@ class Walk:
         self.python.append(f"{result}n{node}({', '.join(arguments)})")
 
 
-def _library(trace: Trace) -> str:
-    return "torch" if trace.library.startswith("torch") else "minigrad as torch"
-
-
-def _word(name: str) -> str:
-    return re.sub(r"\W", "_", name)
-
-
-def traverse(trace: Trace, calls: Sequence[int]) -> Traversal:
+def traverse(trace: Parts, library: str, calls: Sequence[int]) -> Traversal:
     """What is known after calling these nodes by hand, in this order.
 
     Raises:
         ValueError: if no backward pass was recorded, or there is no such node.
     """
-    walk = Walk(trace)
+    walk = Walk(trace, library)
     for node in calls:
         if not 0 <= node < len(trace.nodes):
             raise ValueError(f"there is no node {node}: this trace has {len(trace.nodes)} nodes")
