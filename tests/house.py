@@ -26,9 +26,7 @@ LONG_FILES = {
     "minigrad/optim/lr_scheduler.py": "PyTorch's file: many small schedules, each to be read by itself",
 }
 LONG_FUNCTIONS: dict[str, str] = {}  # by "path: Class.method"
-FULL_FOLDERS = {
-    "widgets/frontend/src": "not divided yet",
-}
+FULL_FOLDERS: dict[str, str] = {}
 # Imports that close a circle, by "importer -> imported", and why they stay.
 KNOWN_CIRCLES: dict[str, str] = {}
 SOURCES = (".py", ".ts", ".mjs")

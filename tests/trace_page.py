@@ -13,7 +13,7 @@ from minigrad.trace.schema import COMMON, DERIVED, EVENTS, FORWARD, NODE, OTHER,
 from tests.links import ROOT
 
 PAGE = ROOT / "docs" / "trace.md"
-TYPES = ROOT / "widgets" / "frontend" / "src" / "events.ts"
+TYPES = ROOT / "widgets" / "frontend" / "src" / "trace" / "events.ts"
 BEGIN, END = "<!-- {}: made by `python -m tests.trace_page` -->\n", "<!-- the end of {} -->\n"
 RECORDS = {"TensorRecord": TENSOR, "NodeRecord": NODE, "Scope": SCOPE, "Common": COMMON}
 GROUPS = {"What the user's code runs": FORWARD, "What a backward pass does": PASS,

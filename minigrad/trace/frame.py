@@ -1,6 +1,6 @@
 """The fold: the state of the world after each event of a trace, by the rules of docs/trace.md.
 
-The front end has the same fold in `frame.ts`; a golden test holds the two equal.
+The front end has the same fold in `frontend/src/trace/frame.ts`; a golden test holds the two equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Who holds what: every storage that lives at a step of a trace, once, with all that hold it.
 
 The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so that one can walk
-through them both ways. The front end does the same in `holders.ts`; a golden test holds the two equal.
+through them both ways. The front end does the same in `frontend/src/trace/holders.ts`; a golden test holds the two
+equal.
 """
 
 from __future__ import annotations

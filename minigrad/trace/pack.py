@@ -2,7 +2,7 @@
 
 Half of what JSON would take goes into naming the same fields again and again, and into digits of floats that nobody
 asked for. `packed` leaves both out, `unpacked` puts them back: docs/trace.md, *As a file*. The front end reads the same
-in `unpack.ts`.
+in `frontend/src/trace/unpack.ts`.
 """
 
 from __future__ import annotations

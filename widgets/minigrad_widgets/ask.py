@@ -2,7 +2,8 @@
 
 A question names a kind and the step that answers it; the inspector stops before that step until it is answered. The
 answers are judged in the browser, by the trace. `told` has the questions as text, with what was answered and whether it
-was right, never with what is right; its words are those of frontend/src/ask.ts: a golden test holds the two equal.
+was right, never with what is right; its words are those of frontend/src/trace/questions.ts: a golden test holds the
+two equal.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A graph of more than `LIMIT` boxes opens with as little folded as brings it down to that. A folded call is one box; the
 edges between two boxes are one. `Folding` gives the graph and its frames as they are drawn then, to pictures and, for
-the first look, to the browser, which folds and unfolds on its own from there (frontend/src/groups.ts).
+the first look, to the browser, which folds and unfolds on its own from there (frontend/src/trace/groups.ts).
 """
 
 from __future__ import annotations

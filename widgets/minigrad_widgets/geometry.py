@@ -1,6 +1,7 @@
 """Where things are drawn on a laid-out graph: sizes of boxes, ports on them, the points of every edge.
 
-The still pictures use it; the browser has the same rules in frontend/src/geometry.ts, and a golden test compares them.
+The still pictures use it; the browser has the same rules in frontend/src/layout/geometry.ts, and a golden test
+compares them.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ DPI = 100
 
 @dataclass(frozen=True)
 class Style:
-    """How one status is drawn; frontend/src/look.ts and style.css say the same."""
+    """How one status is drawn; frontend/src/graph/look.ts and style.css say the same."""
 
     edge: str
     face: str

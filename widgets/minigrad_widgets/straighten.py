@@ -2,8 +2,8 @@
 
 The layers, and the order within each, are the layout library's; its own places lean to one side, so that a network of
 2,000 nodes is 77,000 pixels wide. Here each sweep, down the layers and up, moves every node to the middle of its
-neighbours, by least squares in the order of the layer (frontend/src/straighten.ts does the same). What much hangs from
-stands straight and the rest gives way; edges that pass layers are straighter than all.
+neighbours, by least squares in the order of the layer (frontend/src/layout/straighten.ts does the same). What much
+hangs from stands straight and the rest gives way; edges that pass layers are straighter than all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A trace in words: numbers, tensors and events as deterministic text, and a traversal by hand.
 
-The sentences are the ones that the browser shows (frontend/src/format.ts and describe.ts): a golden test holds the two
-equal. They hold no addresses, so that a lesson's outputs can be compared.
+The sentences are the ones that the browser shows (frontend/src/trace/format.ts and describe.ts): a golden test holds
+the two equal. They hold no addresses, so that a lesson's outputs can be compared.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Links between nodes that are no edges: a view's to its base's, and that of a tensor which was written to to the one
-that it had before. frontend/src/ties.ts finds and draws the same: a golden test compares them."""
+that it had before. frontend/src/graph/ties.ts finds and draws the same: a golden test compares them."""
 
 from __future__ import annotations
 

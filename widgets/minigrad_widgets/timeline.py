@@ -1,6 +1,6 @@
 """The checkpoint lens in words and as a picture: bytes held over the steps, and the runs of checkpointed functions.
 
-frontend/src/spans.ts computes the same in the browser: a golden test holds the two equal.
+frontend/src/trace/spans.ts computes the same in the browser: a golden test holds the two equal.
 """
 
 from __future__ import annotations

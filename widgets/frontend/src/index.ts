@@ -1,17 +1,23 @@
-/** The widget's entry: anywidget calls `render` once for each view of it. */
-import { aliasView } from "./aliasview";
-import type { Aliases } from "./aliasview";
-import { Comparison } from "./comparison";
-import { Explorer } from "./explorer";
-import type { Exploration } from "./explorer";
-import { Inspector } from "./inspector";
-import { ledgerView } from "./ledger";
-import type { Ledger } from "./ledger";
-import { Link } from "./link";
-import type { Model } from "./link";
-import { html } from "./dom";
-import type { Stepped } from "./stepped";
-import { parseTrace } from "./types";
+/**
+ * The widget's entry: anywidget calls `render` once for each view of it.
+ *
+ * The folders, each of which imports only those before it: `trace` is what a trace says, without a page; `layout` where
+ * its boxes and edges stand; `page` what every view is put together of; `graph` the drawing of the graph; `inspector`
+ * the panes and lenses around it; `views` the other widgets.
+ */
+import { aliasView } from "./views/aliasview";
+import type { Aliases } from "./views/aliasview";
+import { Comparison } from "./views/comparison";
+import { Explorer } from "./views/explorer";
+import type { Exploration } from "./views/explorer";
+import { Inspector } from "./inspector/inspector";
+import { ledgerView } from "./views/ledger";
+import type { Ledger } from "./views/ledger";
+import { Link } from "./page/link";
+import type { Model } from "./page/link";
+import { html } from "./page/dom";
+import type { Stepped } from "./views/stepped";
+import { parseTrace } from "./trace/types";
 
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   try {

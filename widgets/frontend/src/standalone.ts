@@ -1,6 +1,6 @@
 /** The same inspector in a page of its own, with a model that lives in the page: no kernel, no requests. */
 import { render } from "./index";
-import type { Model } from "./link";
+import type { Model } from "./page/link";
 
 class PageModel implements Model {
   constructor(private readonly state: Record<string, unknown>) {}

@@ -1,9 +1,9 @@
 /** Positions made in the browser: down the page, clear of one another, at once, with few crossings. */
 import { describe, expect, it } from "vitest";
-import { arrange } from "../src/arrange";
-import { HEIGHT, widthOf } from "../src/geometry";
-import { Groups } from "../src/groups";
-import type { Layout, Trace } from "../src/types";
+import { arrange } from "../src/layout/arrange";
+import { HEIGHT, widthOf } from "../src/layout/geometry";
+import { Groups } from "../src/trace/groups";
+import type { Layout, Trace } from "../src/trace/types";
 
 class Program {
   readonly next: number[][] = [];

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { render } from "../src/index";
-import type { Trace } from "../src/types";
+import type { Trace } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 
 /** z = x * x + x: the accumulator waits for three gradients, along two ways. */

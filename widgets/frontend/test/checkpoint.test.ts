@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { render } from "../src/index";
-import type { Trace } from "../src/types";
+import type { Trace } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 
 const path = new URL("fixtures/checkpointed.json", `file://${process.cwd()}/test/`);

@@ -1,6 +1,6 @@
 /** A model without a kernel, and a trace small enough to read. */
-import type { Model } from "../src/link";
-import type { Trace } from "../src/types";
+import type { Model } from "../src/page/link";
+import type { Trace } from "../src/trace/types";
 
 export class FakeModel implements Model {
   saves = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { render } from "../src/index";
 import { FakeModel, square } from "./fake";
-import type { Trace } from "../src/types";
+import type { Trace } from "../src/trace/types";
 
 function show(state: Record<string, unknown>, trace: Trace): HTMLElement {
   const place = document.createElement("div");

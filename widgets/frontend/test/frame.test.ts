@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { lensSteps, Replay } from "../src/frame";
-import type { TraceEvent } from "../src/types";
+import { lensSteps, Replay } from "../src/trace/frame";
+import type { TraceEvent } from "../src/trace/types";
 import { square } from "./fake";
 
 describe("the fold", () => {

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { arrange } from "../src/arrange";
-import { draw } from "../src/geometry";
-import { boxOf, depths, Groups, parentsFirst } from "../src/groups";
+import { arrange } from "../src/layout/arrange";
+import { draw } from "../src/layout/geometry";
+import { boxOf, depths, Groups, parentsFirst } from "../src/trace/groups";
 import { render } from "../src/index";
-import type { NodeRecord, Trace } from "../src/types";
+import type { NodeRecord, Trace } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 
 /** `count` blocks in a row, each of three nodes in a chain and two leaves: a block is a scope, with a scope inside. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Holders, Makers } from "../src/holders";
+import { Holders, Makers } from "../src/trace/holders";
 import { render } from "../src/index";
 import { FakeModel, square } from "./fake";
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { render } from "../src/index";
-import type { Trace } from "../src/types";
+import type { Trace } from "../src/trace/types";
 import { FakeModel, square } from "./fake";
 
 let place: HTMLElement;

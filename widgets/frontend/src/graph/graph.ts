@@ -1,0 +1,385 @@
+/** The graph pane: builds its elements once, then changes only what a step changed. */
+import { html, mark, svg, write } from "../page/dom";
+import { brief, nodeName, valueOf } from "../trace/format";
+import { arrange } from "../layout/arrange";
+import { Finder } from "./finder";
+import { along, draw, HEIGHT, path } from "../layout/geometry";
+import type { Box, Drawing, Point, Wire } from "../layout/geometry";
+import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
+import type { BoxId } from "../trace/groups";
+import { STYLES } from "./look";
+import type { NodeLook, Scene } from "./look";
+import { bow, ties, told } from "./ties";
+import type { Tie } from "./ties";
+import type { Maybe, Trace } from "../trace/types";
+import { Culling } from "./culling";
+import { Minimap } from "./minimap";
+import { Outline } from "./outline";
+import { Viewport } from "./viewport";
+
+interface NodeParts {
+  group: SVGGElement;
+  glyph: SVGPathElement;
+  word: SVGTextElement;
+  badge: SVGGElement;
+  saved: SVGPathElement | null;
+  version: SVGGElement;
+}
+
+interface EdgeParts {
+  keys: string[];
+  line: SVGPathElement;
+  label: SVGTextElement;
+  gradient: Maybe | undefined;
+}
+
+export interface GraphEvents {
+  pick(node: Maybe): void;
+  /** Goes to a node that was searched for. */
+  find(node: number): void;
+  fold(folded: number[]): void;
+}
+
+const GLYPH_AT = 17;
+/** So far does what is pending stand out beyond its box: the gap to the next one is a little wider. */
+const BEYOND = 50;
+
+const same = (folded: ReadonlySet<number>, wanted: readonly number[]): boolean =>
+  folded.size === wanted.length && wanted.every((id) => folded.has(id));
+
+export class GraphPane {
+  readonly element: HTMLElement;
+  readonly frame: SVGSVGElement;
+  readonly viewport: Viewport;
+  /** What stands over the drawing. */
+  readonly tools = html("div", { class: "mg-tools" });
+  private readonly culling = new Culling();
+  private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
+  private readonly outline: Outline;
+  private readonly map: Minimap;
+  private groups: Groups;
+  private drawing: Drawing;
+  private readonly nodes = new Map<BoxId, NodeParts>();
+  private readonly edges = new Map<string, EdgeParts>();
+  /** What leaves a node: it is there once the node is. */
+  private readonly leaving = new Map<BoxId, Element[]>();
+  private readonly ties: readonly Tie[];
+  /** By the node that they come from. */
+  private readonly tied = new Map<BoxId, Element[]>();
+  private marked = new Map<BoxId, string>();
+  private flowing: ReadonlySet<string> = new Set();
+  private scene: Scene | null = null;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly events: GraphEvents,
+    folded: readonly number[] | null = null,
+  ) {
+    this.ties = ties(trace);
+    this.groups = new Groups(trace, new Set(folded ?? trace.folded));
+    this.drawing = this.laidOut();
+    const group = svg("g", { class: "mg-world" }, ...this.layers);
+    const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
+    this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
+    this.viewport = new Viewport(this.frame, group, this.drawing.size, this.top());
+    this.outline = new Outline(trace, (wanted) => this.fold(wanted));
+    this.map = new Minimap((to) => this.viewport.look(to));
+    this.build();
+    this.viewport.onMove = (region, far) => {
+      this.culling.move(region, far);
+      this.map.look(region);
+    };
+    this.viewport.fit();
+    this.frame.addEventListener("click", (event) => this.clicked(event));
+    const finder = new Finder(trace, (node) => this.events.find(node));
+    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.legend(), this.map.element);
+    this.tools.append(this.outline.element, finder.element);
+    this.element.append(this.buttons(), this.tools);
+  }
+
+  /** Python's positions for the whole graph, and for what is folded at first; all else is laid out here. */
+  private laidOut(): Drawing {
+    const { trace, groups } = this;
+    const opening = same(groups.folded, trace.folded ?? []) ? trace.opening : null;
+    return draw(groups, (groups.members.size === trace.nodes.length ? trace.layout : opening) ?? arrange(groups));
+  }
+
+  private build(): void {
+    const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
+    for (const layer of this.layers) layer.replaceChildren();
+    for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
+    for (const wire of this.drawing.wires) this.addWire(wire, wires, texts);
+    for (const stub of this.drawing.stubs) {
+      const drawn = this.stub(stub.at);
+      wires.append(drawn);
+      this.leaves(Number.parseInt(stub.key, 10), drawn);
+    }
+    for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
+    for (const tie of this.ties) this.addTie(tie, wires, texts);
+    this.outline.show(this.groups.folded);
+    this.map.show(this.drawing.boxes.values(), this.drawing.size);
+  }
+
+  /** Folds these calls of modules and no others. What the student looks at stays in view. */
+  fold(folded: Set<number>): void {
+    this.setFolded(folded);
+    this.events.fold([...folded]);
+  }
+
+  setFolded(folded: ReadonlySet<number>): void {
+    if (same(this.groups.folded, [...folded])) return;
+    this.groups = new Groups(this.trace, folded);
+    this.drawing = this.laidOut();
+    this.build();
+    this.viewport.resize(this.drawing.size, this.top());
+    this.viewport.fit();
+    if (!this.scene) return;
+    this.update(this.scene, null, null);
+    const shown = this.scene.selected ?? this.scene.lit;
+    if (shown !== null) this.reveal(shown);
+  }
+
+  /** Folds the innermost open module around a node (-1), or unfolds the box in which the node is (1). */
+  foldAround(node: number, by: 1 | -1): void {
+    const next = new Set(this.groups.folded);
+    const box = this.groups.owner[node];
+    if (box === undefined) return;
+    if (by > 0 && box < 0) next.delete(scopeOf(box));
+    const around = chain(this.trace, this.trace.nodes[node]?.scope);
+    const inside = box < 0 ? around.slice(around.indexOf(scopeOf(box)) + 1) : around;
+    if (by < 0 && inside[0] !== undefined) next.add(inside[0]);
+    this.fold(next);
+  }
+
+  /** Unfolds what hides a node. */
+  uncover(node: number): void {
+    const hiding = chain(this.trace, this.trace.nodes[node]?.scope);
+    if (hiding.some((scope) => this.groups.folded.has(scope))) {
+      this.fold(new Set([...this.groups.folded].filter((scope) => !hiding.includes(scope))));
+    }
+  }
+
+  /** Draws what changed; `null` draws everything. */
+  update(scene: Scene, nodes: Iterable<number> | null, edges: Iterable<string> | null): void {
+    this.scene = scene;
+    const boxes = nodes ? new Set([...nodes].map((id) => this.groups.owner[id] ?? id)) : this.nodes.keys();
+    for (const id of boxes) this.paintNode(id, this.lookOf(id, scene));
+    const touched = new Set(edges ?? this.edges.keys());
+    for (const key of this.flowing) touched.add(key);
+    for (const key of scene.now) touched.add(key);
+    for (const key of touched) this.paintEdge(key, scene);
+    this.flowing = scene.now;
+    this.point(scene);
+  }
+
+  reveal(id: number): void {
+    const box = this.boxAround(id);
+    if (box) this.viewport.reveal([box.x, box.y], box.width);
+  }
+
+  /** The box of a node, or the folded one that it is in. */
+  private boxAround(id: Maybe): Box | undefined {
+    return id === null ? undefined : this.drawing.boxes.get(this.groups.owner[id] ?? id);
+  }
+
+  /** How a box looks: a folded one is as far as the first of its nodes that is not done. */
+  private lookOf(id: BoxId, scene: Scene): NodeLook {
+    if (id >= 0) return scene.node(id);
+    const known = (this.groups.members.get(id) ?? []).map((node) => scene.node(node)).filter((look) => look.known);
+    const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => known.some((look) => look.look === name));
+    const done = known.length > 0 && known.every((look) => look.look === "done");
+    const look = first ?? (done ? "done" : "recorded");
+    const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
+    return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
+  }
+
+  /** Where the student is: the lit node, else the top. */
+  private middle(): Point {
+    const lit = [...this.marked].find(([, names]) => names.includes("mg-lit"))?.[0];
+    const box = lit === undefined ? undefined : this.drawing.boxes.get(lit);
+    return box ? [box.x, box.y] : this.top();
+  }
+
+  private top(): Point {
+    let best: Box | null = null;
+    for (const box of this.drawing.boxes.values()) if (!best || box.y < best.y) best = box;
+    return best ? [best.x, best.y] : [0, 0];
+  }
+
+  private addWire(wire: Wire, wires: SVGGElement, texts: SVGGElement): void {
+    const line = svg("path", { class: "mg-edge", d: path(wire.points), "data-edge": wire.key });
+    const [x, y] = along(wire.points, 0.44);
+    const label = svg("text", { class: "mg-gradient", x: wire.left ? x - 5 : x + 5, y: y + 4 });
+    if (wire.left) label.setAttribute("text-anchor", "end");
+    const end = wire.points.at(-1) as Point;
+    const nr = wire.output_nr;
+    const number = svg("text", { class: "mg-nr", x: end[0] + 6, y: end[1] - 5 }, nr === null ? "" : String(nr));
+    if (nr !== null && nr > 0) number.classList.add("mg-nr-more");
+    if (nr !== null) number.append(svg("title", {}, `output_nr: this edge leads to output ${nr} of its node`));
+    wires.append(line);
+    const both = svg("g", {}, number, label);
+    texts.append(both);
+    this.leaves(wire.from, line, both);
+    this.culling.add(both, x, y);
+    const parts = { keys: wire.keys, line, label, gradient: undefined };
+    for (const key of wire.keys) this.edges.set(key, parts);
+  }
+
+  private addTie(tie: Tie, wires: SVGGElement, texts: SVGGElement): void {
+    const [from, to] = [this.drawing.boxes.get(tie.from), this.drawing.boxes.get(tie.to)];
+    if (!from || !to) return;
+    const { points, at } = bow(tie.kind, from, to);
+    const [a, b, c, d] = points.map((point) => point.join(","));
+    const line = svg("path", { class: "mg-tie", "data-tie": tie.kind, d: `M${a}C${b} ${c} ${d}` });
+    line.append(svg("title", {}, told(this.trace, tie)));
+    const side = tie.kind === "view" ? { x: at[0] - 4, "text-anchor": "end" } : { x: at[0] + 4 };
+    const label = svg("text", { class: "mg-tie-label", "data-tie": tie.kind, y: at[1] + 4, ...side }, tie.label);
+    wires.append(line);
+    texts.append(label);
+    this.leaves(tie.from, line, label);
+    this.tied.set(tie.from, [...(this.tied.get(tie.from) ?? []), line, label]);
+    this.culling.add(label, ...at);
+  }
+
+  private leaves(node: BoxId, ...elements: Element[]): void {
+    this.leaving.set(node, [...(this.leaving.get(node) ?? []), ...elements]);
+  }
+
+  private stub([x, y]: Point): SVGGElement {
+    const line = svg("path", { class: "mg-stub", d: `M${x},${y}V${y + 12}` });
+    const cross = svg("path", { class: "mg-stub-end", d: `M${x - 5},${y + 12}H${x + 5}` });
+    const title = svg("title", {}, "(None, 0): this input needs no gradient");
+    return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", x: x + 8, y: y + 15 }, "None"));
+  }
+
+  private addNode(id: BoxId, box: Box, parent: SVGGElement): void {
+    const leaf = this.trace.nodes[id]?.variable !== undefined;
+    const [left, top] = [-box.width / 2, -HEIGHT / 2];
+    const size = { x: left, y: top, width: box.width, height: HEIGHT, rx: leaf ? HEIGHT / 2 : 8 };
+    const around = { x: left - 5, y: top - 5, width: box.width + 10, height: HEIGHT + 10, rx: leaf ? HEIGHT / 2 + 5 : 12 };
+    const glyph = svg("path", { class: "mg-glyph", transform: `translate(${left + GLYPH_AT}, 0)`, "fill-rule": "evenodd" });
+    const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
+    const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + 5, y: top - 5 })] : [];
+    const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
+    const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
+    const version = svg("g", { class: "mg-version", transform: `translate(${left + 10}, ${HEIGHT / 2})` });
+    const group = svg(
+      "g",
+      { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },
+      svg("rect", { class: "mg-halo", ...around }),
+      ...behind,
+      svg("rect", { class: "mg-box", ...size }),
+      glyph,
+      svg("text", { class: "mg-title", x: left + 32, y: -3 }, box.title),
+      svg("text", { class: "mg-caption", x: left + 32, y: 14 }, box.caption),
+      word,
+      badge,
+      version,
+    );
+    const saved = this.savedMarks(id, box.width);
+    if (saved) group.append(saved);
+    parent.append(group);
+    this.culling.add(group, box.x, box.y);
+    this.nodes.set(id, { group, glyph, word, badge, saved, version });
+  }
+
+  /** One small square per saved tensor, on the upper edge: full while held, empty once released. */
+  private savedMarks(id: number, width: number): SVGPathElement | null {
+    const count = Math.min(4, this.trace.nodes[id]?.saved.length ?? 0);
+    if (count === 0) return null;
+    const squares = Array.from({ length: count }, (_, i) => `M${width / 2 - 20 - i * 11},${-HEIGHT / 2 + 8}h7v7h-7Z`);
+    return svg("path", { class: "mg-saved", d: squares.join("") });
+  }
+
+  private paintNode(id: BoxId, look: NodeLook): void {
+    const parts = this.nodes.get(id);
+    if (!parts) return;
+    const status = look.known ? look.look : "unknown";
+    const appears = (parts.group.getAttribute("data-status") === "unknown") !== !look.known;
+    if (appears) for (const element of this.leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
+    mark(parts.group, "data-status", status);
+    mark(parts.glyph, "d", STYLES[look.look].glyph);
+    write(parts.word, look.word);
+    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${look.word || look.look}`);
+    if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
+    this.paintBadge(parts.badge, look.badge, true);
+    this.paintBadge(parts.version, look.version ? `v${look.version}` : "");
+    mark(parts.group, "data-stale", look.stale ? "true" : null);
+    for (const element of this.tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
+  }
+
+  private paintBadge(badge: SVGGElement, text: string, toLeft = false): void {
+    if ((badge.lastChild?.textContent ?? "") === text) return;
+    if (text === "") {
+      badge.replaceChildren();
+      return;
+    }
+    const width = text.length * 6.4 + 12;
+    const x = toLeft ? -width : 0;
+    const box = svg("rect", { x, y: -9, width, height: 18, rx: 9 });
+    badge.replaceChildren(box, svg("text", { x: x + width / 2, y: 4, "text-anchor": "middle" }, text));
+  }
+
+  private paintEdge(key: string, scene: Scene): void {
+    const parts = this.edges.get(key);
+    if (!parts) return;
+    const now = parts.keys.find((each) => scene.now.has(each));
+    const gradient = scene.edge(now ?? parts.keys.filter((each) => scene.edge(each) !== undefined).at(-1) ?? key);
+    mark(parts.line, "data-flow", now !== undefined ? "now" : gradient === undefined ? "none" : "past");
+    if (gradient === parts.gradient) return;
+    parts.gradient = gradient;
+    const unknown = gradient === null ? "?" : brief(valueOf(this.trace, gradient));
+    write(parts.label, gradient === undefined ? "" : unknown);
+  }
+
+  /** Moves the marks of the lit and the selected node. */
+  private point(scene: Scene): void {
+    const wanted = new Map<BoxId, string>();
+    const [lit, selected] = [scene.lit, scene.selected].map((id) => (id === null ? null : (this.groups.owner[id] ?? id)));
+    if (selected != null) wanted.set(selected, "mg-selected");
+    if (lit != null) wanted.set(lit, lit === selected ? "mg-lit mg-selected" : "mg-lit");
+    this.map.point(this.boxAround(scene.lit));
+    for (const [id, names] of this.marked) {
+      if (wanted.get(id) !== names) this.nodes.get(id)?.group.classList.remove("mg-lit", "mg-selected");
+    }
+    for (const [id, names] of wanted) {
+      const group = this.nodes.get(id)?.group;
+      group?.classList.add(...names.split(" "));
+      if (group && names.includes("mg-lit")) mark(group, "aria-current", "step");
+    }
+    for (const id of this.marked.keys()) for (const line of this.tied.get(id) ?? []) mark(line, "data-now", null);
+    for (const id of wanted.keys()) for (const line of this.tied.get(id) ?? []) mark(line, "data-now", "true");
+    for (const id of this.marked.keys()) {
+      if (id !== lit) this.nodes.get(id)?.group.removeAttribute("aria-current");
+    }
+    this.marked = wanted;
+  }
+
+  private clicked(event: MouseEvent): void {
+    if (this.frame.classList.contains("mg-drags")) return;
+    const scope = (event.target as Element).closest("[data-scope]")?.getAttribute("data-scope");
+    if (scope != null) return this.fold(new Set([...this.groups.folded].filter((id) => id !== Number(scope))));
+    const group = (event.target as Element).closest("[data-node]");
+    this.events.pick(group ? Number(group.getAttribute("data-node")) : null);
+  }
+
+  private legend(): HTMLElement {
+    const marks = ["■ saved", "□ released", "Σ pending", "0 output_nr"].map((text) => html("span", {}, text));
+    return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
+  }
+
+  private buttons(): HTMLElement {
+    const make = (text: string, title: string, act: () => void): HTMLElement => {
+      const button = html("button", { type: "button", class: "mg-small", title, "aria-label": title }, text);
+      button.addEventListener("click", act);
+      return button;
+    };
+    return html(
+      "div",
+      { class: "mg-zoom" },
+      make("+", "zoom in", () => this.viewport.zoom(1.3)),
+      make("−", "zoom out", () => this.viewport.zoom(1 / 1.3)),
+      make("⤢", "show the whole graph", () => this.viewport.overview(this.middle())),
+    );
+  }
+}

@@ -1,0 +1,44 @@
+/** How a state looks: one table for colour (by class), glyph, dash and word, so that colour never stands alone. */
+import type { Maybe, Status } from "../trace/types";
+
+export type Look = Status | "early" | "again";
+
+interface Style {
+  word: string;
+  glyph: string;
+}
+
+/** Glyphs are drawn around (0, 0), 12 pixels wide. minigrad_widgets/picture.py draws the same ones. */
+export const STYLES: Record<Look, Style> = {
+  recorded: { word: "recorded", glyph: "M-2,0a2,2 0 1,0 4,0a2,2 0 1,0 -4,0Z" },
+  waiting: { word: "waits", glyph: "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0ZM-3,0a3,3 0 1,1 6,0a3,3 0 1,1 -6,0Z" },
+  ready: { word: "ready", glyph: "M0,-6L6,0L0,6L-6,0Z" },
+  running: { word: "runs", glyph: "M-4,-6L6,0L-4,6Z" },
+  done: { word: "done", glyph: "M-6,0L-4,-2L-1.5,1L4,-5.5L6,-3.5L-1.5,5Z" },
+  again: { word: "recomputed", glyph: "M5.5,-2A5.5,5.5 0 1,0 5.5,2H3.3A3.5,3.5 0 1,1 3.3,-2H1.5L5,-6L7.5,-2Z" },
+  early: { word: "too early", glyph: "M-1.6,-6H1.6L1,2H-1ZM-1.5,3.2H1.5V6H-1.5Z" },
+};
+
+/** What the graph shows of a node at this moment. */
+export interface NodeLook {
+  look: Look;
+  known: boolean;
+  word: string;
+  badge: string;
+  saved: "" | "held" | "released";
+  /** Of the tensor that this is the node of, if it was ever written to. */
+  version?: number;
+  /** The tensor that it made has another node by now. */
+  stale?: boolean;
+}
+
+/** What the graph shows: a lens makes one of these, the graph pane draws it. */
+export interface Scene {
+  node(id: number): NodeLook;
+  /** The gradient that has flowed along an edge; undefined where none has. */
+  edge(key: string): Maybe | undefined;
+  lit: Maybe;
+  selected: Maybe;
+  /** The edges along which a gradient flows in this very step. */
+  now: ReadonlySet<string>;
+}

@@ -1,0 +1,168 @@
+/** Panning and zooming of the graph pane: one transform on one group. */
+import type { Point } from "../layout/geometry";
+
+/** A part of the graph: its sides. */
+export interface Region {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+const FAR = 0.42;
+const SMALLEST = 0.04;
+const LARGEST = 2.5;
+const READABLE = 0.55;
+const MARGIN = 28;
+
+export class Viewport {
+  scale = 1;
+  private x = 0;
+  private y = 0;
+  private view: Point = [640, 420];
+  private touched = false;
+  /** What was last to be in view: a pane that gets its size later moves there then. */
+  private wanted: [Point, number] | null = null;
+  /** Called with what is in view whenever that changes. */
+  onMove: (region: Region, far: boolean) => void = () => undefined;
+  private readonly observer: ResizeObserver | null = null;
+
+  constructor(
+    private readonly frame: SVGSVGElement,
+    private readonly group: SVGGElement,
+    private content: Point,
+    private top: Point,
+  ) {
+    frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    frame.addEventListener("pointerdown", (event) => this.drag(event));
+    if (typeof ResizeObserver !== "undefined") {
+      this.observer = new ResizeObserver(() => this.resized());
+      this.observer.observe(frame);
+    }
+    this.fit();
+  }
+
+  /** The drawing is another one, of this size. */
+  resize(content: Point, top: Point): void {
+    [this.content, this.top] = [content, top];
+    this.wanted = null;
+  }
+
+  /** Brings a point into the middle. */
+  look(at: Point): void {
+    this.touched = true;
+    this.center(at);
+  }
+
+  /** What is in view. */
+  get region(): Region {
+    const [left, top] = [-this.x / this.scale, -this.y / this.scale];
+    return { left, top, right: left + this.view[0] / this.scale, bottom: top + this.view[1] / this.scale };
+  }
+
+  dispose(): void {
+    this.observer?.disconnect();
+  }
+
+  /** Shows the whole graph, or, where it would be too small to read, its top. */
+  fit(): void {
+    this.touched = false;
+    const [width, height] = this.content;
+    if (this.whole >= READABLE || !Number.isFinite(this.whole)) {
+      this.scale = Math.max(this.whole, SMALLEST);
+      this.center([width / 2, height / 2]);
+      return;
+    }
+    this.scale = 0.8;
+    this.x = this.view[0] / 2 - this.top[0] * this.scale;
+    this.y = MARGIN * 1.5 - (this.top[1] - 40) * this.scale;
+    this.apply();
+  }
+
+  /** Shows the whole graph, however small; of one that is larger still, the part around a point. */
+  overview(around: Point): void {
+    const [width, height] = this.content;
+    this.scale = Math.max(this.whole, SMALLEST);
+    this.touched = true;
+    const fits = (size: number, axis: 0 | 1): number => (size * this.scale <= this.view[axis] ? size / 2 : around[axis]);
+    this.center([fits(width, 0), fits(height, 1)]);
+  }
+
+  private get whole(): number {
+    const [width, height] = this.content;
+    return Math.min((this.view[0] - 2 * MARGIN) / width, (this.view[1] - 2 * MARGIN) / height, 1.1);
+  }
+
+  zoom(factor: number, at: Point = [this.view[0] / 2, this.view[1] / 2]): void {
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, this.scale * factor));
+    this.x = at[0] - ((at[0] - this.x) * scale) / this.scale;
+    this.y = at[1] - ((at[1] - this.y) * scale) / this.scale;
+    this.scale = scale;
+    this.touched = true;
+    this.apply();
+  }
+
+  /** Moves only as far as is needed to bring a box into view. */
+  reveal([x, y]: Point, width: number): void {
+    this.wanted = [[x, y], width];
+    const left = this.x + (x - width / 2) * this.scale;
+    const right = this.x + (x + width / 2) * this.scale;
+    const middle = this.y + y * this.scale;
+    const out = left < 8 || right > this.view[0] - 8 || middle < 40 || middle > this.view[1] - 40;
+    if (out) this.center([x, y]);
+  }
+
+  private center([x, y]: Point): void {
+    this.x = this.view[0] / 2 - x * this.scale;
+    this.y = this.view[1] / 2 - y * this.scale;
+    this.apply();
+  }
+
+  private apply(): void {
+    this.group.style.transform = `translate(${this.x}px, ${this.y}px) scale(${this.scale})`;
+    this.frame.classList.toggle("mg-far", this.scale < FAR);
+    this.onMove(this.region, this.scale < FAR);
+  }
+
+  private resized(): void {
+    const { clientWidth, clientHeight } = this.frame;
+    if (clientWidth === 0 || clientHeight === 0) return;
+    this.view = [clientWidth, clientHeight];
+    if (this.touched) return;
+    this.fit();
+    if (this.wanted) this.reveal(...this.wanted);
+  }
+
+  /** The wheel zooms only where the student works; elsewhere it scrolls the notebook as always. */
+  private wheel(event: WheelEvent): void {
+    const root = this.frame.getRootNode() as Document | ShadowRoot;
+    const working = this.frame.parentElement?.contains(root.activeElement) ?? false;
+    if (!event.ctrlKey && !working) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const bounds = this.frame.getBoundingClientRect();
+    this.zoom(Math.exp(-event.deltaY / 400), [event.clientX - bounds.left, event.clientY - bounds.top]);
+  }
+
+  private drag(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    const from: Point = [event.clientX - this.x, event.clientY - this.y];
+    const start: Point = [event.clientX, event.clientY];
+    const move = (next: PointerEvent): void => {
+      if (Math.hypot(next.clientX - start[0], next.clientY - start[1]) < 4) return;
+      this.touched = true;
+      this.frame.classList.add("mg-drags");
+      this.x = next.clientX - from[0];
+      this.y = next.clientY - from[1];
+      this.apply();
+    };
+    const stop = (): void => {
+      window.removeEventListener("pointermove", move);
+      window.removeEventListener("pointerup", stop);
+      // A click follows the pointer's release: it must still see that this was a drag.
+      setTimeout(() => this.frame.classList.remove("mg-drags"));
+    };
+    window.addEventListener("pointermove", move);
+    window.addEventListener("pointerup", stop);
+  }
+}

@@ -1,0 +1,158 @@
+/** The lenses that walk over recorded events: forward, backward, checkpoint, every step. */
+import type { Moment } from "./details";
+import { describe } from "../trace/describe";
+import { brief, piled, valueOf } from "../trace/format";
+import { lensSteps } from "../trace/frame";
+import type { Replay } from "../trace/frame";
+import type { Changed, Lens } from "./lens";
+import type { NodeLook, Scene } from "../graph/look";
+import { STYLES } from "../graph/look";
+import { litNode, shownGradient } from "../trace/types";
+import type { Maybe, Trace, TraceEvent } from "../trace/types";
+import { repeated } from "../trace/spans";
+
+const PLACES = 9;
+const NOTHING: ReadonlySet<string> = new Set();
+
+export class BackwardLens implements Lens {
+  readonly steps: number[];
+  /** The nodes that a second run of a checkpointed function recorded. */
+  private readonly again: ReadonlySet<Maybe>;
+  private queue: [step: number, first: number[]] = [-2, []];
+
+  /** The walks of one inspector share one replay: another lens begins where the last one stood. */
+  constructor(
+    private readonly trace: Trace,
+    readonly name: string,
+    readonly replay: Replay,
+  ) {
+    this.steps = lensSteps(trace, name);
+    this.again = new Set(repeated(trace).map((step) => litNode(trace.events[step] as TraceEvent)));
+  }
+
+  get position(): number {
+    return this.positionOf(this.replay.step);
+  }
+
+  get last(): number {
+    return Math.max(0, this.steps.length - 1);
+  }
+
+  get step(): number {
+    return this.replay.step;
+  }
+
+  get lit(): Maybe {
+    const event = this.replay.event;
+    return event ? litNode(event) : null;
+  }
+
+  get gradient(): Maybe {
+    const event = this.replay.event;
+    return event ? shownGradient(event) : null;
+  }
+
+  get ready(): number[] {
+    return this.replay.ready;
+  }
+
+  get counter(): string {
+    return `${this.step} / ${this.steps.at(-1) ?? 0}`;
+  }
+
+  get text(): string {
+    const event = this.replay.event;
+    if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
+    return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;
+  }
+
+  /** The tensors that the event is about where it names no node. */
+  private get tensors(): number[] {
+    const event = this.replay.event;
+    if (event?.kind === "version" || event?.kind === "grad" || event?.kind === "capture") return [event.tensor];
+    return event?.kind === "forward" && event.node === null ? event.outputs : [];
+  }
+
+  get moment(): Moment {
+    const replay = this.replay;
+    return {
+      pending: (node) => replay.pending.get(node) ?? [],
+      unknown: "nothing yet",
+      edge: (key) => replay.edges.get(key),
+      grad: (tensor) => replay.grads.get(tensor),
+      version: (tensor) => replay.versions.get(tensor) ?? this.trace.tensors[tensor]?.version ?? 0,
+      nodeOf: (tensor) => replay.rebased.get(tensor),
+      value: (tensor) => replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
+      tensors: this.tensors,
+      saved: (node) => replay.saved.get(node) ?? "",
+      look: (node) => this.look(node),
+      now: replay.step,
+    };
+  }
+
+  goTo(position: number): Changed {
+    const before = this.next;
+    this.replay.goTo(this.steps[Math.max(0, Math.min(position, this.last))] ?? -1);
+    const { nodes, edges } = this.replay.take();
+    for (const node of [...before, ...this.next]) nodes.add(node);
+    return { nodes, edges };
+  }
+
+  /** The first of the ready queue: these show their place in it. */
+  private get next(): number[] {
+    if (this.queue[0] !== this.step) this.queue = [this.step, this.replay.ready.slice(0, PLACES)];
+    return this.queue[1];
+  }
+
+  /** The step of a position; null behind the last one. */
+  stepAt(position: number): Maybe {
+    return this.steps[position] ?? null;
+  }
+
+  /** The position of the nearest step of this lens, at or before a step of the trace. */
+  positionOf(step: number): number {
+    let [low, high] = [0, this.last];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.steps[middle] ?? 0) <= step) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  scene(selected: Maybe): Scene {
+    const event = this.replay.event;
+    const now = event?.kind === "flow" ? new Set([`${event.node}:${event.index}`]) : NOTHING;
+    return { node: (id) => this.look(id), edge: (key) => this.replay.edges.get(key), lit: this.lit, selected, now };
+  }
+
+  private look(id: number): NodeLook {
+    const known = this.replay.status.get(id);
+    const status = known === "recorded" && this.again.has(id) ? "again" : known;
+    const needs = this.replay.needs.get(id);
+    const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
+    const place = status === "ready" ? this.next.indexOf(id) + 1 : 0;
+    return {
+      look: status ?? "recorded",
+      known: status !== undefined,
+      word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
+      ...this.tensorOf(id),
+      badge: this.badge(this.replay.pending.get(id)),
+      saved: this.replay.saved.get(id) ?? "",
+    };
+  }
+
+  /** What has become of the tensor that a node made. */
+  private tensorOf(id: number): { version: number; stale: boolean } {
+    const node = this.trace.nodes[id];
+    const made = node?.variable === undefined ? (node?.outputs ?? []) : [node.variable];
+    const own = made.filter((tensor) => (this.replay.rebased.get(tensor) ?? id) === id);
+    const versions = own.map((tensor) => this.replay.versions.get(tensor) ?? 0);
+    return { version: versions.reduce((a, b) => Math.max(a, b), 0), stale: made.length > 0 && own.length === 0 };
+  }
+
+  private badge(pending: readonly Maybe[] | undefined): string {
+    if (!pending || pending.length === 0) return "";
+    return `Σ ${piled(pending.map((entry) => (entry === null ? "–" : brief(valueOf(this.trace, entry)))))}`;
+  }
+}

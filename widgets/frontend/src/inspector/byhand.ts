@@ -1,0 +1,168 @@
+/** The traversal lens: positions are calls; going back undoes a call, going forward makes it again. */
+import type { Moment } from "./details";
+import { brief, inline, nodeName, piled, tensorName, valueOf } from "../trace/format";
+import { lensSteps, Replay } from "../trace/frame";
+import type { Changed, Lens } from "./lens";
+import type { Look, NodeLook, Scene } from "../graph/look";
+import { STYLES } from "../graph/look";
+import { Walk } from "../trace/traverse";
+import type { Pile, State } from "../trace/traverse";
+import type { Maybe, Trace } from "../trace/types";
+
+const WORDS: Partial<Record<Look, string>> = { recorded: "", running: "called", done: "called" };
+const EVERYTHING: Changed = { nodes: null, edges: null };
+
+export class TraversalLens implements Lens {
+  readonly name = "traversal";
+  calls: number[] = [];
+  position = 0;
+  refusal = "";
+  readonly step: number;
+  private readonly walk: Walk;
+  private readonly before: Replay;
+  private state: State;
+
+  constructor(private readonly trace: Trace) {
+    this.walk = new Walk(trace);
+    this.before = new Replay(trace);
+    this.step = lensSteps(trace, "backward")[0] ?? 0;
+    this.before.goTo(this.step);
+    this.state = this.walk.play([]);
+  }
+
+  get last(): number {
+    return this.calls.length;
+  }
+
+  get made(): number[] {
+    return this.calls.slice(0, this.position);
+  }
+
+  get lit(): Maybe {
+    return this.made.at(-1) ?? null;
+  }
+
+  get gradient(): Maybe {
+    return this.state.given.at(-1)?.find((value) => value !== undefined) ?? null;
+  }
+
+  /** The nodes that could be called now without coming too early. */
+  get ready(): number[] {
+    const whole = Object.entries(this.state.pending).filter(([, pile]) => pile.arrived >= pile.of);
+    return whole.map(([id]) => Number(id));
+  }
+
+  get python(): string[] {
+    return this.state.python;
+  }
+
+  get counter(): string {
+    const all = this.calls.length;
+    const made = all === this.position ? `${all}` : `${this.position} / ${all}`;
+    return `${made} ${all === 1 ? "call" : "calls"}`;
+  }
+
+  get text(): string {
+    if (this.refusal) return this.refusal;
+    const last = this.lit;
+    if (!this.walk.possible) return "no backward pass was recorded: there is nothing to call";
+    if (last === null) return "no call yet: click the node that you would call first";
+    return `call ${this.position}: ${this.told(last)}${this.goal()}`;
+  }
+
+  get moment(): Moment {
+    return {
+      pending: (node) => this.state.piled.get(node) ?? [],
+      unknown: "a partial sum",
+      edge: (key) => this.state.edges.get(key),
+      grad: (tensor) => this.state.grads[tensor],
+      version: (tensor) => this.before.versions.get(tensor) ?? 0,
+      value: (tensor) => this.before.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
+      tensors: [],
+      saved: (node) => this.before.saved.get(node) ?? "",
+      look: (node) => this.look(node),
+      now: null,
+    };
+  }
+
+  goTo(position: number): Changed {
+    this.refusal = "";
+    this.position = Math.max(0, Math.min(position, this.calls.length));
+    this.state = this.walk.play(this.made);
+    return EVERYTHING;
+  }
+
+  /** Calls a node by hand. Nothing happens, and it is said why, where no gradient has arrived. */
+  call(node: number): boolean {
+    const pile = this.state.pending[node];
+    if (!pile || pile.arrived === 0) {
+      const why = this.made.includes(node) ? "it has passed on what it had" : "no gradient has arrived there";
+      this.refusal = `${nodeName(this.trace, node)} cannot be called now: ${why}`;
+      return false;
+    }
+    this.calls = [...this.made, node];
+    this.goTo(this.calls.length);
+    return true;
+  }
+
+  /** Takes calls from outside; a call with nothing to call it with is left out. */
+  load(calls: readonly number[]): void {
+    this.calls = this.walk.play(calls.filter((node) => this.trace.nodes[node] !== undefined)).calls;
+    this.goTo(this.calls.length);
+  }
+
+  scene(selected: Maybe): Scene {
+    const state = this.state;
+    return { node: (id) => this.look(id), edge: (key) => state.edges.get(key), lit: this.lit, selected, now: state.now };
+  }
+
+  private told(node: number): string {
+    const name = nodeName(this.trace, node);
+    const early = this.state.lastEarly;
+    if (early) {
+      return `${name} was called too early: ${early.arrived} of ${early.of} gradients had arrived, so all that it passes on is a partial sum`;
+    }
+    const given = (this.state.given.at(-1) ?? []).map((value) => this.written(value)).join(" and ");
+    const variable = this.trace.nodes[node]?.variable;
+    if (variable === undefined) return `${name} received ${given} and passed it on along ${this.state.now.size} edge${this.state.now.size === 1 ? "" : "s"}`;
+    const grad = this.state.grads[variable] ?? null;
+    const now = grad === null ? "a partial sum" : inline(valueOf(this.trace, grad));
+    return `${tensorName(this.trace, variable)}.grad is now ${now}`;
+  }
+
+  private goal(): string {
+    if (Object.keys(this.state.pending).length > 0) return "";
+    const wrong = this.state.early.length > 0 ? ", but with partial sums: go back and let the gradients arrive first" : ", as the engine does it";
+    return `. Every gradient has arrived${wrong}`;
+  }
+
+  private look(id: number): NodeLook {
+    const pile = this.state.pending[id];
+    const look = this.status(id, pile);
+    const word = pile && pile.of > 1 ? `${pile.arrived} of ${pile.of}` : WORDS[look] ?? STYLES[look].word;
+    const saved = this.before.saved.get(id) ?? "";
+    const known = this.before.status.has(id);
+    return { look, known, word, badge: pile ? `Σ ${this.amount(id)}` : "", saved };
+  }
+
+  private status(id: number, pile: Pile | undefined): Look {
+    if (pile && pile.arrived > 0) return pile.arrived >= pile.of ? "ready" : "waiting";
+    if (this.state.early.includes(id)) return "early";
+    if (this.lit === id) return "running";
+    if (this.made.includes(id)) return "done";
+    return "recorded";
+  }
+
+  private amount(id: number): string {
+    const amounts = (this.state.piled.get(id) ?? []).map((value) => {
+      if (value === undefined) return "–";
+      return value === null ? "partial" : brief(valueOf(this.trace, value));
+    });
+    return piled(amounts);
+  }
+
+  private written(value: Maybe | undefined): string {
+    if (value === undefined) return "None";
+    return value === null ? "a partial sum, from a call that came too early" : inline(valueOf(this.trace, value));
+  }
+}

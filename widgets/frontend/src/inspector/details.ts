@@ -1,0 +1,174 @@
+/** The details pane: everything that the trace knows of one node. */
+import { html } from "../page/dom";
+import { inline, nodeName, place, shape, tensor, tensorName, valueOf } from "../trace/format";
+import { HookList } from "./hooks";
+import type { NodeLook } from "../graph/look";
+import type { Maybe, Trace } from "../trace/types";
+
+/** What a lens knows at this moment; the pane itself holds no state of the program. */
+export interface Moment {
+  pending: (node: number) => readonly (Maybe | undefined)[];
+  /** What a null among the pending gradients stands for. */
+  unknown: string;
+  edge: (key: string) => Maybe | undefined;
+  grad: (tensor: number) => Maybe | undefined;
+  version: (tensor: number) => number;
+  /** The node that an op in place gave a tensor. */
+  nodeOf?: (tensor: number) => Maybe | undefined;
+  value: (tensor: number) => Maybe;
+  /** What the event is about where it names no node. */
+  tensors: readonly number[];
+  saved: (node: number) => string;
+  look: (node: number) => NodeLook;
+  /** The step of the trace; null where time does not run along its events. */
+  now: Maybe;
+}
+
+type Child = Node | string;
+
+function section(title: string, ...children: Child[]): HTMLElement {
+  return html("section", { class: "mg-part" }, html("h4", {}, title), ...children);
+}
+
+function rows(pairs: readonly (readonly [string, Child])[]): HTMLElement {
+  const cells = pairs.flatMap(([key, child]) => [html("dt", {}, key), html("dd", {}, child)]);
+  return html("dl", {}, ...cells);
+}
+
+function value(text: string): HTMLElement {
+  if (!text.includes("\n")) return html("pre", { class: "mg-value" }, text);
+  return html("pre", { class: "mg-value mg-rows", tabindex: 0, role: "group", "aria-label": "value" }, text);
+}
+
+export class DetailsPane {
+  readonly element: HTMLElement;
+  private readonly body = html("div", { class: "mg-details-body", tabindex: 0, role: "group" });
+  private readonly hooks: HookList;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly pick: (node: number) => void,
+    go: (step: number) => void,
+  ) {
+    this.hooks = new HookList(trace, go);
+    this.element = html("section", { class: "mg-details", "aria-label": "details" }, this.body);
+  }
+
+  show(id: Maybe, moment: Moment, note: string): void {
+    const node = id === null ? undefined : this.trace.nodes[id];
+    if (id === null || !node) {
+      const hint = moment.tensors.length > 0 ? "No node was recorded." : "Choose a node to see what it holds.";
+      const cards = moment.tensors.slice(0, 4).map((each) => this.tensorCard(each, moment, "tensor"));
+      this.body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards);
+      return;
+    }
+    const look = moment.look(id);
+    const title = html("h3", { class: "mg-name" }, node.name, html("span", { class: "mg-tag", "data-status": look.look }, look.word || look.look));
+    const parts: (HTMLElement | null)[] = [
+      title,
+      html("p", { class: "mg-quiet" }, this.origin(id, note)),
+      this.pending(id, moment),
+      this.turns(id, moment),
+      node.variable === undefined ? null : this.tensorCard(node.variable, moment, "variable"),
+      this.formula(node.name),
+      this.next(id, moment),
+      this.saved(id, moment),
+      ...node.outputs.slice(0, 4).map((output) => this.tensorCard(output, moment, "output")),
+    ];
+    this.body.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  private origin(id: number, note: string): string {
+    const node = this.trace.nodes[id];
+    const made = place(this.trace, node?.file, node?.line);
+    const number = node?.sequence_nr === null ? "runs before all others" : `sequence_nr ${node?.sequence_nr}`;
+    return [note, number, made && `made in ${made}`].filter(Boolean).join(" · ");
+  }
+
+  private pending(id: number, moment: Moment): HTMLElement | null {
+    const list = moment.pending(id);
+    if (list.length === 0) return null;
+    const texts = list.map((entry, nr) => {
+      const text = entry === undefined ? "nothing yet" : entry === null ? moment.unknown : tensor(valueOf(this.trace, entry));
+      return value(list.length > 1 ? `output ${nr}: ${text}` : text);
+    });
+    return section("pending gradient", ...texts);
+  }
+
+  private turns(id: number, moment: Moment): HTMLElement | null {
+    const list = moment.now === null ? null : this.hooks.at(id, moment.now);
+    return list && section("what happens here, in order", list);
+  }
+
+  private formula(name: string): HTMLElement | null {
+    const text = this.trace.formulas[name];
+    return text ? section("its derivative, as written", html("pre", { class: "mg-formula" }, dedent(text))) : null;
+  }
+
+  private next(id: number, moment: Moment): HTMLElement | null {
+    const edges = this.trace.nodes[id]?.next ?? [];
+    if (edges.length === 0) return null;
+    const items = edges.slice(0, 24).map((edge, index) => html("li", {}, ...this.edge(id, index, edge, moment)));
+    if (edges.length > 24) items.push(html("li", { class: "mg-quiet" }, `and ${edges.length - 24} more`));
+    return section("next_functions", html("ol", { class: "mg-next-list", start: 0 }, ...items));
+  }
+
+  private edge(id: number, index: number, edge: [number, number] | null, moment: Moment): Child[] {
+    if (!edge) return [html("code", {}, "(None, 0)"), html("span", { class: "mg-quiet" }, " needs no gradient")];
+    const [to, output] = edge;
+    const button = this.node(to);
+    const flowed = moment.edge(`${id}:${index}`);
+    const children: Child[] = ["(", button, `, ${output})`];
+    if (flowed === undefined) return children;
+    const text = flowed === null ? "a partial sum" : inline(valueOf(this.trace, flowed), 40);
+    children.push(html("span", { class: "mg-sent" }, ` ← ${text}`));
+    return children;
+  }
+
+  private saved(id: number, moment: Moment): HTMLElement | null {
+    const list = this.trace.nodes[id]?.saved ?? [];
+    if (list.length === 0) return null;
+    const state = moment.saved(id);
+    const pairs = list.map(([name, tensorId, valueId]) => {
+      const whose = tensorId === null ? "" : `${tensorName(this.trace, tensorId)} = `;
+      return [name, html("code", {}, `${whose}${inline(valueOf(this.trace, valueId), 48)}`)] as const;
+    });
+    const part = section(`saved tensors ${state ? `(${state})` : ""}`, rows(pairs));
+    part.dataset["saved"] = state;
+    return part;
+  }
+
+  private node(id: number): HTMLElement {
+    const button = html("button", { type: "button", class: "mg-link" }, nodeName(this.trace, id));
+    button.addEventListener("click", () => this.pick(id));
+    return button;
+  }
+
+  private tensorCard(id: number, moment: Moment, role: string): HTMLElement {
+    const record = this.trace.tensors[id];
+    if (!record) return section(role);
+    const grad = moment.grad(id);
+    const older = moment.version(id) > (record.version ?? 0) && moment.value(id) === record.value;
+    const flags = [record.is_leaf ? "leaf" : "", record.requires_grad ? "requires grad" : "", record.parameter ? "parameter" : ""];
+    const pairs: (readonly [string, Child])[] = [
+      ["is", `${shape(record.shape)} ${record.dtype}`],
+      ["flags", flags.filter(Boolean).join(", ") || "none"],
+      [older ? "value at first" : "value", value(tensor(valueOf(this.trace, moment.value(id))))],
+      [".grad", value(grad === undefined ? "None" : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
+    ];
+    if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);
+    if (record.base !== undefined) pairs.push(["view of", tensorName(this.trace, record.base)]);
+    if (moment.version(id) > 0) pairs.push(["version", String(moment.version(id))]);
+    const now = moment.nodeOf?.(id) ?? null;
+    if (now !== null) pairs.push(["grad_fn", this.node(now)]);
+    const name = tensorName(this.trace, id);
+    return section(role === "tensor" && record.name === null ? name : `${role} ${name}`, rows(pairs));
+  }
+}
+
+function dedent(text: string): string {
+  const lines = text.replace(/\s+$/, "").split("\n");
+  const used = lines.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length);
+  const margin = Math.min(...used, 40);
+  return lines.map((line) => line.slice(margin)).join("\n");
+}

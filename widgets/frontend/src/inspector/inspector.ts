@@ -1,0 +1,258 @@
+/** The inspector: panes around one lens. Stepping happens here, in the browser; Python hears of it at rest. */
+import { Ask } from "./ask";
+import type { Answer, Score } from "../trace/questions";
+import { BackwardLens } from "./backward";
+import { TraversalLens } from "./byhand";
+import { DetailsPane } from "./details";
+import { html, mark, write } from "../page/dom";
+import { Replay } from "../trace/frame";
+import { GraphPane } from "../graph/graph";
+import { listen } from "../page/keys";
+import type { Changed, Lens } from "./lens";
+import { Memory } from "./memory";
+import { NodeList } from "./nodelist";
+import type { Link } from "../page/link";
+import { QueueStrip } from "./queue";
+import { Ribbon } from "./ribbon";
+import { SourcePane } from "./source";
+import { Transport } from "../page/transport";
+import type { Maybe, Trace } from "../trace/types";
+
+const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
+const ALL: Changed = { nodes: null, edges: null };
+
+export class Inspector {
+  readonly element: HTMLElement;
+  private readonly lenses: Record<string, Lens>;
+  private lens: Lens;
+  private readonly replay: Replay;
+  private selected: Maybe;
+  private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
+  private readonly graph: GraphPane;
+  private readonly source: SourcePane;
+  private readonly details: DetailsPane;
+  private readonly queue: QueueStrip;
+  private readonly memory: Memory;
+  private readonly list: NodeList;
+  private readonly ask: Ask;
+  private readonly transport: Transport;
+  private readonly ribbon: Ribbon;
+  private readonly tabs: HTMLButtonElement[] = [];
+  private readonly undo: (() => void)[] = [];
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly link: Link,
+  ) {
+    this.replay = new Replay(trace);
+    const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.replay)] as const);
+    this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
+    this.lens = this.lenses[link.lens] ?? (this.lenses["backward"] as Lens);
+    this.selected = link.selected;
+    const pick = (node: Maybe): void => this.select(node);
+    const events = {
+      pick: (node: Maybe) => this.clicked(node),
+      find: (node: number) => this.find(node),
+      fold: (folded: number[]) => this.link.say("collapsed", folded),
+    };
+    this.graph = new GraphPane(trace, events, link.collapsed);
+    this.source = new SourcePane(trace);
+    this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step));
+    this.queue = new QueueStrip(trace, pick);
+    this.list = new NodeList(trace, pick);
+    this.graph.tools.lastElementChild?.before(this.list.element);
+    this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
+    this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
+    this.ask.load(link.answers);
+    this.transport = new Transport({ go: (position) => this.go(position) });
+    this.ribbon = new Ribbon(trace);
+    this.transport.track.prepend(this.ribbon.element);
+    this.element = this.assemble();
+    this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
+    this.open();
+  }
+
+  dispose(): void {
+    this.transport.pause();
+    this.graph.viewport.dispose();
+    this.source.dispose();
+    this.link.flush();
+    for (const undo of this.undo) undo();
+  }
+
+  private assemble(): HTMLElement {
+    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList());
+    const panes = html("div", { class: "mg-panes" }, this.source.element, this.graph.element, this.details.element);
+    const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
+    const label = "minigrad inspector; left and right arrow step, space plays";
+    return html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label }, head, this.ask.element, panes, foot);
+  }
+
+  private tabList(): HTMLElement {
+    const list = html("div", { class: "mg-tabs", role: "group", "aria-label": "lens" });
+    const checkpoints = this.link.lens === "checkpoint" || this.trace.events.some((event) => event.kind === "checkpoint_begin");
+    for (const [name, title] of Object.entries(TITLES)) {
+      if (name === "checkpoint" && !checkpoints) continue;
+      const tab = html("button", { type: "button", class: "mg-tab", "data-lens": name }, title);
+      tab.addEventListener("click", () => this.switchTo(name));
+      this.tabs.push(tab);
+      list.append(tab);
+    }
+    return list;
+  }
+
+  private actions() {
+    return {
+      ...this.transport.keys,
+      choose: () => this.clicked(this.selected ?? this.lens.lit),
+      walk: (direction: 1 | -1) => this.walk(direction),
+      fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
+    };
+  }
+
+  /** Shows the state that the model holds: at the start, and when Python has changed it. */
+  private open(): void {
+    const lens = this.lens;
+    if (lens instanceof TraversalLens) lens.load(this.link.calls);
+    else if (lens instanceof BackwardLens) lens.goTo(lens.positionOf(this.link.step));
+    this.show(ALL);
+  }
+
+  private told(): void {
+    this.transport.pause();
+    this.lens = this.lenses[this.link.lens] ?? this.lens;
+    this.selected = this.link.selected;
+    this.ask.load(this.link.answers);
+    if (this.link.collapsed) this.graph.setFolded(new Set(this.link.collapsed));
+    this.open();
+  }
+
+  private switchTo(name: string): void {
+    const next = this.lenses[name];
+    if (!next || next === this.lens) return;
+    this.transport.pause();
+    if (next instanceof BackwardLens) next.goTo(next.positionOf(this.lens.step));
+    this.lens = next;
+    this.link.say("lens", name);
+    this.report();
+    this.show(ALL);
+  }
+
+  private go(wanted: number): void {
+    const position = this.allowed(wanted);
+    if (position < wanted) this.transport.pause();
+    if (position < wanted && position === this.lens.position) {
+      this.ask.focus();
+      this.showPosition();
+    }
+    if (position === this.lens.position && this.lens.last > 0) return;
+    const changed = this.lens.goTo(position);
+    this.report();
+    this.show(changed);
+  }
+
+  /** As far as the open questions let one go. */
+  private allowed(position: number): number {
+    const lens = this.lens;
+    if (!(lens instanceof BackwardLens)) return position;
+    const barrier = this.ask.barrier(lens.step, lens.stepAt(position) ?? lens.step);
+    return barrier === null ? position : lens.positionOf(barrier - 1);
+  }
+
+  private answered(answers: Answer[], score: Score): void {
+    this.link.say("answers", answers);
+    this.link.say("score", score);
+    this.show({ nodes: [], edges: [] });
+    this.element.focus();
+  }
+
+  private goToStep(step: number): void {
+    this.transport.pause();
+    if (this.lens instanceof BackwardLens) this.go(this.lens.positionOf(step));
+  }
+
+  private report(): void {
+    if (this.lens instanceof TraversalLens) this.link.say("calls", this.lens.made);
+    else this.link.say("step", this.lens.step);
+  }
+
+  private clicked(node: Maybe): void {
+    if (node === null || !(this.lens instanceof TraversalLens)) return this.select(node === this.selected ? null : node);
+    this.selected = node;
+    if (this.lens.call(node)) this.report();
+    this.show(ALL);
+  }
+
+  private select(node: Maybe): void {
+    this.selected = node;
+    this.link.say("selected", node);
+    this.show({ nodes: [], edges: [] });
+    if (node !== null) this.graph.reveal(node);
+  }
+
+  /** Selects a node that was searched for, unfolded. */
+  private find(node: number): void {
+    this.graph.uncover(node);
+    this.select(node);
+  }
+
+  /** Walks the selection along the graph: down to the first next node, up to a node that leads here. */
+  private walk(direction: 1 | -1): void {
+    const from = this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0;
+    const down = this.trace.nodes[from]?.next.find((edge) => edge !== null)?.[0];
+    const up = this.trace.nodes.findIndex((node) => node.next.some((edge) => edge?.[0] === from));
+    const to = direction > 0 ? down : up;
+    if (to !== undefined && to >= 0) this.select(to);
+  }
+
+  private show(changed: Changed): void {
+    const lens = this.lens;
+    const scene = lens.scene(this.selected);
+    this.graph.update(scene, changed.nodes, changed.edges);
+    this.list.show(scene);
+    if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
+    const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
+    const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
+    const byHand = lens instanceof TraversalLens;
+    const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
+    this.details.show(shown, this.ask.asking ? { ...lens.moment, now: null } : lens.moment, note);
+    this.queue.element.hidden = lens.name === "forward" || secret;
+    if (!(lens instanceof BackwardLens)) this.ask.element.hidden = true;
+    else this.ask.element.hidden = this.link.questions.length === 0;
+    this.queue.show(byHand ? "complete" : "ready queue", lens.ready);
+    this.showSource(shown);
+    write(this.text, lens.text);
+    const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
+    this.ribbon.show(timed ? lens.steps : null, lens.step);
+    this.showPosition();
+    this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
+    for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
+    this.mark();
+    if (lens.lit !== null) this.graph.reveal(lens.lit);
+  }
+
+  private showPosition(): void {
+    this.transport.show(this.lens.position, this.lens.last, this.lens.text, this.lens.counter);
+  }
+
+  private showSource(shown: Maybe): void {
+    const lens = this.lens;
+    if (lens instanceof TraversalLens) return this.source.write("the same calls in Python", lens.python);
+    const event = this.trace.events[lens.step];
+    const node = shown === null ? undefined : this.trace.nodes[shown];
+    const picked = this.selected !== null && node?.line != null;
+    this.source.show((picked ? node.file : event?.file) ?? null, (picked ? node.line : event?.line) ?? null);
+  }
+
+  /** What tests read, so that they need no pixels. */
+  private mark(): void {
+    const lens = this.lens;
+    mark(this.element, "data-lens", lens.name);
+    mark(this.element, "data-step", lens.step);
+    mark(this.element, "data-position", lens.position);
+    mark(this.element, "data-lit", lens.lit ?? "");
+    mark(this.element, "data-ready", lens.ready.join(" "));
+    mark(this.element, "data-score", this.link.questions.length > 0 ? `${this.ask.score.right}/${this.ask.score.answered}` : null);
+    mark(this.element, "data-gradient", lens.gradient ?? "");
+  }
+}

@@ -1,0 +1,28 @@
+/** What every lens offers to the inspector: positions to step through, and what each pane shows there. */
+import type { Moment } from "./details";
+import type { Scene } from "../graph/look";
+import type { Maybe } from "../trace/types";
+
+export interface Changed {
+  nodes: Iterable<number> | null;
+  edges: Iterable<string> | null;
+}
+
+export interface Lens {
+  readonly name: string;
+  position: number;
+  readonly last: number;
+  /** Goes to a position and tells what changed; null stands for "everything". */
+  goTo(position: number): Changed;
+  scene(selected: Maybe): Scene;
+  moment: Moment;
+  ready: number[];
+  /** The step in plain words. */
+  text: string;
+  counter: string;
+  /** The gradient of this step: the id of its value. */
+  gradient: Maybe;
+  /** The event of the trace that is shown. */
+  step: number;
+  lit: Maybe;
+}

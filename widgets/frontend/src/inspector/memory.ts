@@ -1,0 +1,107 @@
+/** The memory pane: bytes over time with the playhead; opened, it lists who holds what at this step. */
+import { Chart, scaleOf } from "../page/chart";
+import { KINDS } from "../trace/types";
+import { html, mark, write } from "../page/dom";
+import { bytes as amount } from "../trace/format";
+import { Holders, Makers } from "../trace/holders";
+import type { Held, Named } from "../trace/holders";
+import { total } from "../trace/spans";
+import type { Trace } from "../trace/types";
+
+const SHOWN = 8;
+
+export interface MemoryEvents {
+  go(step: number): void;
+  pick(node: number): void;
+}
+
+export class Memory {
+  readonly element: HTMLElement;
+  private readonly chart: Chart;
+  private readonly legend = html("div", { class: "mg-kinds" });
+  private readonly button = html("button", { type: "button", class: "mg-heading mg-toggle", "aria-expanded": false }, "bytes held");
+  private readonly list = html("div", { class: "mg-holders", tabindex: 0, role: "group", "aria-label": "who holds what" });
+  private readonly counts: HTMLElement[];
+  private readonly empty: boolean;
+  private readonly holders: Holders;
+  private readonly makers: Makers;
+  private latest: [step: number, tall: boolean] | null = null;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly events: MemoryEvents,
+  ) {
+    this.holders = new Holders(trace);
+    this.makers = new Makers(trace);
+    this.chart = new Chart(trace, scaleOf([trace]), (step) => events.go(step));
+    this.empty = !this.chart.all.some((held) => total(held) > 0);
+    this.counts = KINDS.map(() => html("b", {}));
+    KINDS.forEach((name, kind) => {
+      if (!this.chart.all.some((held) => (held[kind] ?? 0) > 0)) return;
+      const key = html("i", { class: `mg-key mg-${name}` });
+      this.legend.append(html("span", { class: "mg-kind" }, key, `${name} `, this.counts[kind] as HTMLElement));
+    });
+    this.list.hidden = true;
+    this.button.addEventListener("click", () => this.toggle());
+    const parts = [this.button, this.chart.element, this.legend, this.list];
+    this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, ...parts);
+  }
+
+  /** Moves the playhead; `null` hides the pane, where time does not run along the events. */
+  show(step: number | null, tall: boolean): void {
+    const now = step === null ? undefined : this.chart.all[step];
+    this.element.hidden = !now || this.empty;
+    if (step === null || !now) return;
+    this.latest = [step, tall];
+    this.chart.show(step);
+    mark(this.element, "data-tall", String(tall || !this.list.hidden));
+    this.counts.forEach((count, kind) => write(count, amount(now[kind] ?? 0)));
+    if (!this.list.hidden) this.open(step);
+  }
+
+  private toggle(): void {
+    this.list.hidden = !this.list.hidden;
+    mark(this.button, "aria-expanded", String(!this.list.hidden));
+    if (this.latest) this.show(...this.latest);
+  }
+
+  private open(step: number): void {
+    this.holders.goTo(step);
+    const held = this.holders.told();
+    const tables = KINDS.flatMap((kind) => {
+      const parts = held.filter((each) => each.kind === kind && each.bytes > 0);
+      return parts.length > 0 ? [this.kind(kind, parts)] : [];
+    });
+    const older = html("p", { class: "mg-quiet" }, "This trace does not say who holds what: record it anew.");
+    this.list.replaceChildren(...(tables.length > 0 || this.trace.storages ? tables : [older]));
+  }
+
+  /** All of one kind, the largest first. */
+  private kind(kind: string, parts: Held[]): HTMLElement {
+    const sum = (list: Held[]): number => list.reduce((total, each) => total + each.bytes, 0);
+    const rows = parts.sort((a, b) => b.bytes - a.bytes).slice(0, SHOWN).map((each) => this.row(each));
+    const more = parts.slice(SHOWN);
+    const cells = (text: string, bytes: number): HTMLElement[] => [html("td", {}), html("td", {}, text), html("td", {}, amount(bytes))];
+    if (more.length > 0) rows.push(html("tr", {}, html("th", { scope: "row" }, `${more.length} more`), ...cells("", sum(more))));
+    const caption = html("caption", {}, html("i", { class: `mg-key mg-${kind}` }), `${kind} ${amount(sum(parts))}`);
+    const names = ["what", "made by", "held by", "bytes"].map((name) => html("th", { scope: "col" }, name));
+    const head = html("thead", {}, html("tr", {}, ...names));
+    return html("table", { class: "mg-table", "data-kind": kind, "data-bytes": sum(parts) }, caption, head, html("tbody", {}, ...rows));
+  }
+
+  private row(held: Held): HTMLElement {
+    const maker = this.makers.maker(held);
+    const origin = this.makers.isTensor(held) ? "the program" : held.kind === "gradients" ? "the pass" : "an op";
+    const who = held.holders.slice(0, SHOWN).map((each) => html("div", {}, this.named(this.makers.holder(each))));
+    if (held.holders.length > SHOWN) who.push(html("div", {}, `and ${held.holders.length - SHOWN} more`));
+    const cells = [html("td", {}, maker ? this.named(maker) : origin), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
+    return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.makers.what(held)), ...cells);
+  }
+
+  private named({ text, node }: Named): Node | string {
+    if (node === null) return text;
+    const button = html("button", { type: "button", class: "mg-link" }, text);
+    button.addEventListener("click", () => this.events.pick(node));
+    return button;
+  }
+}

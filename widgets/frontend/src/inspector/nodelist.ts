@@ -1,0 +1,75 @@
+/** The graph as a table, for those who do not read drawings: the same nodes, states, gradients and edges. */
+import { html } from "../page/dom";
+import { brief, nodeName, valueOf } from "../trace/format";
+import type { Scene } from "../graph/look";
+import type { Edge, Trace } from "../trace/types";
+
+/** Of a larger graph the table has the nodes around the current one. */
+const SHOWN = 200;
+const HEADS = ["node", "state", "pending", "saved", "leads to"];
+
+export class NodeList {
+  readonly element: HTMLDetailsElement;
+  private readonly rows = html("tbody", {});
+  private readonly body = html("div", { class: "mg-nodelist-body", tabindex: 0, role: "group", "aria-label": "the graph as a table" });
+  private readonly caption = html("caption", { class: "mg-quiet" });
+  private scene: Scene | null = null;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly pick: (node: number) => void,
+  ) {
+    const heads = HEADS.map((each) => html("th", { scope: "col" }, each));
+    const table = html("table", { class: "mg-table" }, this.caption, html("thead", {}, html("tr", {}, ...heads)), this.rows);
+    this.body.append(table);
+    this.element = html("details", { class: "mg-nodelist" }, html("summary", {}, "table"), this.body);
+    this.element.addEventListener("toggle", () => this.draw());
+  }
+
+  show(scene: Scene): void {
+    this.scene = scene;
+    this.draw();
+  }
+
+  private draw(): void {
+    const scene = this.scene;
+    if (!scene || !this.element.open) return;
+    const known = this.trace.nodes.map((_, id) => id).filter((id) => scene.node(id).known).reverse();
+    const middle = Math.max(0, known.indexOf(scene.lit ?? scene.selected ?? known[0] ?? 0));
+    const from = Math.max(0, Math.min(middle - SHOWN / 2, known.length - SHOWN));
+    const shown = known.slice(from, from + SHOWN);
+    this.caption.textContent = shown.length < known.length ? `${shown.length} of ${known.length} nodes, around the current one` : `${known.length} nodes`;
+    const focused = this.rows.querySelector(":focus")?.getAttribute("data-of");
+    this.rows.replaceChildren(...shown.map((id) => this.row(id, scene)));
+    if (focused) this.rows.querySelector<HTMLElement>(`[data-of="${focused}"]`)?.focus();
+    this.reveal(this.rows.querySelector("[aria-current]"));
+  }
+
+  /** Scrolls the table, not the page. */
+  private reveal(row: HTMLElement | null): void {
+    if (!row) return;
+    const { scrollTop, clientHeight } = this.body;
+    const out = row.offsetTop < scrollTop + row.offsetHeight || row.offsetTop + row.offsetHeight > scrollTop + clientHeight;
+    if (out) this.body.scrollTop = row.offsetTop - clientHeight / 2;
+  }
+
+  private row(id: number, scene: Scene): HTMLElement {
+    const { word, look, badge, saved } = scene.node(id);
+    const number = this.trace.nodes[id]?.sequence_nr ?? null;
+    const button = html("button", { type: "button", class: "mg-link", "data-of": id }, nodeName(this.trace, id));
+    button.addEventListener("click", () => this.pick(id));
+    const name = html("th", { scope: "row" }, button, html("small", { class: "mg-quiet" }, number === null ? "" : ` nr ${number}`));
+    const next = (this.trace.nodes[id]?.next ?? []).map((edge, index) => this.edge(id, index, edge, scene)).join(", ");
+    const cells = [word || look, badge.replace("Σ ", ""), saved, next].map((text) => html("td", {}, text || "–"));
+    const row = html("tr", { "data-row": id }, name, ...cells);
+    if (id === scene.lit) row.setAttribute("aria-current", "step");
+    return row;
+  }
+
+  private edge(id: number, index: number, edge: Edge, scene: Scene): string {
+    if (!edge) return "(None, 0)";
+    const flowed = scene.edge(`${id}:${index}`);
+    const text = flowed === undefined ? "" : ` ← ${flowed === null ? "?" : brief(valueOf(this.trace, flowed))}`;
+    return `(${nodeName(this.trace, edge[0])}, ${edge[1]})${text}`;
+  }
+}

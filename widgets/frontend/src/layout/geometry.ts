@@ -1,0 +1,208 @@
+/** Where things are drawn: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
+import { shape } from "../trace/format";
+import { scopeOf, scopeTitle } from "../trace/groups";
+import type { BoxId, Groups } from "../trace/groups";
+import type { Layout, Maybe } from "../trace/types";
+
+export type Point = [x: number, y: number];
+
+export const HEIGHT = 46;
+const PORTS = 34;
+export const LAYER = 98;
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  title: string;
+  caption: string;
+}
+
+export interface Wire {
+  /** The edge's name in a frame; where several lead from one folded box to another, that of the first. */
+  key: string;
+  keys: string[];
+  from: BoxId;
+  index: number;
+  to: BoxId | null;
+  /** Which output of its node it leads to; unknown of an edge into a folded box. */
+  output_nr: Maybe;
+  points: Point[];
+  /** Whether its gradient stands at its left: so it does at the first of several that lead from one box to another. */
+  left?: boolean;
+}
+
+/** An input of a node that needs no gradient: PyTorch's `(None, 0)`. */
+export interface Stub {
+  key: string;
+  at: Point;
+}
+
+export interface Drawing {
+  boxes: Map<BoxId, Box>;
+  wires: Wire[];
+  stubs: Stub[];
+  size: Point;
+}
+
+export function labels(groups: Groups, id: BoxId): [title: string, caption: string] {
+  const trace = groups.trace;
+  if (id < 0) {
+    const count = groups.members.get(id)?.length ?? 0;
+    const nodes = count === 1 ? "1 node" : `${count} nodes`;
+    const module = trace.scopes?.[scopeOf(id)]?.module ?? "";
+    return [scopeTitle(trace, scopeOf(id)), module === "" ? nodes : `${module} · ${nodes}`];
+  }
+  const node = trace.nodes[id];
+  if (!node) return [`node ${id}`, ""];
+  const tensor = trace.tensors[node.variable ?? node.outputs[0] ?? -1];
+  const parts = [tensor?.name ?? "", tensor ? shape(tensor.shape) : ""].filter((part) => part !== "");
+  if (node.outputs.length > 1) parts.push(`× ${node.outputs.length}`);
+  return [node.name, parts.join(" · ")];
+}
+
+/** The width that holds both lines, the marks and the longest word; minigrad_widgets/geometry.py has the same rule. */
+export function widthOf(groups: Groups, id: BoxId): number {
+  const [title, caption] = labels(groups, id);
+  const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
+  return Math.max(132, Math.ceil(Math.max(title.length * 9.2 + marks, caption.length * 6.6 + 78)) + 44);
+}
+
+/** Positions where there are none: one column, in order. Python places nodes better. */
+function column(groups: Groups): Layout["nodes"] {
+  const ids = [...groups.members.keys()];
+  return Object.fromEntries(ids.map((id, at) => [id, [120, 40 + (ids.length - 1 - at) * LAYER]]));
+}
+
+function placed(groups: Groups, layout: Layout | null): Drawing["boxes"] {
+  const boxes = new Map<BoxId, Box>();
+  for (const [key, [x, y]] of Object.entries(layout?.nodes ?? column(groups))) {
+    const id = Number(key);
+    const [title, caption] = labels(groups, id);
+    boxes.set(id, { x, y, width: widthOf(groups, id), title, caption });
+  }
+  return boxes;
+}
+
+/** Spreads `count` ports over a side of a box, close together and centred. */
+function spread(box: Box, count: number, at: number): number {
+  const gap = Math.min(PORTS, (box.width - PORTS) / Math.max(1, count - 1));
+  return box.x + (at - (count - 1) / 2) * gap;
+}
+
+interface End {
+  wire: Wire;
+  toward: number;
+}
+
+function attach(ends: Map<number, End[]>, boxes: Drawing["boxes"], put: (wire: Wire, x: number, box: Box) => void): void {
+  for (const [id, list] of ends) {
+    const box = boxes.get(id);
+    if (!box) continue;
+    list.sort((a, b) => a.toward - b.toward || a.wire.from - b.wire.from || a.wire.index - b.wire.index);
+    list.forEach((end, at) => put(end.wire, spread(box, list.length, at), box));
+  }
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+}
+
+/** Every edge between boxes: each of its own between two nodes, one in all where a folded box is at one end. */
+function joined(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null): Wire[] {
+  const wires = new Map<string, Wire>();
+  for (const from of boxes.keys()) {
+    for (const id of groups.members.get(from) ?? []) {
+      groups.trace.nodes[id]?.next.forEach((edge, index) => {
+        const to = edge ? (groups.owner[edge[0]] ?? null) : null;
+        if (to === from || (to === null && from < 0)) return;
+        const key = `${id}:${index}`;
+        const pair = `${from}>${to}`;
+        const name = from < 0 || (to ?? 0) < 0 ? pair : key;
+        const bends = layout?.edges?.[key] ?? layout?.edges?.[pair] ?? [];
+        const points: Point[] = [[0, 0], ...bends.flatMap(bend), [0, 0]];
+        const output_nr = (to ?? 0) < 0 ? null : (edge?.[1] ?? 0);
+        const wire = wires.get(name) ?? { key, keys: [], from, index, to, output_nr, points };
+        wire.keys.push(key);
+        wires.set(name, wire);
+      });
+    }
+  }
+  return [...wires.values()];
+}
+
+function connect(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null): [Wire[], Stub[]] {
+  const wires: Wire[] = [];
+  const stubs: Stub[] = [];
+  const leaving = new Map<BoxId, End[]>();
+  const arriving = new Map<BoxId, End[]>();
+  for (const wire of joined(groups, boxes, layout)) {
+    const [box, target] = [boxes.get(wire.from), wire.to === null ? undefined : boxes.get(wire.to)];
+    if (!box) continue;
+    const bends = wire.points.slice(1, -1);
+    push(leaving, wire.from, { wire, toward: bends[0]?.[0] ?? target?.x ?? Infinity });
+    if (wire.to === null || !target) continue;
+    wires.push(wire);
+    push(arriving, wire.to, { wire, toward: bends.at(-1)?.[0] ?? box.x });
+  }
+  attach(leaving, boxes, (wire, x, box) => {
+    wire.points[0] = [x, box.y + HEIGHT / 2];
+    if (wire.to === null) stubs.push({ key: wire.key, at: wire.points[0] });
+  });
+  attach(arriving, boxes, (wire, x, box) => {
+    wire.points[wire.points.length - 1] = [x, box.y - HEIGHT / 2];
+  });
+  const pairs = new Map<string, Wire[]>();
+  for (const wire of wires) push(pairs, `${wire.from}>${wire.to}`, wire);
+  for (const twins of pairs.values()) {
+    const [first, second] = twins.sort((a, b) => (a.points[0] as Point)[0] - (b.points[0] as Point)[0]);
+    if (first && second) first.left = true;
+  }
+  return [wires, stubs];
+}
+
+/** An edge that passes a layer goes straight down beside the boxes of that layer. */
+export function bend([x, y]: Point): Point[] {
+  return [
+    [x, y - HEIGHT / 2],
+    [x, y + HEIGHT / 2],
+  ];
+}
+
+export function draw(groups: Groups, layout: Layout | null): Drawing {
+  const boxes = placed(groups, layout);
+  const [wires, stubs] = connect(groups, boxes, layout);
+  let [width, height] = layout?.size ?? [0, 0];
+  for (const box of boxes.values()) {
+    width = Math.max(width, box.x + box.width / 2);
+    height = Math.max(height, box.y + HEIGHT / 2);
+  }
+  return { boxes, wires, stubs, size: [width, height] };
+}
+
+/** A smooth path through the points, leaving and arriving straight down, with an arrow head. */
+export function path(points: readonly Point[]): string {
+  const [first = [0, 0]] = points;
+  let text = `M${first[0]},${first[1]}`;
+  for (let i = 1; i < points.length; i++) {
+    const [ax, ay] = points[i - 1] as Point;
+    const [bx, by] = points[i] as Point;
+    const middle = (ay + by) / 2;
+    text += ax === bx ? `L${bx},${by}` : `C${ax},${middle} ${bx},${middle} ${bx},${by}`;
+  }
+  const [x, y] = points.at(-1) ?? first;
+  return `${text}M${x - 4},${y - 6}L${x},${y - 0.5}L${x + 4},${y - 6}`;
+}
+
+/** The point at the fraction `t` of the last piece of a wire, where its labels stand. */
+export function along(points: readonly Point[], t: number): Point {
+  const [ax, ay] = points.at(-2) ?? [0, 0];
+  const [bx, by] = points.at(-1) ?? [0, 0];
+  const s = 1 - t;
+  const x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx;
+  const middle = (ay + by) / 2;
+  const y = s * s * s * ay + 3 * s * s * t * middle + 3 * s * t * t * middle + t * t * t * by;
+  return [x, y];
+}

@@ -1,0 +1,84 @@
+/** Bytes over time as stacked areas, and under them the runs of checkpointed functions, on one axis of steps. */
+import { html, mark, svg } from "./dom";
+import { series, spans, told, total } from "../trace/spans";
+import type { Span } from "../trace/spans";
+import { KINDS } from "../trace/types";
+import type { Bytes, Trace } from "../trace/types";
+
+const HEIGHT = 100;
+
+/** What several charts share, so that they can be compared. */
+export interface Scale {
+  steps: number;
+  most: number;
+}
+
+export function scaleOf(traces: readonly Trace[]): Scale {
+  const most = traces.flatMap((trace) => series(trace)).reduce((a, held) => Math.max(a, total(held)), 1);
+  return { steps: Math.max(1, ...traces.map((trace) => trace.events.length)), most };
+}
+
+/** Everything under the upper edge of a kind; drawn from the last kind to the first, each covers a part of the one before. */
+function area(all: readonly Bytes[], kind: number, most: number): string {
+  let text = `M0,${HEIGHT}`;
+  let before = -1;
+  all.forEach((held, step) => {
+    const sum = held.slice(0, kind + 1).reduce((a, b) => a + b, 0);
+    if (sum !== before) text += `H${step}V${(HEIGHT - (HEIGHT * sum) / most).toFixed(2)}`;
+    before = sum;
+  });
+  return `${text}H${all.length}V${HEIGHT}Z`;
+}
+
+export class Chart {
+  readonly element: HTMLElement;
+  readonly all: Bytes[];
+  private readonly head = html("div", { class: "mg-playhead" });
+
+  constructor(
+    trace: Trace,
+    private readonly scale: Scale,
+    go: (step: number) => void,
+  ) {
+    this.all = series(trace);
+    const areas = [3, 2, 1, 0].map((kind) => svg("path", { class: `mg-${KINDS[kind]}`, d: area(this.all, kind, scale.most) }));
+    const start = trace.events.findIndex((event) => event.kind === "backward_start");
+    if (start >= 0) areas.push(svg("path", { class: "mg-begins", d: `M${start},0V${HEIGHT}` }));
+    const box = { class: "mg-bytes", viewBox: `0 0 ${scale.steps} ${HEIGHT}`, preserveAspectRatio: "none" };
+    const runs = spans(trace);
+    this.element = html("div", { class: "mg-chart", role: "img" }, svg("svg", box, ...areas), this.lanes(runs), this.head);
+    mark(this.element, "aria-label", ["bytes held over time", ...runs.map(told)].join("; "));
+    this.element.addEventListener("click", (event) => {
+      const { left, width } = this.element.getBoundingClientRect();
+      go(Math.floor(((event.clientX - left) / Math.max(1, width)) * scale.steps));
+    });
+  }
+
+  /** Moves the playhead; behind the end of a trace it rests there. */
+  show(step: number): void {
+    const at = Math.min(step, this.all.length - 1);
+    this.head.style.left = `${(100 * (at + 0.5)) / this.scale.steps}%`;
+  }
+
+  private lanes(runs: readonly Span[]): HTMLElement {
+    const levels = 1 + runs.reduce((most, span) => Math.max(most, span.level), -1);
+    const rows = Array.from({ length: levels }, (_, level) =>
+      html("div", { class: "mg-lane" }, ...runs.filter((span) => span.level === level).map((span) => this.run(span))),
+    );
+    return html("div", { class: "mg-lanes" }, ...rows);
+  }
+
+  private run(span: Span): HTMLElement {
+    const left = (100 * span.from) / this.scale.steps;
+    const width = (100 * (span.to + 1 - span.from)) / this.scale.steps;
+    const place = `left:${left.toFixed(3)}%;width:${width.toFixed(3)}%`;
+    const text = span.again ? `↻ ${span.call}` : `${span.call} ${span.name}`;
+    const bar = html("div", { class: "mg-run", "data-call": span.call, "data-again": span.again, title: told(span), style: place });
+    bar.append(html("span", {}, text));
+    if (span.stop !== null) {
+      bar.dataset["stop"] = String(span.stop);
+      bar.append(html("i", { class: "mg-stop" }));
+    }
+    return bar;
+  }
+}

@@ -1,0 +1,89 @@
+/** The link to Python: what the browser changes is sent once it rests; what Python sets is shown at once. */
+import type { Answer, Question } from "../trace/questions";
+import type { Maybe } from "../trace/types";
+
+/** The part of a widget's model that is used here. */
+export interface Model {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+  on(name: string, callback: () => void): void;
+  off(name: string, callback: () => void): void;
+}
+
+const REST = 200;
+const SHARED = ["step", "lens", "selected", "calls", "collapsed", "answers", "score"] as const;
+type Shared = (typeof SHARED)[number];
+
+export class Link {
+  private readonly unsent = new Map<Shared, unknown>();
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private ours = false;
+
+  constructor(private readonly model: Model) {}
+
+  get step(): number {
+    return Number(this.model.get("step"));
+  }
+
+  get questions(): Question[] {
+    return (this.model.get("ask") ?? []) as Question[];
+  }
+
+  get answers(): Answer[] {
+    return (this.model.get("answers") ?? []) as Answer[];
+  }
+
+  get lens(): string {
+    return String(this.model.get("lens"));
+  }
+
+  get selected(): Maybe {
+    return (this.model.get("selected") ?? null) as Maybe;
+  }
+
+  get calls(): number[] {
+    return (this.model.get("calls") ?? []) as number[];
+  }
+
+  /** The calls of modules that are folded; null where nobody has chosen yet. */
+  get collapsed(): number[] | null {
+    return (this.model.get("collapsed") ?? null) as number[] | null;
+  }
+
+  /** Notes a change and sends it 200 ms after the last one. */
+  say(name: Shared, value: unknown): void {
+    this.unsent.set(name, value);
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.flush(), REST);
+  }
+
+  flush(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.unsent.size === 0) return;
+    this.ours = true;
+    for (const [name, value] of this.unsent) this.model.set(name, value);
+    this.ours = false;
+    this.unsent.clear();
+    try {
+      this.model.save_changes();
+    } catch (error) {
+      // The kernel is gone. Stepping goes on without it; the model keeps the last step for a later one.
+      console.info("minigrad inspector: the kernel did not take the step", error);
+    }
+  }
+
+  /** Calls back when the other side changed something; gives a function that ends it. */
+  listen(callback: () => void): () => void {
+    const heard = (): void => {
+      if (this.ours) return;
+      if (this.timer !== null) clearTimeout(this.timer);
+      this.timer = null;
+      this.unsent.clear();
+      callback();
+    };
+    for (const name of SHARED) this.model.on(`change:${name}`, heard);
+    return () => SHARED.forEach((name) => this.model.off(`change:${name}`, heard));
+  }
+}

@@ -1,0 +1,109 @@
+/** Who holds what: every storage that lives at a step, once, with all that hold it. minigrad/trace/held.py does the same. */
+import { KINDS } from "./types";
+import { chain, scopeTitle } from "./groups";
+import { nodeName, shape, tensorName } from "./format";
+import type { Holder, Maybe, Trace } from "./types";
+
+export interface Held {
+  storage: number;
+  bytes: number;
+  kind: string;
+  holders: Holder[];
+}
+
+/** What holds, and as which kind of `bytes` a storage counts for it; the first that is there decides. */
+const RANK: [what: number, kind: number][] = [[0, 0], [2, 2], [3, 3], [4, 3], [1, 1]];
+
+function kindOf(holders: readonly Holder[]): string {
+  return KINDS[RANK.find(([what]) => holders.some((holder) => holder[0] === what))?.[1] ?? 1] ?? "";
+}
+
+function byNumber([a, of]: Holder, [b, other]: Holder): number {
+  return a - b || (of ?? -1) - (other ?? -1);
+}
+
+/** Walks both ways: what one step adds, the way back takes off. */
+export class Holders {
+  private step = -1;
+  private readonly live = new Map<number, Holder[]>();
+
+  constructor(private readonly trace: Trace) {}
+
+  goTo(step: number): void {
+    while (this.step < step) {
+      const event = this.trace.events[++this.step];
+      this.change(event?.held ?? [], event?.dropped ?? []);
+    }
+    while (this.step > step) {
+      const event = this.trace.events[this.step--];
+      this.change(event?.dropped ?? [], event?.held ?? []);
+    }
+  }
+
+  told(): Held[] {
+    return [...this.live].sort(([a], [b]) => a - b).map(([storage, holders]) => {
+      const bytes = this.trace.storages?.[storage] ?? 0;
+      return { storage, bytes, kind: kindOf(holders), holders: [...holders].sort(byNumber) };
+    });
+  }
+
+  private change(held: readonly [number, ...Holder][], dropped: readonly [number, ...Holder][]): void {
+    for (const [storage, ...holder] of held) this.live.set(storage, [...(this.live.get(storage) ?? []), holder]);
+    for (const [storage, what, of] of dropped) {
+      const holders = this.live.get(storage) ?? [];
+      const at = holders.findIndex((holder) => holder[0] === what && holder[1] === of);
+      const left = holders.filter((_, i) => i !== at);
+      if (left.length > 0) this.live.set(storage, left);
+      else this.live.delete(storage);
+    }
+  }
+}
+
+/** One that holds a storage, in words; the node that one can look at. */
+export interface Named {
+  text: string;
+  node: Maybe;
+}
+
+export class Makers {
+  private readonly first = new Map<number, number>();
+  private readonly made = new Map<number, number>();
+
+  constructor(private readonly trace: Trace) {
+    trace.tensors.forEach(({ storage }, id) => {
+      if (!this.first.has(storage)) this.first.set(storage, id);
+    });
+    trace.events.forEach((event, step) => {
+      if (event.kind !== "forward") return;
+      for (const id of event.outputs) if (!this.made.has(id)) this.made.set(id, step);
+    });
+  }
+
+  /** What lies in a storage: the tensor that it was first seen with. */
+  what({ storage, holders }: Held): string {
+    const id = this.first.get(storage);
+    if (id === undefined) return holders.every(([what]) => what > 2) ? "a gradient" : "an array";
+    return `${tensorName(this.trace, id)} ${shape(this.trace.tensors[id]?.shape ?? [])}`;
+  }
+
+  isTensor({ storage }: Held): boolean {
+    return this.first.has(storage);
+  }
+
+  /** The op that made it, with the module around it. */
+  maker({ storage }: Held): Named | null {
+    const step = this.made.get(this.first.get(storage) ?? -1);
+    const event = step === undefined ? undefined : this.trace.events[step];
+    if (event?.kind !== "forward") return null;
+    const scope = event.node === null ? event.scope : this.trace.nodes[event.node]?.scope;
+    const path = chain(this.trace, scope).map((id) => scopeTitle(this.trace, id)).reverse().join(".");
+    return { text: path === "" ? event.op : `${event.op} in ${path}`, node: event.node };
+  }
+
+  holder([what, of]: Holder): Named {
+    if (of === null) return { text: what === 2 ? "a checkpoint" : "a .grad", node: null };
+    if (what === 2) return { text: `saved by ${nodeName(this.trace, of)}`, node: of };
+    if (what === 4) return { text: `waits at ${nodeName(this.trace, of)}`, node: of };
+    return { text: `${tensorName(this.trace, of)}${what === 3 ? ".grad" : ""}`, node: null };
+  }
+}

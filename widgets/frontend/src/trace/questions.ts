@@ -1,0 +1,76 @@
+/** What ask mode asks, and what is right: the trace itself is the judge. minigrad_widgets/ask.py has the same words. */
+import { inline, nodeName, shape, tensorName, valueOf } from "./format";
+import { Replay } from "./frame";
+import type { Maybe, Trace } from "./types";
+
+export interface Question {
+  kind: "next" | "shape" | "grad";
+  /** The event that answers it. */
+  step: number;
+}
+
+export interface Answer extends Question {
+  given: string;
+  right: boolean;
+}
+
+export interface Score {
+  right: number;
+  answered: number;
+  of: number;
+}
+
+const CHOICES = 5;
+const NUMBER = /[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?inf|nan/gi;
+
+/** The nodes to choose from: those that are ready, then those that wait; in the order of the trace, which tells nothing. */
+export function choices(trace: Trace, step: number): number[] {
+  const replay = new Replay(trace);
+  replay.goTo(step - 1);
+  const event = trace.events[step];
+  const waiting = [...replay.needs.keys()].filter((node) => replay.status.get(node) === "waiting");
+  const all = [event?.kind === "run" ? event.node : -1, ...replay.ready, ...waiting];
+  return [...new Set(all)].slice(0, CHOICES).sort((a, b) => a - b);
+}
+
+export function wording(trace: Trace, { kind, step }: Question): string {
+  const event = trace.events[step];
+  if (kind === "shape" && event?.kind === "flow") {
+    return `What shape has the gradient that ${nodeName(trace, event.node)} sends to ${nodeName(trace, event.to)}?`;
+  }
+  if (kind === "grad" && event?.kind === "accumulate") return `What will ${tensorName(trace, event.tensor)}.grad be after the next step?`;
+  return "Which node runs next?";
+}
+
+/** What the trace says, in one sentence. */
+export function truth(trace: Trace, { step }: Question): string {
+  const event = trace.events[step];
+  if (event?.kind === "flow") return `its shape is ${shape(valueOf(trace, event.gradient)?.shape ?? [])}`;
+  if (event?.kind === "accumulate") return `${tensorName(trace, event.tensor)}.grad is ${inline(valueOf(trace, event.grad))}`;
+  if (event?.kind !== "run") return "";
+  const first = trace.nodes[event.node]?.sequence_nr === null;
+  const why = first ? "an AccumulateGrad comes before all others" : "of the ready nodes it was recorded last";
+  return `${nodeName(trace, event.node)} runs: ${why}`;
+}
+
+function sameNumbers(trace: Trace, value: Maybe, given: string): boolean {
+  const expected = valueOf(trace, value)?.data ?? [];
+  const found = given.match(NUMBER) ?? [];
+  if (found.length !== expected.length) return false;
+  return expected.every((entry, at) => {
+    const text = (found[at] ?? "").toLowerCase().replace("+", "");
+    if (typeof entry !== "number") return text === String(entry);
+    return Math.abs(Number(text) - entry) <= 5e-4 + 5e-3 * Math.abs(entry);
+  });
+}
+
+/** Whether an answer is what the engine did: a node's number, a shape, or numbers up to rounding. */
+export function judge(trace: Trace, question: Question, given: string): boolean {
+  const event = trace.events[question.step];
+  if (event?.kind === "run") return Number(given) === event.node && given !== "";
+  if (event?.kind === "accumulate") return sameNumbers(trace, event.grad, given);
+  if (event?.kind !== "flow" || given.trim() === "") return false;
+  const none = /^\s*(scalar|\[\s*\]|\(\s*\)|torch\.Size\(\[\s*\]\))\s*$/i.test(given);
+  if (!none && !/\d/.test(given)) return false;
+  return String((given.match(/\d+/g) ?? []).map(Number)) === String(valueOf(trace, event.gradient)?.shape ?? []);
+}

@@ -1,0 +1,84 @@
+/** The shapes of a trace, version 1, as docs/trace.md describes them. Every id is an index into its list. */
+import type { Common, Maybe, NodeRecord, Scope, TensorRecord, TraceEvent } from "./events";
+import { unpack } from "./unpack";
+
+export type * from "./events";
+export type Bytes = NonNullable<Common["bytes"]>;
+/** In the order of `bytes`, which is the order in which they are stacked in a chart, from the floor up. */
+export const KINDS = ["parameters", "activations", "saved", "gradients"] as const;
+export type Edge = NodeRecord["next"][number];
+
+/** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
+export type Holder = [what: number, id: Maybe];
+
+export type Scalar = number | boolean | string | null;
+
+export interface Value {
+  shape: number[];
+  dtype: string;
+  data?: Scalar[];
+  stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
+}
+
+export interface Layout {
+  nodes: Record<string, [x: number, y: number]>;
+  size: [width: number, height: number];
+  /** Points that an edge passes between its two nodes, where it is longer than one layer. */
+  edges?: Record<string, [x: number, y: number][]>;
+}
+
+export interface Trace {
+  format: string;
+  version: number;
+  library: string;
+  files: { name: string; lines: string[] }[];
+  values: Value[];
+  tensors: TensorRecord[];
+  nodes: NodeRecord[];
+  /** Older traces have none. */
+  scopes?: Scope[];
+  /** The bytes of each storage. */
+  storages?: number[];
+  formulas: Record<string, string>;
+  events: TraceEvent[];
+  layout: Layout | null;
+  /** The steps at which the grad mode changes; the inspector adds it. */
+  modes?: [step: number, mode: Mode][];
+  /** The scopes that are folded at first, and where the boxes stand then; the inspector adds them. */
+  folded?: number[];
+  opening?: Layout;
+}
+
+export type Mode = "on" | "off" | "inference";
+
+export type Status = "recorded" | "waiting" | "ready" | "running" | "done";
+
+/** The node that an event names, or null. */
+export function litNode(event: TraceEvent): Maybe {
+  return "node" in event ? event.node : null;
+}
+
+/** The value that an event shows: what a student reads as "the gradient" of this step. */
+export function shownGradient(event: TraceEvent): Maybe {
+  switch (event.kind) {
+    case "run":
+    case "hook":
+    case "call":
+      return event.gradient[0] ?? null;
+    case "flow":
+    case "accumulate":
+    case "capture":
+      return event.gradient;
+    default:
+      return null;
+  }
+}
+
+/** A trace from its text; a page of its own holds it as data. */
+export function parseTrace(given: unknown): Trace {
+  const trace = unpack(typeof given === "object" && given !== null ? given : JSON.parse(String(given)));
+  if (trace.format !== "minigrad-trace" || trace.version !== 1) {
+    throw new Error(`this inspector reads minigrad-trace version 1, not ${trace.format} version ${trace.version}`);
+  }
+  return trace;
+}

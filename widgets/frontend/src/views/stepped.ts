@@ -1,0 +1,79 @@
+/** What the widgets share that show something at a step: the sentence, the transport, the keys, the link to Python. */
+import { html, mark, write } from "../page/dom";
+import { listen } from "../page/keys";
+import type { Link } from "../page/link";
+import { Transport } from "../page/transport";
+
+export interface Stop {
+  step: number;
+  text: string;
+}
+
+/** A view that stops at some steps of a trace. */
+export class Stepped {
+  readonly element: HTMLElement;
+  private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
+  private readonly transport = new Transport({ go: (position) => this.go(position) });
+  private readonly undo: (() => void)[] = [];
+  private position = 0;
+
+  /** `draw` shows a step in `body`; arrow keys up and down are the body's own. */
+  constructor(
+    name: string,
+    private readonly stops: readonly Stop[],
+    private readonly link: Link,
+    body: HTMLElement,
+    private readonly draw: (step: number) => void,
+  ) {
+    const label = `${name}; left and right arrow step, space plays`;
+    this.element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label });
+    const foot = html("div", { class: "mg-foot" }, this.transport.element);
+    this.element.append(html("div", { class: "mg-head" }, this.text), body, foot);
+    this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
+    this.told();
+  }
+
+  dispose(): void {
+    this.transport.pause();
+    this.link.flush();
+    for (const undo of this.undo) undo();
+  }
+
+  /** Goes to the last stop at or before a step. */
+  visit(step: number): void {
+    this.transport.pause();
+    this.go(this.positionOf(step));
+  }
+
+  private actions() {
+    return { ...this.transport.keys, choose: () => undefined, walk: () => undefined };
+  }
+
+  private positionOf(step: number): number {
+    const after = this.stops.findIndex((stop) => stop.step > step);
+    return Math.max(0, after < 0 ? this.stops.length - 1 : after - 1);
+  }
+
+  private told(): void {
+    this.transport.pause();
+    this.position = this.positionOf(this.link.step);
+    this.show();
+  }
+
+  private go(position: number): void {
+    this.position = position;
+    const stop = this.stops[position];
+    if (stop) this.link.say("step", stop.step);
+    this.show();
+  }
+
+  private show(): void {
+    const stop = this.stops[this.position];
+    const text = stop?.text ?? "nothing was recorded";
+    const last = Math.max(0, this.stops.length - 1);
+    write(this.text, text);
+    this.transport.show(this.position, last, text, `${this.position} / ${last}`);
+    mark(this.element, "data-step", stop?.step ?? "");
+    this.draw(stop?.step ?? -1);
+  }
+}
