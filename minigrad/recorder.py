@@ -20,13 +20,12 @@ from minigrad.trace.data import Trace
 from minigrad.trace.encode import SAME, Encoder
 from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
-from minigrad.trace.listen import OBSERVERS, ObserverLike, register_observer
 from minigrad.trace.pack import written
 from minigrad.trace.traverse import Traversal
-from minigrad.trace.watch import NOWHERE, RARER, Log, Watch, Watched
+from minigrad.trace.watch import NOWHERE, OBSERVERS, RARER, Log, Watch, Watched
 
 __all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace", "Traversal",
-           "Watch", "Watched", "record", "register_library", "register_observer", "written"]
+           "Watch", "Watched", "record", "register_library", "written"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
@@ -55,7 +54,7 @@ class record:
 
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
         self._names = names
-        self._observer: ObserverLike | None = None
+        self._observer: Any = None
         self._frame: FrameType | None = None
 
     def __enter__(self) -> Trace:

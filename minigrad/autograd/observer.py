@@ -21,8 +21,7 @@ from minigrad.core.graph import Node
 from minigrad.core.saved import is_tensor
 from minigrad.trace.build import Builder
 from minigrad.trace.encode import Encoder
-from minigrad.trace.listen import register_observer
-from minigrad.trace.watch import NOWHERE, RARER, Log
+from minigrad.trace.watch import NOWHERE, OBSERVERS, RARER, Log
 
 if TYPE_CHECKING:
     from minigrad.recorder import Trace
@@ -291,4 +290,4 @@ def library() -> str:
     return f"minigrad {getattr(sys.modules['minigrad'], '__version__', '')}".strip()
 
 
-register_observer(Observer)
+OBSERVERS.append(Observer)

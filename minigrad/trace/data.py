@@ -95,15 +95,18 @@ class Trace:
 
     __hash__ = None  # type: ignore[assignment]  # two equal traces may both grow while they are recorded
 
+    def _events_up_to(self, step: int) -> list[Record]:
+        if not 0 <= step < len(self.events):
+            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(self) - 1}")
+        return self.events
+
     def frame(self, step: int) -> Frame:
         """The state of the world after the event `step`. Cheap when called for one step after the other.
 
         Raises:
             IndexError: if there is no such step.
         """
-        events = self.events
-        if not 0 <= step < len(events):
-            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
+        events = self._events_up_to(step)
         if self._fold is None or self._fold.step > step:
             self._fold = Fold(self.nodes, self.tensors)
         while self._fold.step < step:
@@ -116,9 +119,7 @@ class Trace:
         Raises:
             IndexError: if there is no such step.
         """
-        events = self.events
-        if not 0 <= step < len(events):
-            raise IndexError(f"this trace has no step {step}: its steps are 0 to {len(events) - 1}")
+        events = self._events_up_to(step)
         if self._holders is None:
             self._holders = Holders(events, self.storages)
         self._holders.go_to(step)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from minigrad.trace.schema import PASS
+from minigrad.trace.schema import EVENTS, PASS
 
 __all__ = ["Fold", "Frame"]
 
@@ -216,8 +216,4 @@ def families(tensors: Sequence[Mapping[str, Any]]) -> list[list[int]]:
 
 
 RULES: dict[str, Callable[[Fold, Mapping[str, Any]], None]] = {
-    "forward": Fold.forward, "save": Fold.save, "release": Fold.release, "version": Fold.version,
-    "backward_start": Fold.backward_start, "ready": Fold.ready, "run": Fold.run, "call": Fold.call, "flow": Fold.flow,
-    "accumulate": Fold.accumulate, "grad": Fold.grad, "hook": Fold.hook, "backward_end": Fold.backward_end,
-    "recompute_begin": Fold.recompute_begin, "recompute_end": Fold.recompute_end,
-}
+    kind: getattr(Fold, kind) for kind in EVENTS if hasattr(Fold, kind)}  # a rule is named as the kind that it is for

@@ -10,6 +10,7 @@ from typing import Any
 
 from minigrad.trace.build import Parts
 from minigrad.trace.frame import Frame
+from minigrad.trace.schema import EVENTS
 
 __all__ = ["events_text", "frame_text"]
 
@@ -68,6 +69,11 @@ class Words:
         """Several values."""
         return ", ".join(map(self.value, indices)) or "nothing"
 
+    def field(self, kind: str, x: Any) -> str:
+        """A field of an event, of a type of the schema."""
+        write = {"tensor": self.tensor, "node": self.node, "value": self.value, "[value?]": self.values}
+        return write.get(kind.removesuffix("?"), str)(x)
+
     def place(self, event: Event) -> str:
         """The line of the user's code, or nothing."""
         if event.get("file") is None:
@@ -92,6 +98,16 @@ def _save(w: Words, e: Event) -> str:
     return f"{w.node(e['node'])} saves {', '.join(rows)}"
 
 
+def _version(w: Words, e: Event) -> str:
+    value = "" if e.get("value") is None else f", now {w.value(e['value'])}"
+    return f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}{value}"
+
+
+def _grad(w: Words, e: Event) -> str:
+    value = "None again" if e["grad"] is None else f"set to {w.value(e['grad'])}"
+    return f"{w.tensor(e['tensor'])}.grad is {value}"
+
+
 def _start(w: Words, e: Event) -> str:
     roots = ", ".join(f"{w.node(node)} with {w.value(value)}" for node, _, value in e["roots"])
     needs = ", ".join(f"{w.node(node)} {count}" for node, count in e["needs"])
@@ -110,41 +126,44 @@ def _flow(w: Words, e: Event) -> str:
     return f"{w.node(e['node'])} sends {w.value(e['gradient'])} along edge {e['index']} to {target}{total}"
 
 
-TELL: dict[str, Callable[[Words, Event], str]] = {
+# By kind of event: a sentence with its fields, each written as its type asks, or a function that gives one.
+SENTENCES: dict[str, str | Callable[[Words, Event], str]] = {
     "forward": _forward,
     "save": _save,
-    "version": lambda w, e: f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}" + (
-        "" if e.get("value") is None else f", now {w.value(e['value'])}"),
+    "version": _version,
+    "grad": _grad,
     "mode": lambda w, e: f"{e['mode']} mode is {'on' if e['on'] else 'off'}",
-    "grad": lambda w, e: f"{w.tensor(e['tensor'])}.grad is "
-                         f"{'None again' if e['grad'] is None else 'set to ' + w.value(e['grad'])}",
     "backward_start": _start,
-    "ready": lambda w, e: f"{w.node(e['node'])} is ready",
-    "run": lambda w, e: f"{w.node(e['node'])} runs with {w.values(e['gradient'])}",
+    "ready": "{node} is ready",
+    "run": "{node} runs with {gradient}",
     "hook": _hook,
-    "release": lambda w, e: f"{w.node(e['node'])} lets go of what it saved",
+    "release": "{node} lets go of what it saved",
     "flow": _flow,
-    "accumulate": lambda w, e: f"{w.value(e['gradient'])} is added to {w.tensor(e['tensor'])}.grad, "
-                               f"now {w.value(e['grad'])}",
-    "capture": lambda w, e: f"{w.value(e['gradient'])} is kept as the gradient of {w.tensor(e['tensor'])}",
-    "backward_end": lambda w, e: "backward ends",
-    "call": lambda w, e: f"{w.node(e['node'])} is called by hand with {w.values(e['gradient'])} and gives "
-                         f"{w.values(e['result'])}",
+    "accumulate": "{gradient} is added to {tensor}.grad, now {grad}",
+    "capture": "{gradient} is kept as the gradient of {tensor}",
+    "backward_end": "backward ends",
+    "call": "{node} is called by hand with {gradient} and gives {result}",
     "checkpoint_begin": lambda w, e: f"checkpoint {e['call']} begins: {e['name']}, "
                                      f"{'reentrant' if e['reentrant'] else 'non-reentrant'}",
-    "checkpoint_end": lambda w, e: f"checkpoint {e['call']} ends",
-    "recompute_begin": lambda w, e: f"checkpoint {e['call']} runs its function again",
-    "holder_filled": lambda w, e: f"checkpoint {e['call']} has tensor {e['index']} again: {w.value(e['value'])}",
-    "early_stop": lambda w, e: f"checkpoint {e['call']} has all that is needed, and stops",
-    "recompute_end": lambda w, e: f"checkpoint {e['call']} has run again",
+    "checkpoint_end": "checkpoint {call} ends",
+    "recompute_begin": "checkpoint {call} runs its function again",
+    "holder_filled": "checkpoint {call} has tensor {index} again: {value}",
+    "early_stop": "checkpoint {call} has all that is needed, and stops",
+    "recompute_end": "checkpoint {call} has run again",
     "error": lambda w, e: f"{e['type']}: {e['message'].splitlines()[0] if e['message'] else ''}",
 }
 
 
 def event_text(words: Words, event: Event) -> str:
     """One event in words; a kind that this version does not know by its name."""
-    tell = TELL.get(event["kind"])
-    return "    " * int(event.get("depth", 0)) + (event["kind"] if tell is None else tell(words, event))
+    text = event["kind"]
+    sentence = SENTENCES.get(text)
+    if isinstance(sentence, str):
+        fields = EVENTS[text].fields
+        text = sentence.format_map({name: words.field(field.type, event[name]) for name, field in fields.items()})
+    elif sentence is not None:
+        text = sentence(words, event)
+    return "    " * int(event.get("depth", 0)) + text
 
 
 def events_text(trace: Parts) -> str:
