@@ -1,4 +1,4 @@
-"""The recorder: `with record() as trace:` tells the story of everything that happens in the block.
+"""The recorder: `with record() as trace:` records everything that happens in the block.
 
 It mirrors nothing in PyTorch, which has no such thing. What it makes is a `Trace`: plain data (docs/trace.md) that the
 inspectors show, that `save` and `load` keep, and that holds copies and ids but never a tensor. All lessons use it.
@@ -21,17 +21,17 @@ from minigrad.trace.encode import SAME, Encoder
 from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
 from minigrad.trace.pack import written
+from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.traverse import Traversal
-from minigrad.trace.watch import NOWHERE, OBSERVERS, RARER, Log, Watch, Watched
 
 __all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace", "Traversal",
-           "Watch", "Watched", "record", "register_library", "written"]
+           "TrackedRef", "Tracker", "record", "register_library", "written"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
 
 def register_library(folder: str) -> None:
-    """Leave the code in a folder out of what is told: a line in it is not the user's, the one that called it is."""
+    """Leave the code in a folder out of traces: a line in it is not the user's, the one that called it is."""
     LIBRARIES.append(os.path.abspath(folder) + os.sep)
 
 

@@ -1,7 +1,7 @@
 """What an observer has seen: tensors and nodes of the core, by the numbers that they have in the trace.
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
-put into the log. What is the same for every library is in `minigrad.trace.watch`, what becomes of the log in
+put into the log. What is the same for every library is in `minigrad.trace.track`, what becomes of the log in
 `minigrad.trace.encode`.
 """
 
@@ -18,14 +18,14 @@ from minigrad.core.graph import Node
 from minigrad.core.record import NUMBER
 from minigrad.core.saved import Packed, is_tensor
 from minigrad.trace.encode import SAME
-from minigrad.trace.watch import NOWHERE, Log, Watch, Watched
+from minigrad.trace.track import NOWHERE, Log, TrackedRef, Tracker
 
 __all__ = ["CONSTANTS", "Seen"]
 
 CONSTANTS = (NUMBER,)  # tensors that stand for an operand that is a Python number
 
 
-class Seen(Watched):
+class Seen(Tracker):
     """The tensors and nodes that were seen and are alive. What is new of them goes into `log`."""
 
     def __init__(self, log: Log) -> None:
@@ -35,8 +35,8 @@ class Seen(Watched):
         self.linking = False
         self.at: tuple[int | None, int | None] = NOWHERE
         for constant in CONSTANTS:
-            watch = self.tensors[id(constant)] = Watch(constant)
-            watch.key, watch.number, watch.array_id, watch.fresh = id(constant), None, id(constant.array), True
+            ref = self.tensors[id(constant)] = TrackedRef(constant)
+            ref.key, ref.number, ref.array_id, ref.fresh = id(constant), None, id(constant.array), True
 
     def copy(self, array: Any) -> Any:
         """What is kept of an array; a scalar of NumPy never changes."""
@@ -51,15 +51,15 @@ class Seen(Watched):
     # tensors
     def tensor(self, t: Any) -> Any:
         """The number of a tensor, noted now if it is new; None for a constant."""
-        watch = self.tensors.get(id(t))
-        if watch is None:
-            return self.meet(t)
-        if watch.array_id != id(t.array):
-            watch.array_id, watch.fresh = id(t.array), False
-            self.log.append(("moved", watch.number, *memory(t.array)))
-        return watch.number
+        ref = self.tensors.get(id(t))
+        if ref is None:
+            return self.track_tensor(t)
+        if ref.array_id != id(t.array):
+            ref.array_id, ref.fresh = id(t.array), False
+            self.log.append(("moved", ref.number, *memory(t.array)))
+        return ref.number
 
-    def meet(self, t: Any) -> int:
+    def track_tensor(self, t: Any) -> int:
         """Note a tensor that was not seen before; a view's base is noted before it."""
         array, above, rare, key = t.array, t._grad_fn, t._extras, id(t)
         if rare is not None and rare.view is not None:
@@ -68,19 +68,19 @@ class Seen(Watched):
         if above is not None:
             node = self.numbers.get(id(above))
             above = self.node(above) if node is None else node
-        watch = self.tensors[key] = Watch(t, self.on_tensor_gone)
-        number = self.tensors_made
-        self.tensors_made = number + 1
-        watch.key, watch.number, watch.array_id, watch.fresh = key, number, id(array), True
+        ref = self.tensors[key] = TrackedRef(t, self.on_tensor_gone)
+        number = self.tensor_count
+        self.tensor_count = number + 1
+        ref.key, ref.number, ref.array_id, ref.fresh = key, number, id(array), True
         size = array.nbytes
         there = type(array) in OF_TYPE
-        hold = (watch.array_id, size) if array.base is None and not there else memory(array)
+        hold = (ref.array_id, size) if array.base is None and not there else memory(array)
         self.log.append(("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
                          type(t).__name__ == "Parameter", *hold, size, self.copy(array)))
         if t._extras is not None or array.base is not None or there:
             self.shares(t, number)
         if t._grad is not None:
-            self.meet_grad(t._grad, number)
+            self.track_grad(t._grad, number)
         return number
 
     def shares(self, t: Any, number: int) -> None:
@@ -104,24 +104,24 @@ class Seen(Watched):
         self.tensors[id(t)].fresh = False
         return number
 
-    def meet_grad(self, grad: Any, tensor: int | None) -> None:
+    def track_grad(self, grad: Any, tensor: int | None) -> None:
         """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
-        watch = self.grads.get(id(grad))
-        if watch is None:
-            watch = self.grads[id(grad)] = Watch(grad, self.grad_gone)
-            watch.key, watch.number = id(grad), self.grads_made
-            self.grads_made += 1
-        elif watch.array_id == id(grad.array):
+        ref = self.grads.get(id(grad))
+        if ref is None:
+            ref = self.grads[id(grad)] = TrackedRef(grad, self.grad_gone)
+            ref.key, ref.number = id(grad), self.grad_count
+            self.grad_count += 1
+        elif ref.array_id == id(grad.array):
             return
-        watch.array_id = id(grad.array)
-        self.log.append(("grad", watch.number, *memory(grad.array), tensor))
+        ref.array_id = id(grad.array)
+        self.log.append(("grad", ref.number, *memory(grad.array), tensor))
 
     # nodes
     def node(self, target: Any) -> int:
         """The number of a node, or of a leaf's AccumulateGrad; it and all above it are noted now if new."""
         found = self.numbers.get(id(target))
         if found is None:
-            found = self.place(target)
+            found = self.track_node(target)
             if not self.linking:
                 self.link_all()
         return found
@@ -131,14 +131,14 @@ class Seen(Watched):
         self.linking = True
         while self.unlinked:
             node, number = self.unlinked.pop()
-            targets = [None if t is None else self.place(t) for t in node.next]
+            targets = [None if t is None else self.track_node(t) for t in node.next]
             self.log.append(("link", number, targets, node.output_nrs()))
             saved = self.saved(node, ())
             if saved is not None:
                 self.log.append(("saved", number, *saved))
         self.linking = False
 
-    def place(self, target: Any) -> int:
+    def track_node(self, target: Any) -> int:
         """The number of a node or of a leaf's AccumulateGrad; the edges of a new one follow in `link_all`."""
         found = self.numbers.get(id(target))
         if found is not None:
@@ -146,19 +146,19 @@ class Seen(Watched):
         leaf = getattr(target, "variable", None) if isinstance(target, Node) else target
         if leaf is None:
             self.log.append(("node", self.name(target), target.sequence_nr, self.at))
-            found = self.number(target)
+            found = self.new_node(target)
             self.unlinked.append((target, found))
             return found
         tensor = self.tensor(leaf)
         found = self.numbers.get(id(leaf))
         if found is None:
-            found = self.numbers[id(leaf)] = self.nodes_made
-            self.nodes_made += 1
+            found = self.numbers[id(leaf)] = self.node_count
+            self.node_count += 1
             self.log.append(("leaf", tensor, self.at))
         if target is not leaf:
             self.numbers[id(target)] = found
-            watch = self.nodes[id(target)] = Watch(target, self.on_node_gone)
-            watch.key, watch.number = id(target), found
+            ref = self.nodes[id(target)] = TrackedRef(target, self.on_node_gone)
+            ref.key, ref.number = id(target), found
         return found
 
     def name(self, node: Node) -> str:
@@ -167,13 +167,13 @@ class Seen(Watched):
             name = self.names[type(node)] = node.name().rpartition("::")[2]
         return name
 
-    def number(self, node: Node) -> int:
+    def new_node(self, node: Node) -> int:
         """The number of a new node, which is watched from now on."""
-        key, number = id(node), self.nodes_made
-        self.nodes_made = number + 1
-        watch = self.nodes[key] = Watch(node, self.on_node_gone)
-        watch.key = key
-        watch.number = self.numbers[key] = number
+        key, number = id(node), self.node_count
+        self.node_count = number + 1
+        ref = self.nodes[key] = TrackedRef(node, self.on_node_gone)
+        ref.key = key
+        ref.number = self.numbers[key] = number
         return number
 
     def saved(self, node: Node, outputs: Sequence[Any]) -> tuple[Any, tuple[tuple[int, int], ...]] | None:
@@ -188,10 +188,10 @@ class Seen(Watched):
             if kept is None:
                 continue
             name = names[i] if i < len(names) else f"saved{i}"
-            watch = tensors.get(id(kept))
-            if watch is None and is_array(kept):
+            ref = tensors.get(id(kept))
+            if ref is None and is_array(kept):
                 array, owner = kept, next((t for t in outputs if t.array is kept), None)
-            elif watch is not None or is_tensor(kept):
+            elif ref is not None or is_tensor(kept):
                 array, owner = kept.array, kept
             else:
                 rows.append((name, None, asarray(kept)[()] if isinstance(kept, (bool, int, float)) else None))

@@ -1,8 +1,8 @@
 """The observer: what the core calls while a recorder is on, one method for each thing that happens.
 
-It mirrors nothing in PyTorch. Read it to see what there is to be told of an op and of a backward pass: each method
-takes down one event of docs/trace.md. While no recorder is on, nothing here runs. A *target* is a node, or a leaf that
-stands for its AccumulateGrad; a *gradient* is an array, a tensor (in a recorded pass) or None.
+It mirrors nothing in PyTorch. Read it to see what happens in an op and in a backward pass: each method takes down one
+event of docs/trace.md. While no recorder is on, nothing here runs. A *target* is a node, or a leaf that stands for its
+AccumulateGrad; a *gradient* is an array, a tensor (in a recorded pass) or None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minigrad.core.graph import Node
 from minigrad.core.saved import is_tensor
 from minigrad.trace.build import Builder
 from minigrad.trace.encode import Encoder
-from minigrad.trace.watch import NOWHERE, OBSERVERS, RARER, Log
+from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log
 
 if TYPE_CHECKING:
     from minigrad.recorder import Trace
@@ -35,7 +35,7 @@ WATCHING: list[Observer] = []  # the observers that listen, of all threads: a mo
 
 
 class Observer:
-    """Takes down what the core tells it."""
+    """Takes down what the core reports."""
 
     def __init__(self, trace: type[Trace]) -> None:
         self.log = Log()
@@ -44,7 +44,7 @@ class Observer:
         self.trace = trace(library(), Encoder(self.builder, self.log))
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
         self.depth = -1  # of the innermost pass
-        self.told: BaseException | None = None
+        self.reported: BaseException | None = None
 
     def start(self) -> Trace:
         """Begin to listen to this thread; gives the trace, which grows from now on.
@@ -66,9 +66,9 @@ class Observer:
         UNUSUAL.add(-1)
         WATCHING.remove(self)
         RARER.stop()
-        if error is not None and error is not self.told:
+        if error is not None and error is not self.reported:
             self.log.event("error", NOWHERE, -1, type=type(error).__name__, message=str(error))
-        self.told = None
+        self.reported = None
         self.seen.name_tensors(names)
         self.log.extend([("formula", name, cls) for cls, name in self.seen.names.items()])
         self.seen.forget()
@@ -88,29 +88,29 @@ class Observer:
         outer = seen.at
         at = seen.at = self.builder.where(2) or NOWHERE
         tensors, tensor = seen.tensors, seen.tensor
-        given = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
+        operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
         if node is None:
-            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=given,
+            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
                            outputs=tuple([tensor(t) for t in outputs]))
         else:
             number = seen.numbers.get
             targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
                              for target in node.next])
-            own = number(id(node))  # a pack hook has met it if it looked at the result
-            if own is None:
-                own = seen.number(node)
-            made = tuple([tensor(t) for t in outputs])
-            self.log.append(("record", at, self.depth + 1, op, own, seen.names.get(type(node)) or seen.name(node),
+            index = number(id(node))  # known already if a pack hook has looked at the result
+            if index is None:
+                index = seen.new_node(node)
+            results = tuple([tensor(t) for t in outputs])
+            self.log.append(("record", at, self.depth + 1, op, index, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
-                             node.output_nrs(), given, made,
+                             node.output_nrs(), operands, results,
                              seen.saved(node, outputs) if node.saved else None))
             if node.op == SLICES:  # the view's node was renewed with that of its base
-                self.log.append(("renewed", given[0], seen.node(inputs[0]._current_grad_fn)))
+                self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
         seen.at = outer
 
     def written(self, tensor: Any) -> None:
-        """An op in place, of which it will be told, has changed a tensor's values: what was copied of it is old."""
+        """An op in place, which will be reported, has changed a tensor's values: what was copied of it is old."""
         if self.seen.known(tensor) is not None:
             self.seen.changed(tensor)
 
@@ -121,7 +121,7 @@ class Observer:
             self.log.event("version", at, self.depth + 1, tensor=number, version=tensor._version,
                            value=self.seen.copy(tensor.array))
         if id(tensor) in self.seen.grads:
-            alive = [watch() for watch in self.seen.tensors.values()]
+            alive = [ref() for ref in self.seen.tensors.values()]
             for leaf in [t for t in alive if t is not None and t._grad is tensor]:
                 self.set_grad(leaf)
 
@@ -129,19 +129,19 @@ class Observer:
         """The program has set or changed a tensor's `.grad`, or taken it off."""
         at, number, grad = self.look(), self.seen.tensor(tensor), tensor._grad
         if grad is not None:
-            self.seen.meet_grad(grad, number)
+            self.seen.track_grad(grad, number)
         self.log.event("grad", at, self.depth + 1, tensor=number,
                        grad=None if grad is None else self.seen.copy(grad.array))
 
     def view(self, tensor: Any) -> None:
-        """A tensor was made a view of another one, after the op that gave it was told; its base may require grad."""
+        """A tensor was made a view of another one after its op was reported; its base may require grad."""
         number = self.seen.known(tensor)
         if number is not None:
             facts = {"base": self.seen.tensor(tensor._base), "requires_grad": tensor._requires_grad}
             self.log.append(("shares", number, facts))
 
     def mode(self, name: str, on: bool) -> None:
-        """A grad mode was switched; what the library does inside is not told, save what a user's `forward` runs in."""
+        """A grad mode was switched; what the library does inside is left out, save what a user's `forward` runs in."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename in GRAD_MODE:
             frame = frame.f_back
@@ -182,7 +182,7 @@ class Observer:
         seen, number = self.seen, None if tensor is None else self.seen.tensor(tensor)
         extra = {}
         if kind == "retain_grad" and tensor._grad is not None:
-            seen.meet_grad(tensor._grad, number)
+            seen.track_grad(tensor._grad, number)
             extra["grad"] = seen.copy(tensor._grad.array)
         name = "" if fn is None else getattr(fn, "__name__", type(fn).__name__)
         self.log.event("hook", seen.at, self.depth, node=seen.node(target), hook=kind, name=name,
@@ -201,12 +201,12 @@ class Observer:
         if to is None:
             to = seen.node(target)
         if node is not None:
-            given = gradient if isinstance(gradient, generic) else seen.gradient(gradient)
-            piled = given if total is gradient else seen.gradient(total)
+            sent = gradient if isinstance(gradient, generic) else seen.gradient(gradient)
+            piled = sent if total is gradient else seen.gradient(total)
             hold = None if total is None else memory(total if is_array(total) else total.array)
             self.log.append(("pile", to, output_nr, hold))
             self.log.event("flow", seen.at, self.depth, node=numbers[id(node)], index=index, to=to,
-                           output_nr=output_nr, gradient=given, sum=piled)
+                           output_nr=output_nr, gradient=sent, sum=piled)
         if last:
             self.log.event("ready", seen.at, self.depth, node=to)
 
@@ -216,7 +216,7 @@ class Observer:
 
     def add(self, leaf: Any, gradient: Any, at: Any, depth: int) -> None:
         seen, grad, tensor = self.seen, leaf._grad, self.seen.tensor(leaf)
-        seen.meet_grad(grad, tensor)
+        seen.track_grad(grad, tensor)
         self.log.event("accumulate", at, depth, node=seen.node(leaf), tensor=tensor, gradient=seen.gradient(gradient),
                        grad=seen.gradient(grad))
 
@@ -281,7 +281,7 @@ class Observer:
     def error(self, error: BaseException) -> None:
         """A pass ended in an exception."""
         self.log.event("error", self.seen.at, self.depth, type=type(error).__name__, message=str(error))
-        self.told = error
+        self.reported = error
         self.leave()
 
 

@@ -134,7 +134,7 @@ def plain(number: Any) -> Any:
 
 
 def statistics(array: Any) -> dict[str, Any]:
-    """What is told of a large array: over its finite entries, and how many are not."""
+    """What is recorded of a large array: over its finite entries, and how many are not."""
     flat = array.ravel()
     values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
     if flat.dtype.kind == "c":

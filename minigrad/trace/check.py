@@ -164,6 +164,6 @@ def check_layout(layout: Mapping[str, Any] | None, sizes: Sizes) -> None:
 
 
 def short(value: Any) -> str:
-    """A value as an error tells it."""
+    """A value as an error shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -123,7 +123,7 @@ class Trace:
         if self._holders is None:
             self._holders = Holders(events, self.storages)
         self._holders.go_to(step)
-        return self._holders.told()
+        return self._holders.held()
 
     def held_text(self, step: int) -> str:
         """The same as text: by kind, the largest first, with what made each and who holds it."""

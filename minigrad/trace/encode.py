@@ -162,7 +162,7 @@ class Encoder:
         self.storages[tensor] = self.ledger.hold(key, size, kind, tensor), kind
 
     def shares(self, tensor: int, facts: dict[str, Any]) -> None:
-        """What is to be told of a tensor that does not have a memory and a version counter of its own, from 0 on."""
+        """A tensor does not have a memory and a version counter of its own, from 0 on: how it shares them."""
         self.parts.tensors[tensor].update(facts)
 
     def gone(self, tensor: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from minigrad.trace.build import Parts
-from minigrad.trace.text import Words
+from minigrad.trace.text import Names
 
 __all__ = ["Held", "Holders", "held_text"]
 
@@ -60,7 +60,7 @@ class Holders:
             if not left:
                 self.live.pop(storage, None)
 
-    def told(self) -> list[Held]:
+    def held(self) -> list[Held]:
         """All storages that are held, by number."""
         return [Held(storage=storage, bytes=self.storages[storage], holders=sorted(holders, key=order),
                      kind=KINDS[next(kind for what, kind in RANK.items() if any(h[0] == what for h in holders))])
@@ -77,7 +77,7 @@ class Makers:
     """Which tensor a storage was first seen with, and which op made that."""
 
     def __init__(self, trace: Parts) -> None:
-        self.trace, self.words = trace, Words(trace)
+        self.trace, self.names = trace, Names(trace)
         self.first: dict[int, int] = {}
         for index, record in enumerate(trace.tensors):
             self.first.setdefault(record["storage"], index)
@@ -88,7 +88,7 @@ class Makers:
         tensor = self.first.get(held["storage"])
         who = ", ".join(self.holder(*holder) for holder in held["holders"])
         gradient = all((what or 0) > 2 for what, _ in held["holders"])
-        what = self.words.tensor(tensor) if tensor is not None else "a gradient" if gradient else "an array"
+        what = self.names.tensor(tensor) if tensor is not None else "a gradient" if gradient else "an array"
         return f"{what}, {held['bytes']} bytes{self.made(tensor)}: {who}"
 
     def made(self, tensor: int | None) -> str:
@@ -111,20 +111,25 @@ class Makers:
     def holder(self, what: int | None, number: int | None) -> str:
         """One that holds."""
         if what == 2:
-            return "a checkpoint" if number is None else f"saved by {self.words.node(number)}"
+            return "a checkpoint" if number is None else f"saved by {self.names.node(number)}"
         if what == 3:
-            return "a .grad" if number is None else f"{self.words.tensor(number)}.grad"
-        return f"waits at {self.words.node(number)}" if what == 4 else self.words.tensor(number)
+            return "a .grad" if number is None else f"{self.names.tensor(number)}.grad"
+        return f"waits at {self.names.node(number)}" if what == 4 else self.names.tensor(number)
 
 
 def held_text(trace: Parts, step: int, held: Sequence[Held]) -> str:
     """Who holds what at a step, as text: by kind, the largest first."""
-    makers, lines = Makers(trace), [f"held after step {step}: {sum(each['bytes'] for each in held)} bytes"]
+    makers, lines = Makers(trace), [f"held after step {step}: {total(held)} bytes"]
     for kind in KINDS:
-        found = sorted([each for each in held if each["kind"] == kind], key=lambda each: -each["bytes"])
-        if found:
-            lines.append(f"{kind} {sum(each['bytes'] for each in found)} bytes")
-            lines += [f"    {makers.text(each)}" for each in found[:SHOWN]]
-        if len(found) > SHOWN:
-            lines.append(f"    {len(found) - SHOWN} more, {sum(each['bytes'] for each in found[SHOWN:])} bytes")
+        storages = sorted([storage for storage in held if storage["kind"] == kind], key=lambda s: -s["bytes"])
+        if storages:
+            lines.append(f"{kind} {total(storages)} bytes")
+            lines += [f"    {makers.text(storage)}" for storage in storages[:SHOWN]]
+        if len(storages) > SHOWN:
+            lines.append(f"    {len(storages) - SHOWN} more, {total(storages[SHOWN:])} bytes")
     return "\n".join(lines)
+
+
+def total(held: Sequence[Held]) -> int:
+    """The bytes of several storages."""
+    return sum(storage["bytes"] for storage in held)

@@ -11,7 +11,7 @@ __all__ = ["ACTIVATION", "GRADIENT", "PARAMETER", "SAVED", "WAITING", "Ledger", 
 PARAMETER, ACTIVATION, SAVED, GRADIENT = range(4)  # the order of `bytes` in docs/trace.md
 WAITING = 4  # a gradient that no `.grad` holds: one that has arrived at a node
 NONE = -1
-Holder = tuple[int, int | None]  # what holds, and which tensor or node; None where no record tells of it
+Holder = tuple[int, int | None]  # what holds, and which tensor or node; None where it has no record
 
 
 class Storage:
@@ -90,7 +90,7 @@ class Ledger:
             self.mark(storage.number, *holder, by)
 
     def mark(self, number: int, what: int, who: int | None, by: int) -> None:
-        """One holder has begun or ceased to hold a storage; what was only for a moment is not told."""
+        """One holder has begun or ceased to hold a storage; what was only for a moment is left out."""
         left = self.changed.pop((number, what, who), 0) + by
         if left:
             self.changed[number, what, who] = left

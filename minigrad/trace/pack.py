@@ -11,7 +11,7 @@ import json
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from math import isinf, isnan
+from math import isinf, isnan, prod
 from typing import Any
 
 __all__ = ["packed", "unpacked", "written"]
@@ -61,8 +61,8 @@ def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
 def table(entries: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows: each begins with the number of its list of fields."""
     known: dict[tuple[str, ...], int] = {}
-    found = [[known.setdefault(tuple(entry), len(known)), *entry.values()] for entry in entries]
-    return {"fields": [list(names) for names in known], "rows": found}
+    rows = [[known.setdefault(tuple(entry), len(known)), *entry.values()] for entry in entries]
+    return {"fields": [list(names) for names in known], "rows": rows}
 
 
 def rows(fields: list[list[str]], rows: list[list[Any]]) -> list[dict[str, Any]]:
@@ -84,20 +84,18 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
         return value
     at = len(numbers)
     numbers += raw
-    return {**{key: each for key, each in value.items() if key != "data"}, "at": at}
+    return {**{key: x for key, x in value.items() if key != "data"}, "at": at}
 
 
 def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:
     """Such a preview with its numbers."""
     if "at" not in value:
         return value
-    count = 1
-    for size in value["shape"]:
-        count *= size
+    count = prod(value["shape"])
     if count < 0 or value["at"] < 0:
         raise ValueError("a preview lies nowhere")
-    found = struct.unpack_from(f"<{count}{FORMS[value['dtype']]}", numbers, value["at"])
-    return {**{key: each for key, each in value.items() if key != "at"}, "data": [shown(x) for x in found]}
+    data = struct.unpack_from(f"<{count}{FORMS[value['dtype']]}", numbers, value["at"])
+    return {**{key: x for key, x in value.items() if key != "at"}, "data": [shown(x) for x in data]}
 
 
 def shown(x: Any) -> Any:

@@ -23,7 +23,7 @@ def number(x: Any) -> str:
     return f"{x:.4g}" if isinstance(x, float) else str(x)
 
 
-class Words:
+class Names:
     """How the things of one trace are called."""
 
     def __init__(self, trace: Parts) -> None:
@@ -36,7 +36,7 @@ class Words:
         name: str | None = self.trace.tensors[index]["name"]
         return f"tensor {index}" if name is None else name
 
-    def made(self, index: int) -> str:
+    def result(self, index: int) -> str:
         """A result: of a view also whose."""
         base = self.trace.tensors[index].get("base")
         return self.tensor(index) + ("" if base is None else f" (a view of {self.tensor(base)})")
@@ -74,65 +74,65 @@ class Words:
         write = {"tensor": self.tensor, "node": self.node, "value": self.value, "[value?]": self.values}
         return write.get(kind.removesuffix("?"), str)(x)
 
-    def place(self, event: Event) -> str:
+    def location(self, event: Event) -> str:
         """The line of the user's code, or nothing."""
         if event.get("file") is None:
             return ""
         return f"{self.trace.files[event['file']]['name']}:{event['line']}"
 
 
-def _forward(w: Words, e: Event) -> str:
-    given = ", ".join(map(w.tensor, e["inputs"]))
-    inplace = e["op"].endswith("_")  # what is there now, the `version` behind it tells
-    made = ", ".join(w.tensor(t) if inplace else f"{w.made(t)} = {w.value(w.trace.tensors[t]['value'])}"
-                     for t in e["outputs"])
-    moved = "".join(f"; {w.tensor(t)} had {w.node(before)}, has {w.node(after)} now"
-                    for t, before, after in e.get("rebased", ()))
-    return f"{e['op']}({given}) {'writes to' if inplace else 'makes'} {made}" + (
-        "" if e["node"] is None else f"; recorded as {w.node(e['node'])}") + moved
+def _forward(n: Names, e: Event) -> str:
+    inputs = ", ".join(map(n.tensor, e["inputs"]))
+    inplace = e["op"].endswith("_")  # what is there now, the `version` event that follows says
+    outputs = ", ".join(n.tensor(t) if inplace else f"{n.result(t)} = {n.value(n.trace.tensors[t]['value'])}"
+                        for t in e["outputs"])
+    rebased = "".join(f"; {n.tensor(t)} had {n.node(before)}, has {n.node(after)} now"
+                      for t, before, after in e.get("rebased", ()))
+    return f"{e['op']}({inputs}) {'writes to' if inplace else 'makes'} {outputs}" + (
+        "" if e["node"] is None else f"; recorded as {n.node(e['node'])}") + rebased
 
 
-def _save(w: Words, e: Event) -> str:
-    rows = [f"{name}" + ("" if value is None else f" = {w.value(value)}")
-            for name, _, value in w.trace.nodes[e["node"]]["saved"]]
-    return f"{w.node(e['node'])} saves {', '.join(rows)}"
+def _save(n: Names, e: Event) -> str:
+    rows = [f"{name}" + ("" if value is None else f" = {n.value(value)}")
+            for name, _, value in n.trace.nodes[e["node"]]["saved"]]
+    return f"{n.node(e['node'])} saves {', '.join(rows)}"
 
 
-def _version(w: Words, e: Event) -> str:
-    value = "" if e.get("value") is None else f", now {w.value(e['value'])}"
-    return f"{w.tensor(e['tensor'])} was changed in place: version {e['version']}{value}"
+def _version(n: Names, e: Event) -> str:
+    value = "" if e.get("value") is None else f", now {n.value(e['value'])}"
+    return f"{n.tensor(e['tensor'])} was changed in place: version {e['version']}{value}"
 
 
-def _grad(w: Words, e: Event) -> str:
-    value = "None again" if e["grad"] is None else f"set to {w.value(e['grad'])}"
-    return f"{w.tensor(e['tensor'])}.grad is {value}"
+def _grad(n: Names, e: Event) -> str:
+    value = "None again" if e["grad"] is None else f"set to {n.value(e['grad'])}"
+    return f"{n.tensor(e['tensor'])}.grad is {value}"
 
 
-def _start(w: Words, e: Event) -> str:
-    roots = ", ".join(f"{w.node(node)} with {w.value(value)}" for node, _, value in e["roots"])
-    needs = ", ".join(f"{w.node(node)} {count}" for node, count in e["needs"])
+def _start(n: Names, e: Event) -> str:
+    roots = ", ".join(f"{n.node(node)} with {n.value(value)}" for node, _, value in e["roots"])
+    needs = ", ".join(f"{n.node(node)} {count}" for node, count in e["needs"])
     extra = (", recording itself" if e["create_graph"] else "") + (", keeping the graph" if e["retain_graph"] else "")
     return f"backward starts at {roots}{extra}; gradients to come: {needs or 'none'}"
 
 
-def _hook(w: Words, e: Event) -> str:
+def _hook(n: Names, e: Event) -> str:
     who = f"{e['hook']} hook" + (f" {e['name']}" if e["name"] else "")
-    return f"{w.node(e['node'])}: {who} leaves {w.values(e['gradient'])}"
+    return f"{n.node(e['node'])}: {who} leaves {n.values(e['gradient'])}"
 
 
-def _flow(w: Words, e: Event) -> str:
-    target = w.node(e["to"]) + (f", output {e['output_nr']}" if e["output_nr"] else "")
-    total = "" if e["sum"] == e["gradient"] else f"; there is now {w.value(e['sum'])}"
-    return f"{w.node(e['node'])} sends {w.value(e['gradient'])} along edge {e['index']} to {target}{total}"
+def _flow(n: Names, e: Event) -> str:
+    target = n.node(e["to"]) + (f", output {e['output_nr']}" if e["output_nr"] else "")
+    total = "" if e["sum"] == e["gradient"] else f"; there is now {n.value(e['sum'])}"
+    return f"{n.node(e['node'])} sends {n.value(e['gradient'])} along edge {e['index']} to {target}{total}"
 
 
 # By kind of event: a sentence with its fields, each written as its type asks, or a function that gives one.
-SENTENCES: dict[str, str | Callable[[Words, Event], str]] = {
+SENTENCES: dict[str, str | Callable[[Names, Event], str]] = {
     "forward": _forward,
     "save": _save,
     "version": _version,
     "grad": _grad,
-    "mode": lambda w, e: f"{e['mode']} mode is {'on' if e['on'] else 'off'}",
+    "mode": lambda n, e: f"{e['mode']} mode is {'on' if e['on'] else 'off'}",
     "backward_start": _start,
     "ready": "{node} is ready",
     "run": "{node} runs with {gradient}",
@@ -143,64 +143,64 @@ SENTENCES: dict[str, str | Callable[[Words, Event], str]] = {
     "capture": "{gradient} is kept as the gradient of {tensor}",
     "backward_end": "backward ends",
     "call": "{node} is called by hand with {gradient} and gives {result}",
-    "checkpoint_begin": lambda w, e: f"checkpoint {e['call']} begins: {e['name']}, "
+    "checkpoint_begin": lambda n, e: f"checkpoint {e['call']} begins: {e['name']}, "
                                      f"{'reentrant' if e['reentrant'] else 'non-reentrant'}",
     "checkpoint_end": "checkpoint {call} ends",
     "recompute_begin": "checkpoint {call} runs its function again",
     "holder_filled": "checkpoint {call} has tensor {index} again: {value}",
     "early_stop": "checkpoint {call} has all that is needed, and stops",
     "recompute_end": "checkpoint {call} has run again",
-    "error": lambda w, e: f"{e['type']}: {e['message'].splitlines()[0] if e['message'] else ''}",
+    "error": lambda n, e: f"{e['type']}: {e['message'].splitlines()[0] if e['message'] else ''}",
 }
 
 
-def event_text(words: Words, event: Event) -> str:
+def event_text(names: Names, event: Event) -> str:
     """One event in words; a kind that this version does not know by its name."""
     text = event["kind"]
     sentence = SENTENCES.get(text)
     if isinstance(sentence, str):
         fields = EVENTS[text].fields
-        text = sentence.format_map({name: words.field(field.type, event[name]) for name, field in fields.items()})
+        text = sentence.format_map({name: names.field(field.type, event[name]) for name, field in fields.items()})
     elif sentence is not None:
-        text = sentence(words, event)
+        text = sentence(names, event)
     return "    " * int(event.get("depth", 0)) + text
 
 
 def events_text(trace: Parts) -> str:
-    """All events, one per line: step, place, what happened."""
-    words = Words(trace)
-    places = [words.place(event) for event in trace.events]
-    step_width, place_width = len(str(len(places))), max(map(len, places), default=0)
-    lines = [f"{step:>{step_width}}  {place:<{place_width}}  {event_text(words, event)}"
-             for step, (place, event) in enumerate(zip(places, trace.events, strict=True))]
+    """All events, one per line: step, location, what happened."""
+    names = Names(trace)
+    locations = [names.location(event) for event in trace.events]
+    step_width, location_width = len(str(len(locations))), max(map(len, locations), default=0)
+    lines = [f"{step:>{step_width}}  {location:<{location_width}}  {event_text(names, event)}"
+             for step, (location, event) in enumerate(zip(locations, trace.events, strict=True))]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def frame_text(trace: Parts, frame: Frame) -> str:
     """One frame: what happened, and the state after it."""
-    words, step = Words(trace), frame["step"]
+    names, step = Names(trace), frame["step"]
     event = trace.events[step]
-    place = words.place(event)
-    lines = [f"step {step} of {len(trace.events) - 1}" + (f", {place}" if place else "")]
+    location = names.location(event)
+    lines = [f"step {step} of {len(trace.events) - 1}" + (f", {location}" if location else "")]
     if frame["file"] is not None and frame["line"] is not None:
         source = trace.files[frame["file"]]["lines"]
         if frame["line"] <= len(source):
             lines.append(f"    {source[frame['line'] - 1].strip()}")
-    lines.append(event_text(words, event).strip())
+    lines.append(event_text(names, event).strip())
     for status in ("running", "ready", "waiting", "done"):  # those that are ready in the order of the queue
         nodes = frame["ready"] if status == "ready" else sorted(n for n, s in frame["status"].items() if s == status)
         counts = frame["needs"] if status == "waiting" else {}
         if nodes:
             lines.append(f"{status}: " + ", ".join(
-                words.node(n) + (f" (needs {counts[n]})" if n in counts else "") for n in nodes))
+                names.node(n) + (f" (needs {counts[n]})" if n in counts else "") for n in nodes))
     for node, piled in sorted(frame["pending"].items()):
-        lines.append(f"pending at {words.node(node)}: {words.values(piled)}")
+        lines.append(f"pending at {names.node(node)}: {names.values(piled)}")
     for tensor, grad in sorted(frame["grads"].items()):
-        lines.append(f"{words.tensor(tensor)}.grad: {words.value(grad)}")
+        lines.append(f"{names.tensor(tensor)}.grad: {names.value(grad)}")
     for tensor, version in sorted(frame["versions"].items()):
         rebased = frame["rebased"].get(tensor)
-        lines.append(f"{words.tensor(tensor)}: version {version}" + (
-            "" if rebased is None else f", its node is {words.node(rebased)}"))
+        lines.append(f"{names.tensor(tensor)}: version {version}" + (
+            "" if rebased is None else f", its node is {names.node(rebased)}"))
     if frame["recomputed"]:
-        lines.append(f"recomputed: {', '.join(map(words.node, frame['recomputed']))}")
+        lines.append(f"recomputed: {', '.join(map(names.node, frame['recomputed']))}")
     return "\n".join(lines)

@@ -118,7 +118,7 @@ group.each(names)("%s", (name) => {
     const steps = fixture.held.map((_, step) => step);
     for (const step of [...steps, ...steps.reverse()]) {
       holders.goTo(step);
-      expect(holders.told()).toEqual(fixture.held[step]);
+      expect(holders.held()).toEqual(fixture.held[step]);
     }
   });
 

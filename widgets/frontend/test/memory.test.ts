@@ -13,7 +13,7 @@ describe("who holds what", () => {
   const all = new Holders(trace);
   const at = (step: number): unknown[] => {
     all.goTo(step);
-    return all.told();
+    return all.held();
   };
 
   it("tells each storage once, with all that hold it, forwards and backwards", () => {

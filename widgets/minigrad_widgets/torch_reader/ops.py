@@ -180,7 +180,7 @@ class Ops:
         """Number a node that an op has made, behind those that its edges lead to."""
         seen = self.seen
         edges = [None if fn is None else (seen.node(fn), int(nr)) for fn, nr in node.next_functions]
-        number = seen.number(node)
+        number = seen.new_node(node)
         seen.next[number] = edges
         return (name_of(node), [None if e is None else e[0] for e in edges],
                 [0 if e is None else e[1] for e in edges], number)
@@ -195,8 +195,8 @@ class Ops:
         """The number of a result; one that nobody kept is told all the same."""
         if t is not None:
             return self.seen.tensor(t, copy, before)
-        number = self.seen.tensors_made
-        self.seen.tensors_made += 1
+        number = self.seen.tensor_count
+        self.seen.tensor_count += 1
         self.log.append(("tensor", False, None, 0, False, 0, 0, copy.dtype.itemsize, copy))
         self.log.append(("gone", number))
         return number

@@ -193,12 +193,12 @@ class Passes:
         """The reader's pre-hook, the first one: the hooks of the tensors have run."""
         task, seen = self.now(), self.seen
         self.run(task, node, len(grads))
-        for output_nr, watch in seen.made.get(node, ()):
-            tensor = watch()
+        for output_nr, ref in seen.made.get(node, ()):
+            tensor = ref()
             if tensor is not None and tensor.retains_grad and tensor.grad_fn is not None and tensor.grad is not None:
-                seen.meet_grad(tensor.grad, watch.number)
+                seen.track_grad(tensor.grad, ref.number)
                 self.log.event("hook", task.at, task.depth, node=node, hook="retain_grad", name="",
-                               gradient=[seen.copied(grads[output_nr])], tensor=watch.number,
+                               gradient=[seen.copied(grads[output_nr])], tensor=ref.number,
                                grad=seen.copied(tensor.grad))
         hooked, leaf = seen.hooked[node], seen.leaves.get(node)
         put_among(task.touched, hooked.post, partial(self.hook, node, "post"), last=hooked.post_id)
@@ -229,7 +229,7 @@ class Passes:
         if node in task.accumulated or leaf is None or leaf.grad is None or gradient is None:
             return
         task.accumulated.add(node)
-        seen.meet_grad(leaf.grad, seen.tensor(leaf))
+        seen.track_grad(leaf.grad, seen.tensor(leaf))
         self.log.event("accumulate", task.at, task.depth, node=node, tensor=seen.tensor(leaf), gradient=gradient,
                        grad=seen.copied(leaf.grad))
 
@@ -239,8 +239,8 @@ class Passes:
         hooked = self.seen.hooked[node]
         put_among(touched, hooked.pre, partial(self.hook, node, "pre"), first=hooked.pre_id)
         leaf = self.seen.leaves.get(node)
-        for watch in (leaf,) if leaf is not None else [w for _, w in self.seen.made.get(node, ())]:
-            tensor = watch()
+        for ref in (leaf,) if leaf is not None else [w for _, w in self.seen.made.get(node, ())]:
+            tensor = ref()
             hooks = None if tensor is None else tensor._backward_hooks
             if hooks:
                 put_among(touched, partial(itself, hooks), partial(self.hook, node, "tensor"),

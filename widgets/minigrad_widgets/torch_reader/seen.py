@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minigrad.recorder import NOWHERE, SAME, Large, Log, Watch, Watched
+from minigrad.recorder import NOWHERE, SAME, Large, Log, TrackedRef, Tracker
 
 __all__ = ["Hooked", "Seen", "leaf_of", "without_dispatch"]
 
@@ -65,7 +65,7 @@ class Hooked:
                 hooks.pop(key, None)
 
 
-class Seen(Watched):
+class Seen(Tracker):
     """The tensors and nodes that were seen and are alive. What is new of them goes into `log`.
 
     `next`: by node, its edges as (node, output_nr) or None; `made`: by node, the tensors that are its outputs;
@@ -77,8 +77,8 @@ class Seen(Watched):
         super().__init__(log)
         self.pre, self.post = pre, post
         self.next: dict[int, list[tuple[int, int] | None]] = {}
-        self.made: dict[int, list[tuple[int, Watch]]] = {}
-        self.leaves: dict[int, Watch] = {}
+        self.made: dict[int, list[tuple[int, TrackedRef]]] = {}
+        self.leaves: dict[int, TrackedRef] = {}
         self.order: dict[int, int] = {}
         self.hooked: dict[int, Hooked] = {}
         self.saving: dict[type, list[tuple[str, str]]] = {}  # by class of nodes, the names of what they save
@@ -102,26 +102,26 @@ class Seen(Watched):
     def tensor(self, t: Any, copy: Any = None, before: bool = False) -> int:
         """The number of a tensor, noted now if it is new; `copy`: its values, if they were copied already; `before`:
         it is told as it was before its node was made."""
-        watch = self.tensors.get(id(t))
-        if watch is not None:
-            number: int = watch.number
+        ref = self.tensors.get(id(t))
+        if ref is not None:
+            number: int = ref.number
             return number
         above = None if before or t.grad_fn is None else self.node(t.grad_fn)
         key = id(t)
-        watch = self.tensors[key] = Watch(t, self.on_tensor_gone)
-        watch.key, watch.number, watch.fresh = key, self.tensors_made, True
-        self.tensors_made += 1
+        ref = self.tensors[key] = TrackedRef(t, self.on_tensor_gone)
+        ref.key, ref.number, ref.fresh = key, self.tensor_count, True
+        self.tensor_count += 1
         if above is not None:
-            self.made.setdefault(above, []).append((t.output_nr, watch))
+            self.made.setdefault(above, []).append((t.output_nr, ref))
         self.log.append(("tensor", t.requires_grad and not before, above, t.output_nr,
                          isinstance(t, torch.nn.Parameter), *memory(t), t.nbytes,
                          self.copied(t) if copy is None else copy))
         facts = self.shares(t)
         if facts:
-            self.log.append(("shares", watch.number, facts))
+            self.log.append(("shares", ref.number, facts))
         if t.is_leaf and t.grad is not None:
-            self.meet_grad(t.grad, watch.number)
-        return int(watch.number)
+            self.track_grad(t.grad, ref.number)
+        return int(ref.number)
 
     def shares(self, t: Any) -> dict[str, Any]:
         """Of what a tensor is a view, its version, and where it looks in its storage: only what is not the usual."""
@@ -134,7 +134,7 @@ class Seen(Watched):
 
     def apart(self, made: int, given: int) -> None:
         """Note that a detached tensor has the version counter of the one that it was made of; `.data` has its own."""
-        tensors = {watch.number: watch() for watch in self.tensors.values() if watch.number in (made, given)}
+        tensors = {ref.number: ref() for ref in self.tensors.values() if ref.number in (made, given)}
         if same_counter(tensors.get(made), tensors.get(given)):
             self.log.append(("shares", made, {"counter": given}))
 
@@ -148,23 +148,23 @@ class Seen(Watched):
     def join(self, t: Any, node: int) -> None:
         """A tensor is an output of a node now."""
         self.tensor(t)
-        watch, outputs = self.tensors[id(t)], self.made.setdefault(node, [])
-        if all(each is not watch for _, each in outputs):
-            outputs.append((t.output_nr, watch))
+        ref, outputs = self.tensors[id(t)], self.made.setdefault(node, [])
+        if all(each is not ref for _, each in outputs):
+            outputs.append((t.output_nr, ref))
 
     def output_of(self, node: int, output_nr: int) -> int | None:
         """The number of the tensor that is this output of a node, if it was seen."""
         leaf = self.leaves.get(node)
-        found = [watch.number for nr, watch in self.made.get(node, ()) if nr == output_nr]
+        found = [ref.number for nr, ref in self.made.get(node, ()) if nr == output_nr]
         return int(leaf.number) if leaf is not None else found[-1] if found else None
 
-    def meet_grad(self, grad: Any, tensor: int) -> None:
+    def track_grad(self, grad: Any, tensor: int) -> None:
         """The memory of a tensor's `.grad` counts as gradient for as long as that lives."""
         if id(grad) not in self.grads:
-            watch = self.grads[id(grad)] = Watch(grad, self.grad_gone)
-            watch.key, watch.number = id(grad), self.grads_made
-            self.grads_made += 1
-            self.log.append(("grad", watch.number, *memory(grad), tensor))
+            ref = self.grads[id(grad)] = TrackedRef(grad, self.grad_gone)
+            ref.key, ref.number = id(grad), self.grad_count
+            self.grad_count += 1
+            self.log.append(("grad", ref.number, *memory(grad), tensor))
 
     # nodes
     def number_of(self, node: Any) -> int | None:
@@ -205,7 +205,7 @@ class Seen(Watched):
         found = self.numbers.get(key_of(node))
         if found is None:
             self.log.append(("node", name_of(node), node._sequence_nr(), self.at))
-            found = self.number(node)
+            found = self.new_node(node)
             self.unlinked.append((node, found))
         return found
 
@@ -214,8 +214,8 @@ class Seen(Watched):
         found = self.numbers.get(id(leaf))
         if found is None:
             tensor = self.tensor(leaf)
-            found = self.numbers[id(leaf)] = self.nodes_made
-            self.nodes_made += 1
+            found = self.numbers[id(leaf)] = self.node_count
+            self.node_count += 1
             self.leaves[found] = self.tensors[id(leaf)]
             self.next[found] = []
             self.log.append(("leaf", tensor, self.at))
@@ -223,10 +223,10 @@ class Seen(Watched):
             self.watch(node, found, found)
         return found
 
-    def number(self, node: Any) -> int:
+    def new_node(self, node: Any) -> int:
         """The number of a new node, which is watched from now on."""
-        key, number = key_of(node), self.nodes_made
-        self.nodes_made = number + 1
+        key, number = key_of(node), self.node_count
+        self.node_count = number + 1
         self.numbers[key] = number
         self.classes.setdefault(name_of(node), type(node))
         self.watch(node, number, key)
@@ -234,21 +234,21 @@ class Seen(Watched):
 
     def watch(self, node: Any, number: int, key: int) -> None:
         hooked = self.hooked[number] = Hooked(node, partial(self.pre, number), partial(self.post, number))
-        watch = self.nodes[number] = Watch(hooked.pre(), self.on_node_gone)
-        watch.key, watch.number = key, number
+        ref = self.nodes[number] = TrackedRef(hooked.pre(), self.on_node_gone)
+        ref.key, ref.number = key, number
         self.order[number] = node._sequence_nr()
 
     def outputs(self, node: int) -> int:
         """How many outputs a node has, of which it is known."""
         return 1 + max([nr for nr, _ in self.made.get(node, ())], default=0)
 
-    def node_gone(self, watch: Watch) -> None:
-        number = watch.number
+    def node_gone(self, ref: TrackedRef) -> None:
+        number = ref.number
         self.nodes.pop(number, None)
         self.hooked.pop(number, None)
         self.order.pop(number, None)
-        if watch.key < 0:  # no leaf: the number of a leaf stays
-            self.numbers.pop(watch.key, None)
+        if ref.key < 0:  # no leaf: the number of a leaf stays
+            self.numbers.pop(ref.key, None)
             self.next.pop(number, None)
             self.made.pop(number, None)
         self.log.append(("let_go", number))

@@ -67,7 +67,7 @@ export class Memory {
 
   private open(step: number): void {
     this.holders.goTo(step);
-    const held = this.holders.told();
+    const held = this.holders.held();
     const tables = KINDS.flatMap((kind) => {
       const parts = held.filter((each) => each.kind === kind && each.bytes > 0);
       return parts.length > 0 ? [this.kind(kind, parts)] : [];

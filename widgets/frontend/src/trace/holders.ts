@@ -40,7 +40,7 @@ export class Holders {
     }
   }
 
-  told(): Held[] {
+  held(): Held[] {
     return [...this.live].sort(([a], [b]) => a - b).map(([storage, holders]) => {
       const bytes = this.trace.storages?.[storage] ?? 0;
       return { storage, bytes, kind: kindOf(holders), holders: [...holders].sort(byNumber) };

@@ -1,4 +1,4 @@
-"""What is seen of a program while it is recorded, for any library: who is known by which number, and for how long.
+"""Tracks the tensors and nodes of a program while it is recorded: which numbers they have, and how long they live.
 
 Objects go in; numbers, sizes and copies of small arrays come out and are put into the log, of which `encode` makes the
 trace. `minigrad.autograd.observed` and the PyTorch reader add how tensors and nodes of their library are looked at.
@@ -17,7 +17,7 @@ from typing import Any
 
 from minigrad.trace.build import Large
 
-__all__ = ["NOWHERE", "OBSERVERS", "RARER", "Log", "Watch", "Watched"]
+__all__ = ["NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
 SHOWN = 64  # an array of at most so many values is copied whole
 BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
@@ -36,7 +36,7 @@ class Log(list[tuple[Any, ...]]):
         self.append(("event", kind, at, depth, fields))
 
 
-class Watch(weakref.ref[Any]):
+class TrackedRef(weakref.ref[Any]):
     """A weak reference to a tensor or a node, with what is known of it."""
 
     __slots__ = ("array_id", "fresh", "key", "number")
@@ -47,21 +47,21 @@ class Watch(weakref.ref[Any]):
     number: Any
 
 
-class Watched:
+class Tracker:
     """What was seen and is alive. What is new goes into `log`."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        self.tensors: dict[int, Watch] = {}  # by id()
-        self.nodes: dict[int, Watch] = {}
-        self.grads: dict[int, Watch] = {}  # of tensors that are a .grad, by id()
-        self.calls: dict[int, Watch] = {}  # of functions that are checkpointed, by id()
-        self.kept: dict[int, Watch] = {}  # what else holds memory for a backward pass, by a number of its own
+        self.tensors: dict[int, TrackedRef] = {}  # by id()
+        self.nodes: dict[int, TrackedRef] = {}
+        self.grads: dict[int, TrackedRef] = {}  # of tensors that are a .grad, by id()
+        self.calls: dict[int, TrackedRef] = {}  # of functions that are checkpointed, by id()
+        self.kept: dict[int, TrackedRef] = {}  # what else holds memory for a backward pass, by a number of its own
         self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
-        self.tensors_made = self.nodes_made = self.grads_made = self.calls_made = self.kept_made = 0
+        self.tensor_count = self.node_count = self.grad_count = self.call_count = self.kept_count = 0
         self.modules: list[dict[int, str]] = []  # of the modules that run: what is in them, by id()
         self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside of others, with their scope
-        self.scopes_made = 0
+        self.scope_count = 0
         self.left, self.limit = BUDGET, SHOWN
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
@@ -76,30 +76,30 @@ class Watched:
             self.limit = FEW
         return array.copy()
 
-    def tensor_gone(self, watch: Watch) -> None:
-        key = watch.key
+    def tensor_gone(self, ref: TrackedRef) -> None:
+        key = ref.key
         self.tensors.pop(key, None)
         self.numbers.pop(key, None)
-        self.log.append(("gone", watch.number))
+        self.log.append(("gone", ref.number))
 
-    def grad_gone(self, watch: Watch) -> None:
-        self.grads.pop(watch.key, None)
-        self.log.append(("grad_gone", watch.number))
+    def grad_gone(self, ref: TrackedRef) -> None:
+        self.grads.pop(ref.key, None)
+        self.log.append(("grad_gone", ref.number))
 
-    def node_gone(self, watch: Watch) -> None:
-        key = watch.key
+    def node_gone(self, ref: TrackedRef) -> None:
+        key = ref.key
         self.nodes.pop(key, None)
         self.numbers.pop(key, None)
-        self.log.append(("let_go", watch.number))
+        self.log.append(("let_go", ref.number))
 
     # modules
     def module_begin(self, module: Any) -> None:
         """A module is called; inside of another one it is known by its path from there."""
         name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
         if not self.modules:
-            self.outermost.append((weakref.ref(module), self.scopes_made))
-        self.scopes_made += 1
-        self.modules.append({id(each): path for path, each in module.named_modules() if path})
+            self.outermost.append((weakref.ref(module), self.scope_count))
+        self.scope_count += 1
+        self.modules.append({id(inner): path for path, inner in module.named_modules() if path})
         self.log.append(("module_begin", name, type(module).__name__))
 
     def module_end(self) -> None:
@@ -110,30 +110,30 @@ class Watched:
     # checkpoints
     def call(self, call: Any) -> int:
         """The number of a checkpointed call."""
-        watch = self.calls.get(id(call))
-        if watch is None or watch() is not call:
-            watch = self.calls[id(call)] = Watch(call)
-            watch.number = self.calls_made
-            self.calls_made += 1
-        number: int = watch.number
+        ref = self.calls.get(id(call))
+        if ref is None or ref() is not call:
+            ref = self.calls[id(call)] = TrackedRef(call)
+            ref.number = self.call_count
+            self.call_count += 1
+        number: int = ref.number
         return number
 
     def keep(self, owner: Any, holds: list[tuple[int, int]]) -> None:
         """As long as `owner` lives, this memory counts as saved."""
-        watch = self.kept[self.kept_made] = Watch(owner, self.on_kept_gone)
-        watch.number = self.kept_made
-        self.kept_made += 1
-        self.log.append(("keep", watch.number, holds))
+        ref = self.kept[self.kept_count] = TrackedRef(owner, self.on_kept_gone)
+        ref.number = self.kept_count
+        self.kept_count += 1
+        self.log.append(("keep", ref.number, holds))
 
-    def kept_gone(self, watch: Watch) -> None:
-        self.kept.pop(watch.number, None)
-        self.log.append(("unkeep", watch.number))
+    def kept_gone(self, ref: TrackedRef) -> None:
+        self.kept.pop(ref.number, None)
+        self.log.append(("unkeep", ref.number))
 
     # the end
     def known(self, value: Any) -> int | None:
         """The number of a tensor that was seen, else None; whatever else there may be is not touched."""
-        watch = self.tensors.get(id(value))
-        return watch.number if watch is not None and watch() is value else None
+        ref = self.tensors.get(id(value))
+        return ref.number if ref is not None and ref() is value else None
 
     def name_tensors(self, names: Mapping[str, Any]) -> None:
         """Name the tensors by the variables that hold them, parameters by their modules."""
