@@ -114,7 +114,7 @@ class Seen(Tracker):
         elif ref.array_id == id(grad.array):
             return
         ref.array_id = id(grad.array)
-        self.log.append(("grad", ref.number, *memory(grad.array), tensor))
+        self.log.grad(ref.number, memory(grad.array), tensor)
 
     # nodes
     def node(self, target: Any) -> int:

@@ -163,7 +163,7 @@ class Observer:
             array = getattr(gradient, "array", gradient)
             node = seen.node(target)
             starts.append((node, output_nr, seen.copy(array)))
-            self.log.append(("pile", node, output_nr, memory(array)))
+            self.log.wait(node, output_nr, memory(array))
         counts = [[seen.node(target), count] for target, count in needs.items()]
         wanted = None if inputs is None else [seen.tensor(t) for t in inputs if is_tensor(t)]  # others are edges
         self.log.event("backward_start", seen.at, self.depth, roots=starts, needs=counts,
@@ -203,8 +203,8 @@ class Observer:
         if node is not None:
             sent = gradient if isinstance(gradient, generic) else seen.gradient(gradient)
             piled = sent if total is gradient else seen.gradient(total)
-            hold = None if total is None else memory(total if is_array(total) else total.array)
-            self.log.append(("pile", to, output_nr, hold))
+            held = None if total is None else memory(total if is_array(total) else total.array)
+            self.log.wait(to, output_nr, held)
             self.log.event("flow", seen.at, self.depth, node=numbers[id(node)], index=index, to=to,
                            output_nr=output_nr, gradient=sent, sum=piled)
         if last:

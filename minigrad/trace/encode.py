@@ -12,11 +12,11 @@ import functools
 import gc
 import inspect
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minigrad.trace.build import Builder
-from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, WAITING, Ledger, Storage
+from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
 __all__ = ["SAME", "Encoder"]
@@ -34,10 +34,7 @@ class Encoder:
         self.ledger = Ledger()
         self.parts.storages = self.ledger.sizes
         self.storages: list[tuple[Storage, int]] = []  # of each tensor, with the kind under which it holds it
-        self.grads: dict[int, tuple[Storage, int | None]] = {}  # of a .grad, with the tensor whose it is
-        self.holds: dict[int, list[Storage]] = {}  # by node: what it has saved
-        self.kept: dict[int, list[Storage]] = {}  # what else is held for a pass: by checkpoints
-        self.pending: dict[tuple[int, int], Storage] = {}
+        self.held: dict[tuple[Any, ...], list[tuple[Storage, int, int | None]]] = {}  # by all but tensors: see `hold`
         self.bytes = [0, 0, 0, 0]
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
@@ -67,16 +64,15 @@ class Encoder:
                 fields["scope"] = self.scope
         elif kind == "run":
             for output_nr in range(len(fields["gradient"])):
-                self.pile(fields["node"], output_nr, None)
+                self.let_go(("waiting", fields["node"], output_nr))
         elif kind == "release":
-            if fields["node"] not in self.holds:
+            if ("saved", fields["node"]) not in self.held:
                 return
-            self.let_go(fields["node"])
+            self.let_go(("saved", fields["node"]))
         self.append(kind, at, depth, fields)
         if kind in ("backward_end", "error") and depth <= 0:  # after the outermost pass nothing is pending
-            for (node, _), storage in self.pending.items():
-                self.ledger.drop(storage, WAITING, node)
-            self.pending.clear()
+            for key in [key for key in self.held if key[0] == "waiting"]:
+                self.let_go(key)
 
     def append(self, kind: str, at: Place, depth: int, fields: dict[str, Any]) -> None:
         """Add an event that is as the schema says, with the bytes if they have changed."""
@@ -131,12 +127,20 @@ class Encoder:
             self.nodes[tensor] = node
             self.parts.nodes[node]["outputs"] = [tensor]
 
-    def pile(self, node: int, output_nr: int, hold: Hold | None) -> None:
-        """What has piled up at a node counts as gradient until the node runs."""
-        before = self.pending.pop((node, output_nr), None)
-        if hold is not None:
-            self.pending[node, output_nr] = self.ledger.hold(*hold, WAITING, node)
-        self.ledger.drop(before, WAITING, node)
+    # what is held
+    def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
+        """Something holds this memory from now on, in place of what it held before: `("saved", node)` what a node has
+        saved, `("kept", number)` what is kept for a checkpoint, `("grad", number)` a `.grad`, `("waiting", node,
+        output_nr)` a gradient that has arrived at a node and waits there until the node runs."""
+        before = self.held.pop(key, ())
+        self.held[key] = [(self.ledger.hold(*hold, what, who), what, who) for hold in holds]
+        for held in before:
+            self.ledger.drop(*held)
+
+    def let_go(self, key: tuple[Any, ...]) -> None:
+        """Something does not hold anything any more."""
+        for held in self.held.pop(key, ()):
+            self.ledger.drop(*held)
 
     # tensors
     def tensor(self, requires_grad: bool, node: int | None, output_nr: int, parameter: bool, key: int, size: int,
@@ -167,14 +171,6 @@ class Encoder:
 
     def gone(self, tensor: int) -> None:
         self.ledger.drop(*self.storages[tensor], tensor)
-
-    def grad(self, number: int, key: int, size: int, tensor: int | None = None) -> None:
-        self.grad_gone(number)
-        self.grads[number] = self.ledger.hold(key, size, GRADIENT, tensor), tensor
-
-    def grad_gone(self, number: int) -> None:
-        storage, tensor = self.grads.pop(number, (None, None))
-        self.ledger.drop(storage, GRADIENT, tensor)
 
     def name(self, tensor: int, name: str, parameter: bool) -> None:
         record = self.parts.tensors[tensor]
@@ -213,23 +209,8 @@ class Encoder:
         self.parts.nodes[node]["saved"] = [
             [name, tensor, self.parts.tensors[tensor]["value"] if copy is SAME and tensor is not None
              else self.plain(copy)] for name, tensor, copy in rows]
-        before = self.holds.pop(node, ())  # known already if a pack hook has replaced it since
         known = [self.storages[tensor][0] for _, tensor, _ in rows if tensor is not None]
-        self.holds[node] = [self.ledger.hold(*hold, SAVED, node)
-                            for hold in (*[(storage.key, storage.size) for storage in known], *holds)]
-        for storage in before:
-            self.ledger.drop(storage, SAVED, node)
-
-    def let_go(self, node: int) -> None:
-        for storage in self.holds.pop(node, ()):
-            self.ledger.drop(storage, SAVED, node)
-
-    def keep(self, number: int, holds: Sequence[Hold]) -> None:
-        self.kept[number] = [self.ledger.hold(*hold, SAVED) for hold in holds]
-
-    def unkeep(self, number: int) -> None:
-        for storage in self.kept.pop(number, ()):
-            self.ledger.drop(storage, SAVED)
+        self.hold(("saved", node), [*[(storage.key, storage.size) for storage in known], *holds], SAVED, node)
 
     def formula(self, name: str, cls: type) -> None:
         source = formula(cls)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigrad.trace.build import Large
+from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
 
 __all__ = ["NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
@@ -34,6 +35,15 @@ class Log(list[tuple[Any, ...]]):
     def event(self, kind: str, at: tuple[int | None, int | None], depth: int, /, **fields: Any) -> None:
         """Take down an event, with the fields that the schema asks for; a copy of an array stands for its preview."""
         self.append(("event", kind, at, depth, fields))
+
+    def wait(self, node: int, output_nr: int, memory: tuple[int, int] | None) -> None:
+        """Take down what has piled up at a node for an output; None is no gradient."""
+        self.append(("hold", ("waiting", node, output_nr), () if memory is None else (memory,), WAITING, node))
+
+    def grad(self, number: int, memory: tuple[int, int], tensor: int | None) -> None:
+        """Take down the memory of a tensor's `.grad`."""
+        self.append(("let_go", ("grad", number)))
+        self.append(("hold", ("grad", number), (memory,), GRADIENT, tensor))
 
 
 class TrackedRef(weakref.ref[Any]):
@@ -84,13 +94,13 @@ class Tracker:
 
     def grad_gone(self, ref: TrackedRef) -> None:
         self.grads.pop(ref.key, None)
-        self.log.append(("grad_gone", ref.number))
+        self.log.append(("let_go", ("grad", ref.number)))
 
     def node_gone(self, ref: TrackedRef) -> None:
         key = ref.key
         self.nodes.pop(key, None)
         self.numbers.pop(key, None)
-        self.log.append(("let_go", ref.number))
+        self.log.append(("let_go", ("saved", ref.number)))
 
     # modules
     def module_begin(self, module: Any) -> None:
@@ -123,11 +133,11 @@ class Tracker:
         ref = self.kept[self.kept_count] = TrackedRef(owner, self.on_kept_gone)
         ref.number = self.kept_count
         self.kept_count += 1
-        self.log.append(("keep", ref.number, holds))
+        self.log.append(("hold", ("kept", ref.number), holds, SAVED))
 
     def kept_gone(self, ref: TrackedRef) -> None:
         self.kept.pop(ref.number, None)
-        self.log.append(("unkeep", ref.number))
+        self.log.append(("let_go", ("kept", ref.number)))
 
     # the end
     def known(self, value: Any) -> int | None:

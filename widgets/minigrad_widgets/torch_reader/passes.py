@@ -85,7 +85,8 @@ class Passes:
         task = Pass(identity, at, self.level.depth, plan, bool(keep), bool(create))
         self.running.append(task)
         copies = [seen.copied(g) for g in grads]
-        self.log.extend([("pile", *start, None if g is None else memory(g)) for start, g in zip(starts, grads)])
+        for start, g in zip(starts, grads):
+            self.log.wait(*start, None if g is None else memory(g))
         self.log.event("backward_start", at, task.depth,
                        roots=[(*start, copy) for start, copy in zip(starts, copies)],
                        needs=[[n, count] for n, count in plan.needs.items()], create_graph=task.create,
@@ -155,7 +156,7 @@ class Passes:
         with without_dispatch():
             given = self.seen.copied(gradient)
             total, hold = self.arrive(task, to, output_nr, gradient, given)
-        self.log.append(("pile", to, output_nr, hold))
+        self.log.wait(to, output_nr, hold)
         self.log.event("flow", task.at, task.depth, node=node, index=index, to=to, output_nr=output_nr, gradient=given,
                        sum=total)
         self.settle_ready(task, to)

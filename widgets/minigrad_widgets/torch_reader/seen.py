@@ -164,7 +164,7 @@ class Seen(Tracker):
             ref = self.grads[id(grad)] = TrackedRef(grad, self.grad_gone)
             ref.key, ref.number = id(grad), self.grad_count
             self.grad_count += 1
-            self.log.append(("grad", ref.number, *memory(grad), tensor))
+            self.log.grad(ref.number, memory(grad), tensor)
 
     # nodes
     def number_of(self, node: Any) -> int | None:
@@ -251,7 +251,7 @@ class Seen(Tracker):
             self.numbers.pop(ref.key, None)
             self.next.pop(number, None)
             self.made.pop(number, None)
-        self.log.append(("let_go", number))
+        self.log.append(("let_go", ("saved", number)))
 
     def saved(self, node: Any, outputs: Sequence[Any]) -> tuple[list[Any], list[tuple[int, int]]] | None:
         """What a node has saved: rows of name, tensor and value, and the memory; None if it saved nothing."""
