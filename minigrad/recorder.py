@@ -61,7 +61,7 @@ class record:
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
         observer = OBSERVERS[-1](Trace)
-        trace = observer.start()
+        trace: Trace = observer.start()
         self._observer, self._frame = observer, sys._getframe(1)
         return trace
 

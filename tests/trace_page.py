@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
 
-from minigrad.trace.schema import COMMON, DERIVED, EVENTS, FORWARD, NODE, OTHER, PASS, SCOPE, TENSOR, Record
+from minigrad.trace.schema import (
+    COMMON,
+    DERIVED,
+    EVENTS,
+    FORMAT,
+    FORWARD,
+    NODE,
+    OTHER,
+    PASS,
+    SCOPE,
+    TENSOR,
+    VERSION,
+    Record,
+)
 from tests.links import ROOT
 
 PAGE = ROOT / "docs" / "trace.md"
@@ -124,7 +137,7 @@ def types() -> str:
     union = "".join(f"\n    | {name}" for name in names.values())
     return "\n".join([
         comment("the records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`"),
-        "export type Maybe = number | null;\n",
+        f'export const FORMAT = "{FORMAT}";\nexport const VERSION = {VERSION};\nexport type Maybe = number | null;\n',
         *[interface(name, record) for name, record in RECORDS.items()],
         *[interface(names[kind], record, kind) for kind, record in EVENTS.items()],
         f"export type TraceEvent = Common &\n  ({union}\n  );\n",

@@ -79,7 +79,7 @@ class Encoder:
         schema = EVENTS[kind]
         if not schema.required <= fields.keys() <= schema.fields.keys():
             raise TypeError(f"an event {kind!r} has the fields {', '.join(schema.fields)}, not {', '.join(fields)}")
-        event = {"kind": kind, **{name: self.plain(x) for name, x in fields.items()}}
+        event = {"kind": kind, **{name: self.plain(fields[name]) for name in schema.fields if name in fields}}
         if at[0] is not None:
             event["file"], event["line"] = at
         if depth > 0:

@@ -71,7 +71,8 @@ class Names:
 
     def field(self, kind: str, x: Any) -> str:
         """A field of an event, of a type of the schema."""
-        write = {"tensor": self.tensor, "node": self.node, "value": self.value, "[value?]": self.values}
+        write: dict[str, Callable[[Any], str]] = {
+            "tensor": self.tensor, "node": self.node, "value": self.value, "[value?]": self.values}
         return write.get(kind.removesuffix("?"), str)(x)
 
     def location(self, event: Event) -> str:
@@ -156,7 +157,7 @@ SENTENCES: dict[str, str | Callable[[Names, Event], str]] = {
 
 def event_text(names: Names, event: Event) -> str:
     """One event in words; a kind that this version does not know by its name."""
-    text = event["kind"]
+    text: str = event["kind"]
     sentence = SENTENCES.get(text)
     if isinstance(sentence, str):
         fields = EVENTS[text].fields

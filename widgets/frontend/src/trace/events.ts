@@ -1,5 +1,7 @@
 /** The records and events of a trace, made of minigrad/trace/schema.py by `python -m tests.trace_page`. */
 
+export const FORMAT = "minigrad-trace";
+export const VERSION = 1;
 export type Maybe = number | null;
 
 /** A tensor as it was when the recorder first saw it. */
