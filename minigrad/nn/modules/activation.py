@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
@@ -22,131 +22,86 @@ __all__ = [
 
 
 class _Activation(Layer):
-    """An activation calls its function, prints its settings, and last `inplace` if it overwrites its input."""
-
-    _function: ClassVar[Callable[..., Tensor]]
-    inplace: bool = False
+    """An activation prints `inplace` only where it is set."""
 
     def extra_repr(self) -> str:
-        return attributes(self, *self._settings, *["inplace"] * self.inplace)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input)
+        printed = self._arguments if self._printed is None else self._printed
+        return attributes(self, *[name for name in printed if name != "inplace" or self.inplace])
 
 
-class _InPlace(_Activation):
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.inplace)
+class _InPlace(_Activation, arguments=("inplace",)):
+    inplace: bool = False
 
 
-class ReLU(_InPlace):
+class ReLU(_InPlace, function=F.relu):
     """max(x, 0)."""
 
-    _function = staticmethod(F.relu)
 
-
-class SELU(_InPlace):
+class SELU(_InPlace, function=F.selu):
     """scale · (max(x, 0) + min(α (exp(x) - 1), 0)), α ≈ 1.673, scale ≈ 1.051."""
 
-    _function = staticmethod(F.selu)
 
-
-class SiLU(_InPlace):
+class SiLU(_InPlace, function=F.silu):
     """x · sigmoid(x)."""
 
-    _function = staticmethod(F.silu)
 
-
-class Mish(_InPlace):
+class Mish(_InPlace, function=F.mish):
     """x · tanh(softplus(x))."""
 
-    _function = staticmethod(F.mish)
 
-
-class Hardsigmoid(_InPlace):
+class Hardsigmoid(_InPlace, function=F.hardsigmoid, printed=()):
     """min(max(x + 3, 0), 6) / 6."""
 
-    _function = staticmethod(F.hardsigmoid)
-    extra_repr = Module.extra_repr
 
-
-class Hardswish(_InPlace):
+class Hardswish(_InPlace, function=F.hardswish, printed=()):
     """x · min(max(x + 3, 0), 6) / 6."""
 
-    _function = staticmethod(F.hardswish)
-    extra_repr = Module.extra_repr
 
-
-class Sigmoid(_Activation):
+class Sigmoid(_Activation, function=F.sigmoid):
     """1 / (1 + exp(-x))."""
 
-    _function = staticmethod(F.sigmoid)
 
-
-class Tanh(_Activation):
+class Tanh(_Activation, function=F.tanh):
     """The hyperbolic tangent."""
 
-    _function = staticmethod(F.tanh)
 
-
-class LogSigmoid(_Activation):
+class LogSigmoid(_Activation, function=F.logsigmoid):
     """log(1 / (1 + exp(-x)))."""
 
-    _function = staticmethod(F.logsigmoid)
 
-
-class Softsign(_Activation):
+class Softsign(_Activation, function=F.softsign):
     """x / (1 + |x|)."""
 
-    _function = staticmethod(F.softsign)
 
-
-class Tanhshrink(_Activation):
+class Tanhshrink(_Activation, function=F.tanhshrink):
     """x - tanh(x)."""
 
-    _function = staticmethod(F.tanhshrink)
 
-
-class Threshold(_Activation):
+class Threshold(_Activation, function=F.threshold):
     """x where x > threshold, else `value`."""
 
-    _settings = ("threshold", "value")
-
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
-        self.threshold, self.value, self.inplace = threshold, value, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
+    threshold: float
+    value: float
+    inplace: bool = False
 
 
-class RReLU(_Activation):
+class RReLU(_Activation, function=F.rrelu, arguments=("lower", "upper", "training", "inplace"),
+            printed=("lower", "upper", "inplace")):
     """x where x ≥ 0, else x times a slope: drawn from [lower, upper] in training, their middle in evaluation."""
 
-    _settings = ("lower", "upper")
-
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
-        super().__init__()
-        self.lower, self.upper, self.inplace = lower, upper, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+    lower: float = 1 / 8
+    upper: float = 1 / 3
+    inplace: bool = False
 
 
-class Hardtanh(_Activation):
+class Hardtanh(_Activation, function=F.hardtanh, arguments=("min_val", "max_val", "inplace")):
     """min(max(x, min_val), max_val)."""
-
-    _settings: tuple[str, ...] = ("min_val", "max_val")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
                  min_value: float | None = None, max_value: float | None = None) -> None:
         super().__init__()
-        for old, given in (("min_value", min_value), ("max_value", max_value)):
-            if given is not None:
+        for old, value in (("min_value", min_value), ("max_value", max_value)):
+            if value is not None:
                 warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{old[:-2]}`", FutureWarning,
                               stacklevel=2)
         self.min_val = min_val if min_value is None else min_value
@@ -155,61 +110,39 @@ class Hardtanh(_Activation):
         if self.max_val <= self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-
-class ReLU6(Hardtanh):
+class ReLU6(Hardtanh, printed=("inplace",)):
     """min(max(x, 0), 6)."""
-
-    _settings = ()
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
 
-class _Alpha(_Activation):
-    _settings = ("alpha",)
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha, self.inplace = alpha, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.alpha, self.inplace)
-
-
-class ELU(_Alpha):
+class ELU(_Activation, function=F.elu):
     """x where x > 0, else α (exp(x) - 1)."""
 
-    _function = staticmethod(F.elu)
+    alpha: float = 1.0
+    inplace: bool = False
 
 
-class CELU(_Alpha):
+class CELU(_Activation, function=F.celu):
     """max(x, 0) + min(0, α (exp(x / α) - 1))."""
 
-    _function = staticmethod(F.celu)
+    alpha: float = 1.0
+    inplace: bool = False
 
 
-class LeakyReLU(_Activation):
+class LeakyReLU(_Activation, function=F.leaky_relu):
     """max(x, 0) + negative_slope · min(x, 0)."""
 
-    _settings = ("negative_slope",)
-
-    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope, self.inplace = negative_slope, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+    negative_slope: float = 1e-2
+    inplace: bool = False
 
 
-class GELU(Module):
+class GELU(Layer, printed=("approximate",)):
     """x · Φ(x), Φ that of the normal distribution; `approximate` is 'none' or 'tanh'."""
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+    approximate: str = "none"
 
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
@@ -218,47 +151,31 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Softplus(_Activation):
+class Softplus(_Activation, function=F.softplus):
     """log(1 + exp(β x)) / β, and x itself where β x > threshold."""
 
-    _settings = ("beta", "threshold")
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
+    beta: float = 1.0
+    threshold: float = 20.0
 
 
-class _Shrink(_Activation):
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
+class _Shrink(Layer, arguments=("lambd",)):
+    lambd: float = 0.5
 
     def extra_repr(self) -> str:
         return str(self.lambd)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.lambd)
 
-
-class Hardshrink(_Shrink):
+class Hardshrink(_Shrink, function=F.hardshrink):
     """x where |x| > λ, else 0."""
 
-    _function = staticmethod(F.hardshrink)
 
-
-class Softshrink(_Shrink):
+class Softshrink(_Shrink, function=F.softshrink):
     """x drawn towards 0 by λ: sign(x) · max(|x| - λ, 0)."""
 
-    _function = staticmethod(F.softshrink)
 
-
-class PReLU(_Activation):
+class PReLU(Module):
     """max(x, 0) + weight · min(x, 0): one slope for all, or one per channel, that is learned."""
 
-    _settings = ("num_parameters",)
     weight: Parameter
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None,
@@ -275,47 +192,30 @@ class PReLU(_Activation):
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
+    def extra_repr(self) -> str:
+        return attributes(self, "num_parameters")
 
-class GLU(_Activation):
+
+class GLU(_Activation, function=F.glu):
     """a · sigmoid(b), a and b the halves of the input along `dim`."""
 
-    _settings = ("dim",)
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
+    dim: int = -1
 
 
-class _AlongDim(_Activation):
-    _settings = ("dim",)
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.dim, _stacklevel=5)
+class _AlongDim(_Activation, arguments=("dim",)):
+    dim: int | None = None
 
 
-class Softmin(_AlongDim):
+class Softmin(_AlongDim, function=partial(F.softmin, _stacklevel=5)):
     """softmax(-x) along `dim`."""
 
-    _function = staticmethod(F.softmin)
 
-
-class Softmax(_AlongDim):
+class Softmax(_AlongDim, function=partial(F.softmax, _stacklevel=5)):
     """exp(x) / Σ exp(x) along `dim`."""
 
-    _function = staticmethod(F.softmax)
 
-
-class LogSoftmax(_AlongDim):
+class LogSoftmax(_AlongDim, function=partial(F.log_softmax, _stacklevel=5)):
     """log(softmax(x)) along `dim`."""
-
-    _function = staticmethod(F.log_softmax)
 
 
 class Softmax2d(Module):

@@ -88,19 +88,13 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(_BatchNorm, input_dims=(2, 3)):
     """(x - mean) / √(variance + eps) · weight + bias for each channel: input (N, C) or (N, C, L)."""
 
-    _input_dims = (2, 3)
 
-
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(_BatchNorm, input_dims=(4,)):
     """(x - mean) / √(variance + eps) · weight + bias for each channel: input (N, C, H, W)."""
 
-    _input_dims = (4,)
 
-
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(_BatchNorm, input_dims=(5,)):
     """(x - mean) / √(variance + eps) · weight + bias for each channel: input (N, C, D, H, W)."""
-
-    _input_dims = (5,)

@@ -11,14 +11,13 @@ from typing import Any, ClassVar
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import _ntuple, attributes, empty_parameter, reset_weight_and_bias
+from minigrad.nn.modules.utils import Family, _ntuple, attributes, empty_parameter, reset_weight_and_bias
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
-class _ConvNd(Module):
+class _ConvNd(Family):
     """What all convolutions have; sizes are tuples, one number for each dimension of space."""
 
     weight: Parameter
@@ -106,22 +105,16 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, dims=1, function=F.conv1d):
     """Each output channel is the sum of the input's channels, each slid over by a kernel: (N, C, L) or (C, L)."""
 
-    _dims, _function = 1, staticmethod(F.conv1d)
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, dims=2, function=F.conv2d):
     """Each output channel is the sum of the input's channels, each slid over by a kernel: (N, C, H, W) or (C, H, W)."""
 
-    _dims, _function = 2, staticmethod(F.conv2d)
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, dims=3, function=F.conv3d):
     """As Conv2d, with a third dimension of space: (N, C, D, H, W) or (C, D, H, W)."""
-
-    _dims, _function = 3, staticmethod(F.conv3d)
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -158,19 +151,13 @@ class _ConvTransposeNd(_ConvNd):
                               self.dilation)
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_ConvTransposeNd, dims=1, function=F.conv_transpose1d):
     """What Conv1d does to gradients: each input element spreads a kernel. `output_size` picks among sizes."""
 
-    _dims, _function = 1, staticmethod(F.conv_transpose1d)
 
-
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTransposeNd, dims=2, function=F.conv_transpose2d):
     """What Conv2d does to gradients: each input element spreads a kernel. `output_size` picks among sizes."""
 
-    _dims, _function = 2, staticmethod(F.conv_transpose2d)
 
-
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTransposeNd, dims=3, function=F.conv_transpose3d):
     """What Conv3d does to gradients: each input element spreads a kernel. `output_size` picks among sizes."""
-
-    _dims, _function = 3, staticmethod(F.conv_transpose3d)

@@ -10,42 +10,37 @@ from minigrad.nn.modules.utils import Layer
 __all__ = ["Flatten", "Unflatten"]
 
 
-class Flatten(Layer):
+class Flatten(Layer, printed=("start_dim", "end_dim")):
     """The dimensions from `start_dim` to `end_dim` as one; by default (N, *) becomes (N, product of *)."""
 
-    _settings = ("start_dim", "end_dim")
+    start_dim: int = 1
+    end_dim: int = -1
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
-
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """`input.flatten(start_dim, end_dim)`."""
-        flat: Tensor = input.flatten(self.start_dim, self.end_dim)
-        return flat
+        return input.flatten(self.start_dim, self.end_dim)
 
 
-class Unflatten(Layer):
+class Unflatten(Layer, printed=("dim", "unflattened_size")):
     """The dimension `dim` split into dimensions of these sizes, of which one may be -1.
 
     Raises:
         TypeError: for sizes that are no tuple or list of ints.
     """
 
-    _settings = ("dim", "unflattened_size")
+    dim: int
+    unflattened_size: tuple[int, ...] | list[int]
 
-    def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]) -> None:
-        super().__init__()
-        sizes: Any = unflattened_size
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes: Any = self.unflattened_size
         if not isinstance(sizes, (tuple, list)):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(sizes).__name__}")
-        for place, size in enumerate(sizes):
+        for position, size in enumerate(sizes):
             if not isinstance(size, int):
                 raise TypeError("unflattened_size must be tuple of ints, but found element of type "
-                                f"{type(size).__name__} at pos {place}")
-        self.dim, self.unflattened_size = dim, sizes
+                                f"{type(size).__name__} at pos {position}")
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """`input.unflatten(dim, unflattened_size)`."""
-        split: Tensor = input.unflatten(self.dim, self.unflattened_size)
-        return split
+        return input.unflatten(self.dim, self.unflattened_size)

@@ -56,19 +56,13 @@ class _InstanceNorm(_NormBase):
                                       error_msgs)
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, input_dims=(2, 3)):
     """(x - mean) / √(variance + eps) · weight + bias for each channel of each sample: (N, C, L) or (C, L)."""
 
-    _input_dims = (2, 3)
 
-
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm, input_dims=(3, 4)):
     """(x - mean) / √(variance + eps) · weight + bias for each channel of each sample: (N, C, H, W) or (C, H, W)."""
 
-    _input_dims = (3, 4)
 
-
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm, input_dims=(4, 5)):
     """As InstanceNorm2d, with a third dimension of space: (N, C, D, H, W) or (C, D, H, W)."""
-
-    _input_dims = (4, 5)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import InitVar
 from typing import Any
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.distance import PairwiseDistance
-from minigrad.nn.modules.module import Module
+from minigrad.nn.modules.utils import Layer
 from minigrad.ops.nn.loss import reduction_of
 
 __all__ = [
@@ -25,48 +26,45 @@ __all__ = [
 Flag = bool | None
 
 
-class _Loss(Module):
-    def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction_of(size_average, reduce, reduction)
+class _Loss(Layer, printed=()):
+    size_average: InitVar[Flag] = None
+    reduce: InitVar[Flag] = None
+    reduction: str = "mean"
+
+    def __post_init__(self, size_average: Flag, reduce: Flag) -> None:
+        super().__post_init__()
+        self.reduction = reduction_of(size_average, reduce, self.reduction)
 
 
-class _WeightedLoss(_Loss):
-    weight: Tensor | None
+class _LossOfPair(_Loss):
+    """A loss of an input and a target, whose function gets the settings by their names."""
 
+    def forward(self, input: Tensor, target: Tensor) -> Any:
+        return self._function(input, target, **{name: getattr(self, name) for name in self._arguments})
+
+
+class _WeightedLoss(_LossOfPair, arguments=("weight", "reduction")):
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None,
                  reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
 
-class L1Loss(_Loss):
+class L1Loss(_LossOfPair, function=F.l1_loss):
     """|x - y|."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, reduction=self.reduction)
 
-
-class MSELoss(_Loss):
+class MSELoss(_LossOfPair, function=F.mse_loss):
     """(x - y)²."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, reduction=self.reduction)
 
-
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_LossOfPair, function=F.smooth_l1_loss):
     """(x - y)² / (2 β) where |x - y| < β, else |x - y| - β / 2."""
 
-    def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-                 beta: float = 1.0) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.beta = beta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+    beta: float = 1.0
 
 
-class HuberLoss(_Loss):
+class HuberLoss(_LossOfPair, function=F.huber_loss, arguments=("reduction", "delta")):
     """(x - y)² / 2 where |x - y| < δ, else δ (|x - y| - δ / 2)."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -75,20 +73,14 @@ class HuberLoss(_Loss):
         super().__init__(reduction=reduction)
         self.delta = delta
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
-
-class NLLLoss(_WeightedLoss):
+class NLLLoss(_WeightedLoss, function=F.nll_loss, arguments=("weight", "ignore_index", "reduction")):
     """-x[target]: `input` holds log-probabilities (N, C, *), `target` classes (N, *); `ignore_index` counts nothing."""
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
                  reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
@@ -102,17 +94,14 @@ class NLLLoss2d(NLLLoss):
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
-class CrossEntropyLoss(_WeightedLoss):
+class CrossEntropyLoss(_WeightedLoss, function=F.cross_entropy,
+                       arguments=("weight", "ignore_index", "reduction", "label_smoothing")):
     """-log softmax(x)[target]: `input` (N, C, *); `target` classes (N, *), or probabilities of the input's shape."""
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
                  reduce: Flag = None, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
-                               label_smoothing=self.label_smoothing)
 
 
 class PoissonNLLLoss(_Loss):
@@ -138,52 +127,32 @@ class GaussianNLLLoss(_Loss):
         return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(_LossOfPair, function=F.kl_div):
     """y (log y - x), x and where `log_target` also y logarithms; the mean over the batch is 'batchmean'."""
 
-    def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-                 log_target: bool = False) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_target = log_target
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+    log_target: bool = False
 
 
-class BCELoss(_WeightedLoss):
+class BCELoss(_WeightedLoss, function=F.binary_cross_entropy):
     """-(y log x + (1 - y) log(1 - x)), logarithms at least -100."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
-
-class BCEWithLogitsLoss(_WeightedLoss):
+class BCEWithLogitsLoss(_WeightedLoss, function=F.binary_cross_entropy_with_logits,
+                        arguments=("weight", "reduction", "pos_weight")):
     """BCELoss of sigmoid(x), without its overflow; `pos_weight` is the weight of positive targets."""
-
-    pos_weight: Tensor | None
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None,
                  reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, reduction=self.reduction,
-                                                  pos_weight=self.pos_weight)
 
-
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_LossOfPair, function=F.soft_margin_loss):
     """log(1 + exp(-y x)), y of 1 and -1."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
 
-
-class MultiLabelSoftMarginLoss(_WeightedLoss):
+class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_loss):
     """BCEWithLogitsLoss, the mean over classes: input and target (N, C)."""
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class _MarginLoss(_Loss):
@@ -218,7 +187,7 @@ class MarginRankingLoss(_MarginLoss):
         return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
-class MultiMarginLoss(_WeightedLoss):
+class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss, arguments=("p", "margin", "weight", "reduction")):
     """The mean over classes c ≠ y of max(0, margin - x[y] + x[c]) to the power p, 1 or 2."""
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Flag = None,
@@ -229,9 +198,6 @@ class MultiMarginLoss(_WeightedLoss):
         if weight is not None and weight.ndim != 1:
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.ndim}D instead")
         self.p, self.margin = p, margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):

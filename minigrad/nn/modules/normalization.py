@@ -10,13 +10,13 @@ from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import attributes, empty_parameter
+from minigrad.nn.modules.utils import Family, attributes, empty_parameter
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
 
 
-class _Affine(Module):
+class _Affine(Family):
     """A norm whose result may be scaled by `weight`, ones at first, and shifted by `bias`, zeros at first."""
 
     weight: Parameter | None

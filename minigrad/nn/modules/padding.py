@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import _ntuple, attributes
+from minigrad.nn.modules.utils import Layer, _ntuple, attributes
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
@@ -19,13 +19,14 @@ __all__ = [
 ]
 
 
-class _PadNd(Module):
+class _PadNd(Layer, mode="constant"):
+    padding: Any
     _dims: ClassVar[int]
     _mode: ClassVar[str]
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _ntuple(2 * self._dims)(padding)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.padding = _ntuple(2 * self._dims)(self.padding)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._mode)
@@ -34,71 +35,51 @@ class _PadNd(Module):
         return str(self.padding)
 
 
-class _CircularPadNd(_PadNd):
+class _CircularPadNd(_PadNd, mode="circular"):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (self._dims + 1, self._dims + 2):
             raise ValueError(f"expected {self._dims + 1}D or {self._dims + 2}D input (got {input.ndim}D input)")
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPadNd):
+class CircularPad1d(_CircularPadNd, dims=1):
     """What leaves on one side comes in on the other: (N, C, L) or (C, L)."""
 
-    _dims, _mode = 1, "circular"
 
-
-class CircularPad2d(_CircularPadNd):
+class CircularPad2d(_CircularPadNd, dims=2):
     """What leaves on one side comes in on the other: (N, C, H, W) or (C, H, W)."""
 
-    _dims, _mode = 2, "circular"
 
-
-class CircularPad3d(_CircularPadNd):
+class CircularPad3d(_CircularPadNd, dims=3):
     """What leaves on one side comes in on the other: (N, C, D, H, W) or (C, D, H, W)."""
 
-    _dims, _mode = 3, "circular"
 
-
-class ReflectionPad1d(_PadNd):
+class ReflectionPad1d(_PadNd, dims=1, mode="reflect"):
     """As in a mirror, without the border itself: (N, C, L) or (C, L)."""
 
-    _dims, _mode = 1, "reflect"
 
-
-class ReflectionPad2d(_PadNd):
+class ReflectionPad2d(_PadNd, dims=2, mode="reflect"):
     """As in a mirror, without the border itself: (N, C, H, W) or (C, H, W)."""
 
-    _dims, _mode = 2, "reflect"
 
-
-class ReflectionPad3d(_PadNd):
+class ReflectionPad3d(_PadNd, dims=3, mode="reflect"):
     """As in a mirror, without the border itself: (N, C, D, H, W) or (C, D, H, W)."""
 
-    _dims, _mode = 3, "reflect"
 
-
-class ReplicationPad1d(_PadNd):
+class ReplicationPad1d(_PadNd, dims=1, mode="replicate"):
     """The border again and again: (N, C, L) or (C, L)."""
 
-    _dims, _mode = 1, "replicate"
 
-
-class ReplicationPad2d(_PadNd):
+class ReplicationPad2d(_PadNd, dims=2, mode="replicate"):
     """The border again and again: (N, C, H, W) or (C, H, W)."""
 
-    _dims, _mode = 2, "replicate"
 
-
-class ReplicationPad3d(_PadNd):
+class ReplicationPad3d(_PadNd, dims=3, mode="replicate"):
     """The border again and again: (N, C, D, H, W) or (C, D, H, W)."""
 
-    _dims, _mode = 3, "replicate"
 
-
-class _ConstantPadNd(_PadNd):
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(padding)
-        self.value = value
+class _ConstantPadNd(_PadNd, mode="constant"):
+    value: float
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
@@ -107,28 +88,20 @@ class _ConstantPadNd(_PadNd):
         return attributes(self, "padding", "value")
 
 
-class ConstantPad1d(_ConstantPadNd):
+class ConstantPad1d(_ConstantPadNd, dims=1):
     """One value around the last dimension."""
 
-    _dims = 1
 
-
-class ConstantPad2d(_ConstantPadNd):
+class ConstantPad2d(_ConstantPadNd, dims=2):
     """One value around the last two dimensions."""
 
-    _dims = 2
 
-
-class ConstantPad3d(_ConstantPadNd):
+class ConstantPad3d(_ConstantPadNd, dims=3):
     """One value around the last three dimensions."""
 
-    _dims = 3
 
-
-class _ZeroPadNd(_ConstantPadNd):
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
+class _ZeroPadNd(_ConstantPadNd, mode="constant"):
+    value: float = field(init=False, default_factory=float)
     extra_repr = _PadNd.extra_repr
 
 

@@ -1,10 +1,12 @@
-"""What several layers share: mirrors `torch/nn/modules/utils.py`, and how a layer creates and prints what it has."""
+"""What several layers share: mirrors `torch/nn/modules/utils.py`, and how a layer is declared, created and printed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, ClassVar, dataclass_transform
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.nn import init
@@ -12,12 +14,8 @@ from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.factory.sizes import empty
 
-__all__ = ["Layer", "attributes", "empty_parameter", "reset_weight_and_bias"]
 
-Tuple = Callable[[Any], tuple[Any, ...]]
-
-
-def _ntuple(n: int) -> Tuple:
+def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
     """The function that makes one value a tuple of n, and any other iterable a tuple as it is."""
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
@@ -32,13 +30,66 @@ def attributes(module: object, *names: str) -> str:
     return ", ".join([f"{name}={getattr(module, name)}" for name in names])
 
 
-class Layer(Module):
-    """A module that prints the attributes that `_settings` names."""
+class Family(Module):
+    """A module whose subclasses differ in class attributes: `class Conv2d(_Conv, dims=2)` has `_dims = 2`."""
 
-    _settings: tuple[str, ...] = ()
+    def __init_subclass__(cls, **class_attributes: Any) -> None:
+        super().__init_subclass__()
+        for name, value in class_attributes.items():
+            setattr(cls, f"_{name}", staticmethod(value) if callable(value) else value)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class Layer(Family):
+    """A module that stores its settings, and calls one function with its input and with them.
+
+    Its settings are declared as the fields of a dataclass, which writes `__init__`:
+
+        class LeakyReLU(Layer, function=F.leaky_relu):
+            negative_slope: float = 1e-2
+            inplace: bool = False
+
+    `arguments` are the attributes that the function gets after the input, by default all settings; `printed` those that
+    are printed, by default the arguments. What a user derives has no such keywords, and is a class like any other.
+    """
+
+    _function: ClassVar[Callable[..., Any]]
+    _arguments: ClassVar[tuple[str, ...]] = ()
+    _printed: ClassVar[tuple[str, ...] | None] = None
+
+    def __init_subclass__(cls, **class_attributes: Any) -> None:
+        super().__init_subclass__(**class_attributes)
+        if class_attributes and "__annotations__" in vars(cls):
+            layer: Any = dataclass(eq=False, repr=False, match_args=False)(cls)
+            for name in cls.__annotations__:  # no default stays on the class: it would hide a buffer of that name
+                if name in vars(cls):
+                    delattr(cls, name)
+            cls._arguments = class_attributes.get("arguments", tuple([setting.name for setting in fields(layer)]))
+        if "function" in class_attributes and cls.forward is Module.forward:
+            call = calling(class_attributes["function"], cls._arguments)
+            cls.forward = call  # type: ignore[method-assign]  # in place of a `def`
+
+    def __post_init__(self) -> None:
+        super().__init__()
 
     def extra_repr(self) -> str:
-        return attributes(self, *self._settings)
+        return attributes(self, *self._arguments if self._printed is None else self._printed)
+
+
+def calling(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """A `forward` that calls a function with its input and these attributes, as fast as one that spells them out."""
+    values: Any = attrgetter(*names) if names else None  # of one name its value, of several a tuple
+
+    def forward(self: Module, input: Any) -> Any:
+        return function(input)
+
+    def forward_with_one(self: Module, input: Any) -> Any:
+        return function(input, values(self))
+
+    def forward_with_several(self: Module, input: Any) -> Any:
+        return function(input, *values(self))
+
+    return (forward, forward_with_one, forward_with_several)[min(len(names), 2)]
 
 
 def empty_parameter(shape: int | tuple[int, ...], device: Any, dtype: dtype_type | None,
