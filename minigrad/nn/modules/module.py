@@ -1,11 +1,14 @@
 """`Module`, the base class of all layers and models: mirrors `torch/nn/modules/module.py`.
 
-It is read from top to bottom: what is assigned to a module and how it is kept, the call with its hooks, conversion to
-another dtype or device, the walk through a tree of modules, `state_dict` and `load_state_dict`.
+It is read from top to bottom: the hooks of all modules; what is assigned to a module and how it is kept, the call with
+its hooks, conversion to another dtype or device, the walk through a tree of modules, `state_dict` and
+`load_state_dict`.
 """
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
@@ -17,32 +20,6 @@ from minigrad.autograd.observer import WATCHING
 from minigrad.core.grad_mode import LOCAL
 from minigrad.core.tensor import Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
-from minigrad.nn.modules._hooks import (
-    GLOBAL_BACKWARD_HOOKS,
-    GLOBAL_BACKWARD_HOOKS_ARE_FULL,
-    GLOBAL_BACKWARD_PRE_HOOKS,
-    GLOBAL_BUFFER_REGISTRATION_HOOKS,
-    GLOBAL_FORWARD_HOOKS,
-    GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED,
-    GLOBAL_FORWARD_HOOKS_WITH_KWARGS,
-    GLOBAL_FORWARD_PRE_HOOKS,
-    GLOBAL_MODULE_REGISTRATION_HOOKS,
-    GLOBAL_PARAMETER_REGISTRATION_HOOKS,
-    ONE_KIND_OF_HOOK,
-    Flags,
-    Hook,
-    Hooks,
-    WrappedHook,
-    add_hook,
-    register_module_backward_hook,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
 from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.ops.factory.sizes import empty_like
 from minigrad.ops.tensor.copy import parse_to
@@ -52,6 +29,21 @@ __all__ = ["Module", "register_module_backward_hook", "register_module_buffer_re
            "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
            "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
            "register_module_parameter_registration_hook"]
+
+Hook = Callable[..., Any]
+Hooks = OrderedDict[int, Hook]  # by the ids of their handles
+Flags = OrderedDict[int, bool]
+
+GLOBAL_BUFFER_REGISTRATION_HOOKS = Hooks()
+GLOBAL_MODULE_REGISTRATION_HOOKS = Hooks()
+GLOBAL_PARAMETER_REGISTRATION_HOOKS = Hooks()
+GLOBAL_FORWARD_PRE_HOOKS = Hooks()
+GLOBAL_FORWARD_HOOKS = Hooks()
+GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED = Flags()
+GLOBAL_FORWARD_HOOKS_WITH_KWARGS = Flags()
+GLOBAL_BACKWARD_PRE_HOOKS = Hooks()
+GLOBAL_BACKWARD_HOOKS = Hooks()
+GLOBAL_BACKWARD_HOOKS_ARE_FULL: list[bool | None] = [None]  # None until one was registered
 
 HOOK_ATTRIBUTES = ("_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks",
                    "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -82,6 +74,105 @@ POST_HOOK_RESULT = (
     "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
     "incompatible_keys need to be modified, it should be done inplace."
 )
+ONE_KIND_OF_HOOK = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
+
+
+def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool = False) -> RemovableHandle:
+    """Add a hook, before the others if `prepend`, and set its flags; its handle removes it with its flags."""
+    handle = RemovableHandle(hooks, extra_dict=[flag_dict for flag_dict, _ in flags])
+    hooks[handle.id] = hook
+    for flag_dict, is_set in flags:
+        if is_set:
+            flag_dict[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, buffer)` before any module registers a buffer; it may return a replacement."""
+    return add_hook(GLOBAL_BUFFER_REGISTRATION_HOOKS, hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, submodule)` before any module registers a module; it may return a replacement."""
+    return add_hook(GLOBAL_MODULE_REGISTRATION_HOOKS, hook)
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(module, name, param)` before any module registers a parameter; it may return a replacement."""
+    return add_hook(GLOBAL_PARAMETER_REGISTRATION_HOOKS, hook)
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """`Module.register_forward_pre_hook` on all modules; it runs before the module's own hooks."""
+    return add_hook(GLOBAL_FORWARD_PRE_HOOKS, hook)
+
+
+def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False,
+                                 always_call: bool = False) -> RemovableHandle:
+    """`Module.register_forward_hook` on all modules; it runs before the module's own hooks."""
+    return add_hook(GLOBAL_FORWARD_HOOKS, hook, (GLOBAL_FORWARD_HOOKS_WITH_KWARGS, with_kwargs),
+                    (GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED, always_call))
+
+
+def register_module_backward_hook(hook: Hook) -> RemovableHandle:
+    """`Module.register_backward_hook` on all modules: the non-full kind.
+
+    Raises:
+        RuntimeError: if a full backward hook was registered on all modules before.
+    """
+    if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is True:
+        raise RuntimeError(ONE_KIND_OF_HOOK.format("as a global Module hook"))
+    GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] = False
+    return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """`Module.register_full_backward_pre_hook` on all modules; it runs before the module's own hooks."""
+    return add_hook(GLOBAL_BACKWARD_PRE_HOOKS, hook)
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """`Module.register_full_backward_hook` on all modules; it runs before the module's own hooks.
+
+    Raises:
+        RuntimeError: if a non-full backward hook was registered on all modules before.
+    """
+    if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is False:
+        raise RuntimeError(ONE_KIND_OF_HOOK.format("as a global Module hook"))
+    GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] = True
+    return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
+
+
+class WrappedHook:
+    """A hook that is called with a module as first argument, to which it holds a weak reference."""
+
+    def __init__(self, hook: Hook, module: Any = None) -> None:
+        functools.update_wrapper(self, hook)
+        self.hook, self.with_module = hook, module is not None
+        if module is not None:
+            self.module = weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> tuple[Hook, bool, Any]:
+        return self.hook, self.with_module, self.module() if self.with_module else None
+
+    def __setstate__(self, state: tuple[Hook, bool, Any]) -> None:
+        hook, with_module, module = state
+        if with_module and module is None:
+            raise RuntimeError("You are trying to revive the hook of a dead Module!")
+        functools.update_wrapper(self, hook)
+        self.hook, self.with_module = hook, with_module
+        if with_module:
+            self.module = weakref.ref(module)
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -191,19 +282,8 @@ class Module:
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _non_persistent_buffers_set: set[str]
-    _modules: dict[str, Module | None]
-    _backward_pre_hooks: Hooks
-    _backward_hooks: Hooks
     _is_full_backward_hook: bool | None
-    _forward_hooks: Hooks
-    _forward_hooks_with_kwargs: Flags
-    _forward_hooks_always_called: Flags
-    _forward_pre_hooks: Hooks
-    _forward_pre_hooks_with_kwargs: Flags
-    _state_dict_hooks: Hooks
-    _state_dict_pre_hooks: Hooks
-    _load_state_dict_pre_hooks: Hooks
-    _load_state_dict_post_hooks: Hooks
+    _modules: dict[str, Module | None]  # and the dicts of hooks, HOOK_ATTRIBUTES
 
     # state and registration
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -600,9 +680,10 @@ class Module:
         Raises:
             AttributeError: if there is none.
         """
-        param = self._get(target)
+        module, name = self._owner(target)
+        param = getattr(module, name)
         if not isinstance(param, Parameter):
-            raise AttributeError(f"`{target.rpartition('.')[2]}` is not an nn.Parameter")
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
         return param
 
     def get_buffer(self, target: str) -> Tensor:
@@ -611,18 +692,19 @@ class Module:
         Raises:
             AttributeError: if there is none.
         """
-        buffer: Tensor = self._get(target)
-        path, _, name = target.rpartition(".")
-        if name not in self.get_submodule(path)._buffers:
+        module, name = self._owner(target)
+        if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
+        buffer: Tensor = getattr(module, name)
         return buffer
 
-    def _get(self, target: str) -> Any:
+    def _owner(self, target: str) -> tuple[Module, str]:
+        """The module in which a dotted name ends, and the name of the attribute there."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        return getattr(module, name)
+        return module, name
 
     # the tree of modules, all of it
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "",

@@ -10,7 +10,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from minigrad.nn.modules.dropout import Dropout
 from minigrad.nn.modules.linear import Linear
 from minigrad.nn.modules.module import Module
 from minigrad.nn.modules.normalization import LayerNorm
+from minigrad.nn.modules.utils import Family
 from minigrad.ops.factory.sizes import full
 from minigrad.ops.shape.diagonal import triu
 
@@ -65,66 +66,58 @@ def sequence_length(x: Tensor, batch_first: bool) -> int:
     return int(x.shape[1 if batch_first and x.dim() == 3 else 0])
 
 
-class Block(Module):
-    """What the layers of encoder and decoder share: the two linear layers between their norms and dropouts."""
+class _TransformerLayer(Family):
+    """What layers of encoder and decoder share: attention, once or twice, then two linear layers, all of them steps.
 
-    parts: int  # how many norms and dropouts
-
-    def build_layers(self, d_model: int, dim_feedforward: int, dropout: float, activation: Activation,
-                     layer_norm_eps: float, norm_first: bool, bias: bool, options: dict[str, Any]) -> None:
-        """Create all layers but the attention, in PyTorch's order."""
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **options)
-        self.norm_first = norm_first
-        for i in range(1, self.parts + 1):
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options))
-        for i in range(1, self.parts + 1):
-            setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = activation_function(activation)
-
-    def residual_steps(self, x: Tensor, steps: list[Callable[[Tensor], Tensor]]) -> Tensor:
-        """`x` plus what each step makes of it; normalised before the step, or after the sum."""
-        for i, step in enumerate(steps, 1):
-            norm = getattr(self, f"norm{i}")
-            x = x + step(norm(x)) if self.norm_first else norm(x + step(x))
-        return x
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        output: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return self._dropped(output, self.parts)
-
-    def _sa_block(self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False) -> Tensor:
-        output = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal,
-                                need_weights=False)
-        return self._dropped(output[0], 1)
-
-    def _dropped(self, x: Tensor, number: int) -> Tensor:
-        output: Tensor = getattr(self, f"dropout{number}")(x)
-        return output
-
-
-class TransformerEncoderLayer(Block):
-    """Each position looks at all of its sequence, then two linear layers follow.
-
-    `dim_feedforward`: the size between them, `activation` what comes between them ("relu", "gelu" or a function).
-    `norm_first`: normalise what goes into a step, not the sum. `batch_first`: (batch, time, d_model) in and out.
+    What a step computes goes through dropout, is added to what went in, and normalised.
     """
 
-    parts = 2
+    _attentions: ClassVar[tuple[str, ...]]
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device: Any = None,
                  dtype: dtype_type | None = None) -> None:
         super().__init__()
-        options = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
-                                            **options)
-        self.build_layers(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **options))
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
+        self.norm_first = norm_first
+        steps = range(1, len(self._attentions) + 2)
+        for step in steps:
+            setattr(self, f"norm{step}", LayerNorm(d_model, layer_norm_eps, **options))
+        for step in steps:
+            setattr(self, f"dropout{step}", Dropout(dropout))
+        self.activation = activation_function(activation)
         is_relu = self.activation is F.relu or isinstance(self.activation, ReLU)
         is_gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
         self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
+
+    def _run(self, x: Tensor, *steps: Callable[[Tensor], Any]) -> Tensor:
+        """`x` plus what each step makes of it, and then the linear layers."""
+        for i, step in enumerate((*steps, self._ff_block), 1):
+            norm = getattr(self, f"norm{i}")
+            x = x + step(norm(x)) if self.norm_first else norm(x + step(x))
+        return x
+
+    def _sa_block(self, x: Tensor, attn_mask: Mask, key_padding_mask: Mask, is_causal: bool = False) -> Any:
+        return self.dropout1(self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                                            is_causal=is_causal, need_weights=False)[0])
+
+    def _ff_block(self, x: Tensor) -> Any:
+        dropout = getattr(self, f"dropout{len(self._attentions) + 1}")
+        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoderLayer(_TransformerLayer, attentions=("self_attn",)):
+    """Each position looks at all of its sequence, then two linear layers follow.
+
+    `dim_feedforward`: the size between them, `activation` what comes between them ("relu", "gelu" or a function).
+    `norm_first`: normalise what goes into a step, not the sum. `batch_first`: (batch, time, d_model) in and out.
+    """
 
     def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool = False) -> Tensor:
@@ -132,39 +125,24 @@ class TransformerEncoderLayer(Block):
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(src_mask), "src_mask",
                                  src.dtype)
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
-        return self.residual_steps(src, [lambda x: self._sa_block(x, mask, padding, is_causal), self._ff_block])
+        return self._run(src, lambda x: self._sa_block(x, mask, padding, is_causal))
 
 
-class TransformerDecoderLayer(Block):
+class TransformerDecoderLayer(_TransformerLayer, attentions=("self_attn", "multihead_attn")):
     """As a layer of the encoder; between its steps each position looks at `memory`, what the encoder gave."""
-
-    parts = 3
-
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device: Any = None,
-                 dtype: dtype_type | None = None) -> None:
-        super().__init__()
-        options = {"device": device, "dtype": dtype}
-        for name in ("self_attn", "multihead_attn"):
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias,
-                                                   **options))
-        self.build_layers(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, options)
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None, tgt_is_causal: bool = False,
                 memory_is_causal: bool = False) -> Tensor:
         """The sequences, each position changed by what it saw. Masks as in MultiheadAttention."""
-        return self.residual_steps(tgt, [
-            lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
-            lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal),
-            self._ff_block])
+        return self._run(
+            tgt, lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
+            lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
 
     def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Mask, key_padding_mask: Mask,
-                   is_causal: bool = False) -> Tensor:
-        output = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-                                     is_causal=is_causal, need_weights=False)
-        return self._dropped(output[0], 2)
+                   is_causal: bool = False) -> Any:
+        return self.dropout2(self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                                                 is_causal=is_causal, need_weights=False)[0])
 
 
 def copies(layer: Module, count: int) -> ModuleList:
@@ -180,8 +158,7 @@ def reason_against_nested(layer: Any) -> str:
     if layer.norm_first:
         return "encoder_layer.norm_first was True"
     if not attention.batch_first:
-        return ("encoder_layer.self_attn.batch_first was not True(use batch_first for better inference "
-                "performance)")
+        return "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)"
     if attention.in_proj_bias is None:
         return "encoder_layer.self_attn was passed bias=False"
     if not attention._qkv_same_embed_dim:
