@@ -17,16 +17,11 @@ from minigrad.core.tensor import Tensor
 
 __all__ = ["BackwardHook"]
 
-NO_INPUT_GRAD = (
-    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
-    "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_"
-    "backward_hook for more details."
-)
-NO_RETURN = (
-    "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
-)
-
-Hooks = list[Callable[..., Any]]
+NO_INPUT_GRAD = ("Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                 "inputs require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#"
+                 "torch.nn.Module.register_full_backward_hook for more details.")
+NO_RETURN = ("Backward hook for Modules where no input requires gradient should always return None or None for all "
+             "gradients.")
 
 
 class BackwardHookFunction(Function):
@@ -45,7 +40,7 @@ class BackwardHookFunction(Function):
 class IdentityNode:
     """The node that the tensors among the inputs, or among the outputs, of one call of a module go through.
 
-    `indices`: the positions of the tensors among all `count` values; None if there is no node.
+    `indices`: where the tensors are among all `count` values; None if there is no node.
     """
 
     indices: list[int] | None = None
@@ -66,11 +61,9 @@ class IdentityNode:
         return tuple(result) if type(values) is tuple else type(values)(*result)
 
     def for_all_values(self, grads: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients of the tensors, at the positions of these; None at the others."""
-        result = [None] * self.count
-        for i, grad in zip(self.indices or (), grads, strict=True):
-            result[i] = grad
-        return tuple(result)
+        """The gradients of the tensors, where these are; None elsewhere."""
+        by_index = dict(zip(self.indices or (), grads, strict=True))
+        return tuple([by_index.get(i) for i in range(self.count)])
 
     def for_tensors(self, grads: Sequence[Any]) -> tuple[Any, ...]:
         """Of the gradients of all values those of the tensors."""
@@ -80,7 +73,7 @@ class IdentityNode:
 class BackwardHook:
     """The full backward hooks and the backward pre-hooks of one call of a module."""
 
-    def __init__(self, module: Any, hooks: Hooks, pre_hooks: Hooks) -> None:
+    def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any]) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
         self.inputs, self.outputs = IdentityNode(), IdentityNode()
         self.grad_outputs: Any = None
@@ -90,8 +83,9 @@ class BackwardHook:
         def hook(grad_inputs: tuple[Any, ...], _: Any) -> Any:  # its name is in PyTorch's errors
             if self.grad_outputs is None:
                 return None  # the pass did not come through the outputs, as one through gradients of gradients
-            grads = self.call_hooks(self.hooks, self.inputs.for_all_values(grad_inputs), "hook", "grad_input",
-                                    self.grad_outputs)
+            grads = self.inputs.for_all_values(grad_inputs)
+            for user_hook in self.hooks:
+                grads = replaced_by(user_hook(self.module, grads, self.grad_outputs), grads, "hook", "grad_input")
             self.grad_outputs = None
             return self.inputs.for_tensors(grads)
         return self.inputs.apply(args, hook)
@@ -99,8 +93,9 @@ class BackwardHook:
     def setup_output_hook(self, result: Any) -> Any:
         """The output of `forward`, to be returned by the module."""
         def hook(_: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
-            grads = self.call_hooks(self.pre_hooks, self.outputs.for_all_values(grad_outputs), "pre hook",
-                                    "grad_output")
+            grads = self.outputs.for_all_values(grad_outputs)
+            for user_hook in self.pre_hooks:
+                grads = replaced_by(user_hook(self.module, grads), grads, "pre hook", "grad_output")
             self.grad_outputs = grads
             if self.inputs.indices is None:
                 self.call_without_inputs()
@@ -108,17 +103,6 @@ class BackwardHook:
         is_tuple = isinstance(result, tuple)
         outputs = self.outputs.apply(result if is_tuple else (result,), hook)
         return outputs if is_tuple else outputs[0]
-
-    def call_hooks(self, hooks: Hooks, grads: Any, kind: str, name: str, *more: Any) -> Any:
-        """The gradients, or what the hooks returned instead; PyTorch's error for a wrong number of them."""
-        for hook in hooks:
-            replaced = hook(self.module, grads, *more)
-            if replaced is not None:
-                if len(replaced) != len(grads):
-                    raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(replaced)}, "
-                                       f"but expected {len(grads)}")
-                grads = replaced
-        return grads
 
     def call_without_inputs(self) -> None:
         """Call the hooks at the outputs, since no pass will come to the inputs."""
@@ -128,3 +112,11 @@ class BackwardHook:
             if replaced is not None and not (isinstance(replaced, tuple) and all(grad is None for grad in replaced)):
                 raise RuntimeError(NO_RETURN)
         self.grad_outputs = None
+
+
+def replaced_by(returned: Any, grads: Any, kind: str, name: str) -> Any:
+    """The gradients, or what a hook returned instead; PyTorch's error for a wrong number of them."""
+    if returned is not None and len(returned) != len(grads):
+        raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(returned)}, but expected "
+                           f"{len(grads)}")
+    return grads if returned is None else returned

@@ -98,7 +98,7 @@ class MultiheadAttention(Module):
                                           query.dtype)
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
         if self.batch_first and batched:
-            query, key, value = turned(query, key, value)
+            query, key, value = time_first(query, key, value)
         output, weights = multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
@@ -107,9 +107,9 @@ class MultiheadAttention(Module):
         return output.transpose(1, 0) if self.batch_first and batched else output, weights
 
 
-def turned(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def time_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The three with time first; what was one tensor stays one, since then one product projects it."""
     if key is not value:
         return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
-    seen = key.transpose(1, 0)
-    return seen if query is key else query.transpose(1, 0), seen, seen
+    memory = key.transpose(1, 0)
+    return memory if query is key else query.transpose(1, 0), memory, memory

@@ -77,6 +77,9 @@ class _Row(Module):
         """The name of the module at an index."""
         return list(self._modules)[checked_index(index, len(self))]
 
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._slice(index) if isinstance(index, slice) else self._modules[self._name(index)]
+
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._name(index), module)
 
@@ -98,7 +101,7 @@ class _Row(Module):
 
     def pop(self, key: Any) -> Any:
         """Take out a module, or those of a slice, and return it."""
-        removed = self[key]  # type: ignore[index]  # both classes have their own __getitem__
+        removed = self[key]
         del self[key]
         return removed
 
@@ -108,10 +111,9 @@ class Sequential(_Row):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named: Iterable[tuple[str, Any]] = [(str(i), module) for i, module in enumerate(args)]
-        if len(args) == 1 and isinstance(args[0], OrderedDict):
-            named = args[0].items()
-        for name, module in named:
+        is_named = len(args) == 1 and isinstance(args[0], OrderedDict)
+        modules = args[0] if is_named else {str(i): module for i, module in enumerate(args)}
+        for name, module in modules.items():
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
@@ -120,10 +122,8 @@ class Sequential(_Row):
             input = module(input)
         return input
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._name(index)]
+    def _slice(self, index: slice) -> Self:
+        return type(self)(OrderedDict(list(self._modules.items())[index]))
 
     def insert(self, index: int, module: Module) -> Self:
         """Put a module before the one at an index.
@@ -180,10 +180,8 @@ class ModuleList(_Row):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return self._modules[self._name(index)]
+    def _slice(self, index: slice) -> Self:
+        return type(self)(list(self)[index])
 
     def _name(self, index: Any) -> str:
         return str(checked_index(index, len(self)))
@@ -212,8 +210,8 @@ class ModuleList(_Row):
 
     def __repr__(self) -> str:
         lines, start = [], 0
-        for text, alike in groupby(map(repr, self)):
-            count = len(list(alike))
+        for text, equal in groupby(map(repr, self)):
+            count = len(list(equal))
             row = f"({start}): {text}" if count == 1 else f"({start}-{start + count - 1}): {count} x {text}"
             lines.append(f"\n  {indented(row)}")
             start += count
@@ -221,7 +219,7 @@ class ModuleList(_Row):
 
 
 class _Dict(Module):
-    """What ModuleDict and ParameterDict share; a subclass defines `keys` and how an item is got, set and deleted."""
+    """What ModuleDict and ParameterDict share; they define `keys`, and how an item is got, set and deleted."""
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -231,10 +229,6 @@ class _Dict(Module):
 
     def __contains__(self, key: str) -> bool:
         return key in self.keys()
-
-    def keys(self) -> Any:
-        """The names, in the order in which they were added."""
-        raise NotImplementedError
 
     def pop(self, key: str) -> Any:
         """Remove an item and return it."""

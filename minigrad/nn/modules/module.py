@@ -53,27 +53,17 @@ EXTRA_STATE = "_extra_state"
 
 TOO_EARLY = "cannot assign {} before Module.__init__() call"
 PRE_HOOK_RESULT = "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {}."
-SILENCED = (
-    "{}module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised "
-    "in forward: {}"
-)
+SILENCED = ("{}module forward hook with ``always_call=True`` raised an exception that was silenced as another error "
+            "was raised in forward: {}")
 NO_TENSOR = "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received {}"
-DEPRECATED = (
-    "Using {} {} is deprecated and will be removed in future versions. This hook will be missing {}. Please use "
-    "register_full_backward_hook to get the documented behavior."
-)
-NO_EXTRA_STATE = (
-    "Reached a code path in Module.{} that should never be called. Please file an issue at "
-    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
-)
-POSITIONAL = (
-    "Positional args are being deprecated, use kwargs instead. Refer to "
-    "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details."
-)
-POST_HOOK_RESULT = (
-    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
-    "incompatible_keys need to be modified, it should be done inplace."
-)
+DEPRECATED = ("Using {} {} is deprecated and will be removed in future versions. This hook will be missing {}. Please "
+              "use register_full_backward_hook to get the documented behavior.")
+NO_EXTRA_STATE = ("Reached a code path in Module.{} that should never be called. Please file an issue at "
+                  "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug.")
+POSITIONAL = ("Positional args are being deprecated, use kwargs instead. Refer to "
+              "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.")
+POST_HOOK_RESULT = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "values, if incompatible_keys need to be modified, it should be done inplace.")
 ONE_KIND_OF_HOOK = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn import init
-from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import empty_parameter
+from minigrad.nn.modules.utils import Family, empty_parameter
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
 from minigrad.ops.factory.sizes import zeros
@@ -54,7 +53,7 @@ def check_arguments(dropout: Any, num_layers: int, bias: Any, batch_first: Any, 
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
-class _Recurrent(Module):
+class _Recurrent(Family):
     hidden_size: int
 
     def reset_parameters(self) -> None:
@@ -194,7 +193,7 @@ class RNNBase(_Recurrent):
             raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.dim()}D "
                              f"{'tensor ' if kind == 'RNN' else ''}instead")
         batched = input.dim() == 3
-        dims = [] if hx is None else [v.dim() for v in (hx[0], hx[1])] if self.pair else [hx.dim()]
+        dims = [] if hx is None else [hx[0].dim(), hx[1].dim()] if self.pair else [hx.dim()]
         if any(n != input.dim() for n in dims):
             names, got = (("hx and cx", f"({dims[0]}-D, {dims[1]}-D) tensors") if self.pair else
                           ("hx", f"{dims[0]}-D tensor"))
@@ -318,36 +317,33 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         """The next hidden state; shapes (batch, features) and (batch, size), or without batch."""
         function = {"tanh": rnn_tanh_cell, "relu": rnn_relu_cell}.get(self.nonlinearity)
         if function is None:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        output: Tensor = self.step(function, input, None if hx is None else (hx,), ("hidden",))
-        return output
+        return self.step(function, input, None if hx is None else (hx,), ("hidden",))
 
 
-class LSTMCell(RNNCellBase):
+class _GatedCell(RNNCellBase):
+    _gates: ClassVar[int]
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+                 dtype: dtype_type | None = None) -> None:
+        super().__init__(input_size, hidden_size, bias, self._gates, device, dtype)
+
+
+class LSTMCell(_GatedCell, gates=4):
     """One step of an LSTM."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: dtype_type | None = None) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
         """The next (h, c)."""
-        output: tuple[Tensor, Tensor] = self.step(lstm_cell, input, hx, ("hx[0]", "hx[1]"))
-        return output
+        return self.step(lstm_cell, input, hx, ("hx[0]", "hx[1]"))
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(_GatedCell, gates=3):
     """One step of a GRU."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: dtype_type | None = None) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         """The next hidden state."""
-        output: Tensor = self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))
-        return output
+        return self.step(gru_cell, input, None if hx is None else (hx,), ("hidden",))
