@@ -22,12 +22,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 
 
 def checked_index(index: Any, size: int) -> int:
-    """An index into a list of this size, counted from its start.
-
-    Raises:
-        IndexError: if it is out of range.
-        TypeError: for what is no whole number.
-    """
+    """An index into a list of this size, counted from its start; an IndexError if it is out of range."""
     number = operator.index(index)
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of range")
@@ -191,11 +186,7 @@ class ModuleList(_Row):
         self._shift(index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Put modules at the end.
-
-        Raises:
-            TypeError: for what cannot be iterated, or holds what is no module.
-        """
+        """Put modules at the end; a TypeError for what cannot be iterated, or holds what is no module."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for index, module in enumerate(list(modules), len(self)):
@@ -236,6 +227,11 @@ class _Dict(Module):
         del self[key]
         return value
 
+    def clear(self) -> None:
+        """Remove all items."""
+        for key in list(self):
+            del self[key]
+
 
 class ModuleDict(_Dict):
     """A dict of modules, by strings that are names of attributes too."""
@@ -253,10 +249,6 @@ class ModuleDict(_Dict):
 
     def __delitem__(self, key: str) -> None:
         del self._modules[key]
-
-    def clear(self) -> None:
-        """Take out all modules."""
-        self._modules.clear()
 
     def keys(self) -> Any:
         """The names."""
@@ -311,11 +303,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Put values at the end.
-
-        Raises:
-            TypeError: for a tensor, and for what cannot be iterated.
-        """
+        """Put values at the end; a TypeError for a tensor, and for what cannot be iterated."""
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
@@ -371,11 +359,6 @@ class ParameterDict(_Dict):
         if key not in self:
             self[key] = default
         return self[key]
-
-    def clear(self) -> None:
-        """Take out all values."""
-        for key in list(self):
-            del self[key]
 
     def popitem(self) -> tuple[str, Any]:
         """Take out the last key and its value."""

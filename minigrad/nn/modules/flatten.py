@@ -22,11 +22,7 @@ class Flatten(Layer, printed=("start_dim", "end_dim")):
 
 
 class Unflatten(Layer, printed=("dim", "unflattened_size")):
-    """The dimension `dim` split into dimensions of these sizes, of which one may be -1.
-
-    Raises:
-        TypeError: for sizes that are no tuple or list of ints.
-    """
+    """The dimension `dim` split into dimensions of these sizes, a tuple or list of ints, of which one may be -1."""
 
     dim: int
     unflattened_size: tuple[int, ...] | list[int]

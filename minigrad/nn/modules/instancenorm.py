@@ -27,33 +27,30 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         alone = input.ndim == self._input_dims[0]  # one sample, without a dimension for the batch
-        self._check_channels(input, 0 if alone else 1)
+        channels_dim = 0 if alone else 1
+        channels = input.shape[channels_dim]
+        if channels != self.num_features:
+            if self.affine:
+                raise ValueError(f"expected input's size at dim={channels_dim} to match num_features "
+                                 f"({self.num_features}), but got: {channels}.")
+            warnings.warn(f"input's size at dim={channels_dim} does not match num_features. You can silence this "
+                          "warning by not passing in num_features, which is not used because affine=False",
+                          stacklevel=2)
         normed = F.instance_norm(input.unsqueeze(0) if alone else input, self.running_mean, self.running_var,
                                  self.weight, self.bias, self.training or not self.track_running_stats,
                                  0.0 if self.momentum is None else self.momentum, self.eps)
         return normed.squeeze(0) if alone else normed
 
-    def _check_channels(self, input: Tensor, dim: int) -> None:
-        if input.shape[dim] == self.num_features:
-            return
-        if self.affine:
-            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
-                             f"got: {input.shape[dim]}.")
-        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
-                      "passing in num_features, which is not used because affine=False", stacklevel=3)
-
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
-                              strict: bool, missing_keys: list[str], unexpected_keys: list[str],
-                              error_msgs: list[str]) -> None:
+                              *rest: Any) -> None:
         if local_metadata.get("version") is None and not self.track_running_stats:
             old_buffers = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if old_buffers:
                 names = " and ".join([f'"{prefix}{name}"' for name in old_buffers])
-                error_msgs.append(OLD.format(names=names, kind=type(self).__name__))
+                rest[-1].append(OLD.format(names=names, kind=type(self).__name__))  # the texts of all errors
             for name in old_buffers:
                 del state_dict[prefix + name]
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                                      error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
 class InstanceNorm1d(_InstanceNorm, input_dims=(2, 3)):

@@ -11,6 +11,7 @@ import functools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
 from minigrad._base.hooks import RemovableHandle
@@ -43,7 +44,7 @@ GLOBAL_FORWARD_HOOKS_ALWAYS_CALLED = Flags()
 GLOBAL_FORWARD_HOOKS_WITH_KWARGS = Flags()
 GLOBAL_BACKWARD_PRE_HOOKS = Hooks()
 GLOBAL_BACKWARD_HOOKS = Hooks()
-GLOBAL_BACKWARD_HOOKS_ARE_FULL: list[bool | None] = [None]  # None until one was registered
+EVERY_MODULE = SimpleNamespace(_is_full_backward_hook=None)  # None until a global backward hook was registered
 
 HOOK_ATTRIBUTES = ("_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks",
                    "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -64,7 +65,6 @@ POSITIONAL = ("Positional args are being deprecated, use kwargs instead. Refer t
               "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.")
 POST_HOOK_RESULT = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
                     "values, if incompatible_keys need to be modified, it should be done inplace.")
-ONE_KIND_OF_HOOK = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
 def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool = False) -> RemovableHandle:
@@ -77,6 +77,14 @@ def add_hook(hooks: Hooks, hook: Hook, *flags: tuple[Flags, bool], prepend: bool
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+def set_kind_of_hook(owner: Any, full: bool, where: str) -> None:
+    """Note whether the backward hooks of a module, or of all, are full ones; an error if some are of the other kind."""
+    if owner._is_full_backward_hook not in (None, full):
+        raise RuntimeError(f"Cannot use both regular backward hooks and full backward hooks {where}. Please use only "
+                           "one of them.")
+    owner._is_full_backward_hook = full
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
@@ -107,14 +115,8 @@ def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False,
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_backward_hook` on all modules: the non-full kind.
-
-    Raises:
-        RuntimeError: if a full backward hook was registered on all modules before.
-    """
-    if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is True:
-        raise RuntimeError(ONE_KIND_OF_HOOK.format("as a global Module hook"))
-    GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] = False
+    """`Module.register_backward_hook` on all modules: the non-full kind, which excludes full ones on all modules."""
+    set_kind_of_hook(EVERY_MODULE, False, "as a global Module hook")
     return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
 
 
@@ -124,14 +126,8 @@ def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """`Module.register_full_backward_hook` on all modules; it runs before the module's own hooks.
-
-    Raises:
-        RuntimeError: if a non-full backward hook was registered on all modules before.
-    """
-    if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is False:
-        raise RuntimeError(ONE_KIND_OF_HOOK.format("as a global Module hook"))
-    GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] = True
+    """`Module.register_full_backward_hook` on all modules; it runs before the module's own hooks."""
+    set_kind_of_hook(EVERY_MODULE, True, "as a global Module hook")
     return add_hook(GLOBAL_BACKWARD_HOOKS, hook)
 
 
@@ -272,7 +268,6 @@ class Module:
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _non_persistent_buffers_set: set[str]
-    _is_full_backward_hook: bool | None
     _modules: dict[str, Module | None]  # and the dicts of hooks, HOOK_ATTRIBUTES
 
     # state and registration
@@ -322,8 +317,7 @@ class Module:
                             "None expected)")
         if "_buffers" not in self.__dict__:
             raise AttributeError(TOO_EARLY.format("buffer"))
-        persistent = (value.persistent if isinstance(value, Buffer) else
-                      name not in self._non_persistent_buffers_set)
+        persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
         self.register_buffer(name, value, persistent)
 
     def _remove_from_others(self, name: str, kept: str) -> None:
@@ -503,7 +497,7 @@ class Module:
 
     def _get_backward_hooks(self, full: bool) -> list[Hook]:
         """The full backward hooks, global ones first; or those of the older kind."""
-        return [*(GLOBAL_BACKWARD_HOOKS.values() if GLOBAL_BACKWARD_HOOKS_ARE_FULL[0] is full else ()),
+        return [*(GLOBAL_BACKWARD_HOOKS.values() if EVERY_MODULE._is_full_backward_hook is full else ()),
                 *(self._backward_hooks.values() if self._is_full_backward_hook is full else ())]
 
     def _add_non_full_hooks(self, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
@@ -551,9 +545,7 @@ class Module:
         Raises:
             RuntimeError: if this module has a non-full backward hook.
         """
-        if self._is_full_backward_hook is False:
-            raise RuntimeError(ONE_KIND_OF_HOOK.format("on a single Module"))
-        self._is_full_backward_hook = True
+        set_kind_of_hook(self, True, "on a single Module")
         return add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
@@ -564,9 +556,7 @@ class Module:
         Raises:
             RuntimeError: if this module has a full backward hook.
         """
-        if self._is_full_backward_hook is True:
-            raise RuntimeError(ONE_KIND_OF_HOOK.format("on a single Module"))
-        self._is_full_backward_hook = False
+        set_kind_of_hook(self, False, "on a single Module")
         return add_hook(self._backward_hooks, hook)
 
     # conversion: a parameter stays the same object and gets new data, so that an optimiser that holds it goes on
@@ -589,10 +579,7 @@ class Module:
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)` or `to(tensor, non_blocking)`.
 
-        Only floating point parameters and buffers change their dtype.
-
-        Raises:
-            TypeError: for a dtype that is not a floating point one.
+        Only floating point parameters and buffers change their dtype; a TypeError for one that is not floating point.
         """
         device, dtype, _ = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
@@ -630,11 +617,7 @@ class Module:
 
     # the tree of modules, by dotted names
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name, `"net.0.conv"`; the module itself for `""`.
-
-        Raises:
-            AttributeError: if there is none.
-        """
+        """The module of a dotted name, `"net.0.conv"`, or an AttributeError; the module itself for `""`."""
         module: Module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -665,11 +648,7 @@ class Module:
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name.
-
-        Raises:
-            AttributeError: if there is none.
-        """
+        """The parameter of a dotted name; an AttributeError if there is none."""
         module, name = self._owner(target)
         param = getattr(module, name)
         if not isinstance(param, Parameter):
@@ -677,11 +656,7 @@ class Module:
         return param
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name.
-
-        Raises:
-            AttributeError: if there is none.
-        """
+        """The buffer of a dotted name; an AttributeError if there is none."""
         module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
@@ -777,11 +752,7 @@ class Module:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode for this module and all in it.
-
-        Raises:
-            ValueError: for a mode that is no bool.
-        """
+        """Set training mode for this module and all in it; a ValueError for a mode that is no bool."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode

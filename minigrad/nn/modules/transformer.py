@@ -256,11 +256,7 @@ class Transformer(Module):
                 src_key_padding_mask: Mask = None, tgt_key_padding_mask: Mask = None,
                 memory_key_padding_mask: Mask = None, src_is_causal: bool | None = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
-        """What the decoder makes of `tgt`, (time, batch, d_model), where it sees what the encoder made of `src`.
-
-        Raises:
-            RuntimeError: if batches or features differ.
-        """
+        """What the decoder makes of `tgt`, (time, batch, d_model), where it sees what the encoder made of `src`."""
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError("the batch number of src and tgt must be equal")
