@@ -6,7 +6,7 @@ in evaluation it is normed by what was noted.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import int64
@@ -26,7 +26,6 @@ class _NormBase(_Affine):
     """
 
     _version = 2
-    _input_dims: ClassVar[tuple[int, ...]]
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None

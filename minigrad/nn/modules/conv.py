@@ -23,7 +23,6 @@ class _ConvNd(Family):
     weight: Parameter
     bias: Parameter | None
     padding: Any
-    _dims: ClassVar[int]
     _function: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
@@ -31,14 +30,24 @@ class _ConvNd(Family):
                  output_padding: tuple[int, ...], groups: int, bias: bool, padding_mode: str, device: Any = None,
                  dtype: dtype_type | None = None) -> None:
         super().__init__()
-        check_channels(in_channels, out_channels, groups)
-        check_padding(padding, stride, padding_mode)
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        for name, channels in (("in", in_channels), ("out", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{name}_channels must be divisible by groups")
+        paddings, modes = {"same", "valid"}, {"zeros", "reflect", "replicate", "circular"}
+        if isinstance(padding, str) and padding not in paddings:
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of {paddings}")
+        if padding == "same" and any(step != 1 for step in stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in modes:
+            raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.padding, self.dilation = kernel_size, stride, padding, dilation
         self.transposed, self.output_padding, self.padding_mode = transposed, output_padding, padding_mode
         self._reversed_padding_repeated_twice = sides(padding, kernel_size, dilation)
-        channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
-        self.weight = empty_parameter((*channels, *kernel_size), device, dtype)
+        shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+        self.weight = empty_parameter((*shape, *kernel_size), device, dtype)
         self.register_parameter("bias", empty_parameter(out_channels, device, dtype) if bias else None)
         self.reset_parameters()
 
@@ -54,26 +63,6 @@ class _ConvNd(Family):
         bias = ", bias=False" if self.bias is None else ""
         mode = f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else ""
         return f"{self.in_channels}, {self.out_channels}, {attributes(self, *shown)}{bias}{mode}"
-
-
-def check_channels(in_channels: int, out_channels: int, groups: int) -> None:
-    """Refuse channels that do not divide into groups."""
-    if groups <= 0:
-        raise ValueError("groups must be a positive integer")
-    for name, channels in (("in", in_channels), ("out", out_channels)):
-        if channels % groups:
-            raise ValueError(f"{name}_channels must be divisible by groups")
-
-
-def check_padding(padding: str | tuple[int, ...], stride: tuple[int, ...], mode: str) -> None:
-    """Refuse words that are not known."""
-    words, modes = {"same", "valid"}, {"zeros", "reflect", "replicate", "circular"}
-    if isinstance(padding, str) and padding not in words:
-        raise ValueError(f"Invalid padding string {padding!r}, should be one of {words}")
-    if padding == "same" and any(step != 1 for step in stride):
-        raise ValueError("padding='same' is not supported for strided convolutions")
-    if mode not in modes:
-        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{mode}'")
 
 
 def sides(padding: str | tuple[int, ...], kernel_size: tuple[int, ...], dilation: tuple[int, ...]) -> list[int]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any
 
 from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
@@ -21,8 +21,6 @@ __all__ = [
 
 class _PadNd(Layer, mode="constant"):
     padding: Any
-    _dims: ClassVar[int]
-    _mode: ClassVar[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()

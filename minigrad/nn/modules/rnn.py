@@ -164,14 +164,14 @@ class RNNBase(_Recurrent):
         Raises:
             RuntimeError: if the shapes do not fit; ValueError for other dimensions or another dtype.
         """
-        function, rest = FUNCTIONS[self.mode][0], (self.bias, self.num_layers, self.dropout, self.training,
-                                                   self.bidirectional)
+        function = FUNCTIONS[self.mode][0]
+        options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if isinstance(input, PackedSequence):
             data, sizes, order, back = input
             state = self.zero_state(data, sizes) if hx is None else self.permute_hidden(hx, order)
             if not self.pair:
                 self.check_forward_args(data, state, sizes)
-            y, *last = function(data, sizes, state, self._flat_weights, *rest)
+            y, *last = function(data, sizes, state, *options)
             state = self.permute_hidden(tuple(last) if self.pair else last[0], back)
             return PackedSequence(y, sizes, order, back), state
         batched = self.check_dims(input, hx)
@@ -181,7 +181,7 @@ class RNNBase(_Recurrent):
             hx = (hx[0].unsqueeze(1), hx[1].unsqueeze(1)) if self.pair else hx.unsqueeze(1)
         state = self.zero_state(x, None) if hx is None else hx
         self.check_forward_args(x, state, None)
-        y, *last = function(x, state, self._flat_weights, *rest, self.batch_first)
+        y, *last = function(x, state, *options, self.batch_first)
         if not batched:
             y, last = y.squeeze(batch_dim), [v.squeeze(1) for v in last]
         return y, tuple(last) if self.pair else last[0]
@@ -326,8 +326,6 @@ class RNNCell(RNNCellBase):
 
 
 class _GatedCell(RNNCellBase):
-    _gates: ClassVar[int]
-
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
                  dtype: dtype_type | None = None) -> None:
         super().__init__(input_size, hidden_size, bias, self._gates, device, dtype)

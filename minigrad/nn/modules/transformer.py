@@ -10,7 +10,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -39,20 +39,6 @@ Activation = str | Callable[[Tensor], Tensor]
 Mask = Tensor | None
 
 
-def subsequent_mask(sz: int, device: Any = None, dtype: dtype_type | None = None) -> Tensor:
-    """A mask that lets no position look at one after it: -inf above the diagonal, 0 elsewhere."""
-    return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)
-
-
-def activation_function(activation: Activation) -> Any:
-    """An activation, which may be given by name."""
-    if not isinstance(activation, str):
-        return activation
-    if activation not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-    return F.relu if activation == "relu" else F.gelu
-
-
 def is_subsequent(mask: Mask, is_causal: bool | None, size: int) -> bool:
     """Whether a mask is that of `generate_square_subsequent_mask`: as it is said, or else by looking at it."""
     if is_causal is not None or mask is None:
@@ -72,8 +58,6 @@ class _TransformerLayer(Family):
     What a step computes goes through dropout, is added to what went in, and normalised.
     """
 
-    _attentions: ClassVar[tuple[str, ...]]
-
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device: Any = None,
@@ -91,7 +75,11 @@ class _TransformerLayer(Family):
             setattr(self, f"norm{step}", LayerNorm(d_model, layer_norm_eps, **options))
         for step in steps:
             setattr(self, f"dropout{step}", Dropout(dropout))
-        self.activation = activation_function(activation)
+        if isinstance(activation, str):
+            if activation not in ("relu", "gelu"):
+                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+            activation = F.relu if activation == "relu" else F.gelu
+        self.activation = activation
         is_relu = self.activation is F.relu or isinstance(self.activation, ReLU)
         is_gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
         self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
@@ -269,7 +257,10 @@ class Transformer(Module):
                                     memory_is_causal=memory_is_causal)
         return output
 
-    generate_square_subsequent_mask = staticmethod(subsequent_mask)
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: dtype_type | None = None) -> Tensor:
+        """A mask that lets no position look at one after it: -inf above the diagonal, 0 elsewhere."""
+        return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)
 
     def _reset_parameters(self) -> None:
         """Draw all matrices anew."""
