@@ -320,10 +320,10 @@ class Module:
         persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
         self.register_buffer(name, value, persistent)
 
-    def _remove_from_others(self, name: str, kept: str) -> None:
-        """Remove a name from all dicts but the one named `kept`."""
+    def _remove_from_others(self, name: str, own_registry: str) -> None:
+        """Remove a name from all dicts but the one of its kind."""
         for registry in ("_parameters", "_buffers", "_modules"):
-            if registry != kept:
+            if registry != own_registry:
                 self.__dict__[registry].pop(name, None)
         self.__dict__.pop(name, None)
         self._non_persistent_buffers_set.discard(name)

@@ -196,8 +196,8 @@ class TransformerEncoder(Module):
             return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
             return False
-        kept = padding.array == 0
-        return not self.mask_check or bool((kept[:, :-1] >= kept[:, 1:]).all())
+        is_token = padding.array == 0
+        return not self.mask_check or bool((is_token[:, :-1] >= is_token[:, 1:]).all())
 
 
 class TransformerDecoder(Module):
