@@ -15,8 +15,6 @@ from minigrad.autograd.function import Function
 from minigrad.core.grad_mode import is_grad_enabled
 from minigrad.core.tensor import Tensor
 
-__all__ = ["BackwardHook"]
-
 NO_INPUT_GRAD = ("Full backward hook is firing when gradients are computed with respect to module outputs since no "
                  "inputs require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#"
                  "torch.nn.Module.register_full_backward_hook for more details.")

@@ -13,7 +13,6 @@ class _DropoutNd(Layer, arguments=("p", "training", "inplace"), printed=("p", "i
     inplace: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.p < 0 or self.p > 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
 

@@ -28,7 +28,6 @@ class Unflatten(Layer, printed=("dim", "unflattened_size")):
     unflattened_size: tuple[int, ...] | list[int]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         sizes: Any = self.unflattened_size
         if not isinstance(sizes, (tuple, list)):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(sizes).__name__}")

@@ -32,8 +32,7 @@ class _Loss(Layer, printed=()):
     reduction: str = "mean"
 
     def __post_init__(self, size_average: Flag, reduce: Flag) -> None:
-        super().__post_init__()
-        self.reduction = reduction_of(size_average, reduce, self.reduction)
+        self.reduction = reduction_of(size_average, reduce, self.reduction, stacklevel=5)
 
 
 class _LossOfPair(_Loss):
@@ -155,36 +154,33 @@ class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_
     """BCEWithLogitsLoss, the mean over classes: input and target (N, C)."""
 
 
-class _MarginLoss(_Loss):
-    def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None,
+class HingeEmbeddingLoss(_LossOfPair, function=F.hinge_embedding_loss, arguments=("margin", "reduction")):
+    """x where y is 1, max(0, margin - x) where it is -1."""
+
+    def __init__(self, margin: float = 1.0, size_average: Flag = None, reduce: Flag = None,
                  reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
 
-class HingeEmbeddingLoss(_MarginLoss):
-    """x where y is 1, max(0, margin - x) where it is -1."""
+class _MarginLoss(_Loss):
+    """A loss of two inputs and of a target that says how they are to compare."""
 
-    def __init__(self, margin: float = 1.0, size_average: Flag = None, reduce: Flag = None,
+    def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None,
                  reduction: str = "mean") -> None:
-        super().__init__(margin, size_average, reduce, reduction)
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
+        return self._function(input1, input2, target, self.margin, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(_MarginLoss):
+class CosineEmbeddingLoss(_MarginLoss, function=F.cosine_embedding_loss):
     """1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1."""
 
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
-
-class MarginRankingLoss(_MarginLoss):
+class MarginRankingLoss(_MarginLoss, function=F.margin_ranking_loss):
     """max(0, -y (x1 - x2) + margin), y of 1 and -1."""
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss, arguments=("p", "margin", "weight", "reduction")):

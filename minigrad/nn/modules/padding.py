@@ -23,7 +23,6 @@ class _PadNd(Layer, mode="constant"):
     padding: Any
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self.padding = _ntuple(2 * self._dims)(self.padding)
 
     def forward(self, input: Tensor) -> Tensor:

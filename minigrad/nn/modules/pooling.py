@@ -19,7 +19,6 @@ class _PoolNd(Layer, printed=("kernel_size", "stride", "padding")):
     padding: Any = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self.stride = self.kernel_size if self.stride is None else self.stride
 
 

@@ -20,7 +20,6 @@ class Upsample(Layer, function=F.interpolate):
     recompute_scale_factor: bool | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self.name = type(self).__name__
         if isinstance(self.scale_factor, tuple):
             self.scale_factor = tuple([float(factor) for factor in self.scale_factor])

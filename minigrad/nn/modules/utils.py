@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from operator import attrgetter
 from typing import Any, ClassVar, dataclass_transform
 
@@ -65,15 +66,22 @@ class Layer(Family):
                 if name in vars(cls):
                     delattr(cls, name)
             cls._arguments = class_attributes.get("arguments", tuple([setting.name for setting in fields(layer)]))
+            layer.__init__ = after_module_init(layer.__init__)
         if "function" in class_attributes and cls.forward is Module.forward:
             call = calling(class_attributes["function"], cls._arguments)
             cls.forward = call  # type: ignore[method-assign]  # in place of a `def`
 
-    def __post_init__(self) -> None:
-        super().__init__()
-
     def extra_repr(self) -> str:
         return attributes(self, *self._arguments if self._printed is None else self._printed)
+
+
+def after_module_init(store_settings: Callable[..., None]) -> Callable[..., None]:
+    """The `__init__` of a layer: that of Module, then the one that stores the settings."""
+    @wraps(store_settings)
+    def __init__(self: Module, *args: Any, **kwargs: Any) -> None:
+        Module.__init__(self)
+        store_settings(self, *args, **kwargs)
+    return __init__
 
 
 def calling(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
