@@ -121,12 +121,7 @@ class Sequential(_Row):
         return type(self)(OrderedDict(list(self._modules.items())[index]))
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at an index.
-
-        Raises:
-            AssertionError: for what is no module.
-            IndexError: for an index beyond the end.
-        """
+        """Put a module before the one at an index; an IndexError beyond the end, an AssertionError for no module."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)

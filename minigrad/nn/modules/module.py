@@ -219,24 +219,6 @@ def unseen_by(node: Any, args: tuple[Any, ...], result: Any) -> tuple[str, str, 
     return None
 
 
-def with_metadata(state: Any, metadata: Any) -> Any:
-    """A state dict with the versions of its modules, if they are known."""
-    if metadata is not None:
-        state._metadata = metadata
-    return state
-
-
-def mismatch(key: str, value: Any, target: Tensor) -> str | None:
-    """PyTorch's error text for a value that cannot be loaded into `target`; None if it can."""
-    if not (isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")):
-        return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(value)}")
-    if value.shape != target.shape:
-        return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
-                f"current model is {target.shape}.")
-    return None
-
-
 def snapshot(module: Module) -> Callable[[], None]:
     """Copy the tensors of a module and of all its submodules; the returned function puts them back."""
     dicts = [tensors for m in module.modules() for tensors in (m._parameters, m._buffers)]
@@ -710,9 +692,7 @@ class Module:
                        recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         """What `get_members_fn` gives for this module and, with `recurse`, all in it, with dotted names; no None."""
         seen = set()
-        modules: Iterable[tuple[str, Any]] = [(prefix, self)]
-        if recurse:
-            modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
             for name, member in get_members_fn(module):
                 if member is None or member in seen:
@@ -831,7 +811,8 @@ class Module:
             options = {"destination": destination, "prefix": prefix, "keep_vars": keep_vars}
             return self.state_dict(**options | dict(zip(options, args, strict=False)))
         if destination is None:
-            destination = with_metadata(OrderedDict(), OrderedDict())
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()  # the versions of the modules
         local_metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
@@ -878,8 +859,11 @@ class Module:
                 if hook(module, incompatible_keys) is not None:
                     raise AssertionError(POST_HOOK_RESULT)
 
+        state: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            state._metadata = metadata
         try:
-            load(self, with_metadata(OrderedDict(state_dict), metadata))
+            load(self, state)
             if strict:
                 for kind, keys in zip(("Unexpected", "Missing"), reversed(incompatible_keys), strict=True):
                     if keys:
@@ -910,7 +894,7 @@ class Module:
             value = state_dict[key]
             if isinstance(value, Tensor) and target.dim() == 0 and value.shape == (1,):
                 value = value[0]  # how the first versions of PyTorch saved a scalar
-            error = mismatch(key, value, target) or self._load_tensor(name, key, value, target, assign)
+            error = self._load_tensor(name, key, value, target, assign)
             if error is not None:
                 error_msgs.append(error)
         extra = prefix + EXTRA_STATE
@@ -929,6 +913,12 @@ class Module:
 
     def _load_tensor(self, name: str, key: str, value: Any, target: Tensor, assign: bool) -> str | None:
         """Copy a value into one of this module's tensors, or replace the tensor; the error's text if that fails."""
+        if not (isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")):
+            return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                    f"checkpoint but received {type(value)}")
+        if value.shape != target.shape:
+            return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
+                    f"current model is {target.shape}.")
         try:
             with no_grad():
                 if not assign:

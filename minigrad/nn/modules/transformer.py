@@ -39,17 +39,13 @@ Activation = str | Callable[[Tensor], Tensor]
 Mask = Tensor | None
 
 
-def is_subsequent(mask: Mask, is_causal: bool | None, size: int) -> bool:
+def is_subsequent(mask: Mask, is_causal: bool | None, x: Tensor, batch_first: bool) -> bool:
     """Whether a mask is that of `generate_square_subsequent_mask`: as it is said, or else by looking at it."""
     if is_causal is not None or mask is None:
         return is_causal is True
+    size = x.shape[1 if batch_first and x.dim() == 3 else 0]
     expected = np.triu(np.full((size, size), -np.inf, like=beside(mask.array)), 1)
     return mask.shape == (size, size) and bool(np.array_equal(mask.array, expected))
-
-
-def sequence_length(x: Tensor, batch_first: bool) -> int:
-    """How long the sequences are."""
-    return int(x.shape[1 if batch_first and x.dim() == 3 else 0])
 
 
 class _TransformerLayer(Family):
@@ -182,7 +178,7 @@ class TransformerEncoder(Module):
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", dtype_of(mask), "mask", src.dtype)
         numbers = canonical_mask(mask, "mask", None, "", src.dtype, False)
         attention = getattr(self.layers[0], "self_attn", None)
-        causal = is_subsequent(numbers, is_causal, sequence_length(src, getattr(attention, "batch_first", False)))
+        causal = is_subsequent(numbers, is_causal, src, getattr(attention, "batch_first", False))
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=numbers, is_causal=causal, src_key_padding_mask=padding)
@@ -212,7 +208,7 @@ class TransformerDecoder(Module):
                 tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
         """The sequences through all layers, which look at `memory`."""
-        causal = is_subsequent(tgt_mask, tgt_is_causal, sequence_length(tgt, self.layers[0].self_attn.batch_first))
+        causal = is_subsequent(tgt_mask, tgt_is_causal, tgt, self.layers[0].self_attn.batch_first)
         output = tgt
         for layer in self.layers:
             output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
