@@ -56,15 +56,10 @@ class MultiheadAttention(Module):
         def param(*shape: int) -> Parameter:
             return empty_parameter(shape, device, dtype)
 
-        if self._qkv_same_embed_dim:
-            self.in_proj_weight = param(3 * embed_dim, embed_dim)
-            for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight"):
-                self.register_parameter(name, None)
-        else:
-            self.q_proj_weight = param(embed_dim, embed_dim)
-            self.k_proj_weight = param(embed_dim, self.kdim)
-            self.v_proj_weight = param(embed_dim, self.vdim)
-            self.register_parameter("in_proj_weight", None)
+        in_one = self._qkv_same_embed_dim
+        self.register_parameter("in_proj_weight", param(3 * embed_dim, embed_dim) if in_one else None)
+        for name, features in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            self.register_parameter(f"{name}_proj_weight", None if in_one else param(embed_dim, features))
         self.register_parameter("in_proj_bias", param(3 * embed_dim) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         self.bias_k, self.bias_v = (param(1, 1, embed_dim), param(1, 1, embed_dim)) if add_bias_kv else (None, None)
@@ -76,10 +71,9 @@ class MultiheadAttention(Module):
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
-        if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            if self.out_proj.bias is not None:
-                init.constant_(self.out_proj.bias, 0.0)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.constant_(bias, 0.0)
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 init.xavier_normal_(bias)

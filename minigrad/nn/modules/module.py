@@ -155,10 +155,7 @@ class WrappedHook:
         hook, with_module, module = state
         if with_module and module is None:
             raise RuntimeError("You are trying to revive the hook of a dead Module!")
-        functools.update_wrapper(self, hook)
-        self.hook, self.with_module = hook, with_module
-        if with_module:
-            self.module = weakref.ref(module)
+        vars(self).update(vars(WrappedHook(hook, module)))
 
 
 class _IncompatibleKeys(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
@@ -10,7 +10,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import Family, attributes, empty_parameter
+from minigrad.nn.modules.utils import Family, _single, attributes, empty_parameter
 from minigrad.nn.parameter import Parameter
 
 __all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
@@ -38,18 +38,13 @@ class _Affine(Family):
         return f"{attributes(self, *names)}, bias={self.bias is not None}"
 
 
-def as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """One length is a shape of one dimension."""
-    return tuple(shape) if isinstance(shape, Iterable) else (shape,)
-
-
 class LayerNorm(_Affine):
     """(x - mean) / √(variance + eps) · weight + bias, over the last dimensions, which have `normalized_shape`."""
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
                  bias: bool = True, device: Any = None, dtype: dtype_type | None = None) -> None:
         super().__init__()
-        self.normalized_shape = as_shape(normalized_shape)
+        self.normalized_shape = _single(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._add_affine(self.normalized_shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
@@ -88,7 +83,7 @@ class RMSNorm(Module):
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None,
                  elementwise_affine: bool = True, device: Any = None, dtype: dtype_type | None = None) -> None:
         super().__init__()
-        self.normalized_shape = as_shape(normalized_shape)
+        self.normalized_shape = _single(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         weight = empty_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
         self.register_parameter("weight", weight)
