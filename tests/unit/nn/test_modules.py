@@ -158,3 +158,41 @@ class TestCopiesAndParts:
         layer = m.nn.Linear(2, 2)
         model = m.nn.Sequential(layer, layer)
         assert (len(list(model.children())), len(list(model))) == (1, 2)
+
+
+class TestSettings:
+    """What a layer is built with: kept as attributes, read at every call, free for a user's own class to add to."""
+
+    def test_a_changed_setting_counts_from_the_next_call_on(self, m):
+        layer, x = m.nn.LeakyReLU(0.5), m.tensor([-2.0])
+        assert layer(x).tolist() == [-1.0]
+        layer.negative_slope = 2.0
+        assert layer(x).tolist() == [-4.0]
+        assert repr(layer) == "LeakyReLU(negative_slope=2.0)"
+
+    def test_a_parameter_as_a_setting_is_registered(self, m):
+        layer = m.nn.Threshold(m.nn.Parameter(m.tensor(0.5)), 0.0)
+        assert list(layer.state_dict()) == ["threshold"]
+
+    def test_a_class_of_a_user_declares_no_settings(self, m):
+        class Scaled(m.nn.ReLU):
+            scale: float
+            inner: m.nn.Linear
+
+            def forward(self, input):
+                return super().forward(input) * self.scale
+
+        layer = Scaled(inplace=True)
+        layer.scale = 3.0
+        assert layer(m.tensor([-1.0, 2.0])).tolist() == [0.0, 6.0]
+        assert (layer == Scaled(True), len({layer, Scaled(True)})) == (False, 2)
+
+    def test_a_setting_leaves_no_default_on_the_class(self, m):
+        assert not hasattr(m.nn.ReLU, "inplace")
+        assert not hasattr(m.nn.SmoothL1Loss, "beta")
+
+    @pytest.mark.parametrize("call", [lambda nn: nn.ChannelShuffle(), lambda nn: nn.LeakyReLU(slope=1),
+                                      lambda nn: nn.Sigmoid(1), lambda nn: nn.Softplus(1, 2, 3)])
+    def test_wrong_arguments(self, m, call):
+        with pytest.raises(TypeError, match=r"__init__\(\)"):
+            call(m.nn)
