@@ -14,7 +14,7 @@ from minigrad import return_types
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_many
+from minigrad.core.record import record1, record2
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
@@ -53,13 +53,12 @@ def leading(x: Any) -> tuple[int, int]:
 
 
 class CholeskyFactor(Node, number=None):
-    """The factor of a matrix, which it has been found to be."""
+    """The derivative of a factor `y`, which `torch.cholesky` and `torch.linalg.cholesky` record under two names."""
 
     constants = ("upper",)
 
     @classmethod
     def forward(cls, a: Tensor, y: Any, upper: bool) -> Tensor:
-        """Record the factor `y` of a Tensor."""
         return record1(cls, y, a, (y,), (upper,))
 
     def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
@@ -76,14 +75,10 @@ def mirrored(xp: Any, m: Any) -> Any:
 
 
 class LinalgCholeskyEx(CholeskyFactor):
-    """The factor as `linalg.cholesky` and `linalg.cholesky_ex` give it."""
-
     saves = ("L",)
 
 
 class Cholesky(CholeskyFactor):
-    """The same as `torch.cholesky` gives it."""
-
     saves = ("result",)
 
 
@@ -138,10 +133,8 @@ class LinalgQr(Factors):
     results = (0, 1)
 
     @staticmethod
-    def forward(a: Tensor, mode: Any) -> tuple[Tensor, ...]:
-        x = a.array
-        result = (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
-        return record_many(LinalgQr, result, a, (mode,), saved=result)
+    def values(x: Any, mode: Any) -> tuple[Any, ...]:
+        return (np.zeros(0, x.dtype, like=x), np.linalg.qr(x, "r")) if mode == "r" else tuple(np.linalg.qr(x, mode))
 
     def backward(self, xp: Any, gs: list[Any], q: Any, r: Any, mode: str) -> Any:
         if mode == "r":
@@ -180,8 +173,7 @@ def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Ten
     checks.floating(input, "linalg.cholesky")
     checks.kernel(input, "cholesky_cpu")
     result, info = cholesky_factor(input.array, upper)
-    if name is not None and info.any():
-        checks.not_definite(name, info)
+    checks.no_failure(name, info, checks.NOT_DEFINITE)
     return LinalgCholeskyEx.forward(input, result, upper), plain(info)
 
 
@@ -192,11 +184,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
 
 
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
-    """L so that `input == L @ L.mT`, or its transpose if `upper`.
-
-    Raises:
-        LinAlgError: if `input` is not positive definite.
-    """
+    """L so that `input == L @ L.mT`, or its transpose if `upper`; a LinAlgError if there is none."""
     return factor_of(input, upper, "linalg.cholesky")[0]
 
 
@@ -222,8 +210,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     checks.square(input, "cholesky")
     checks.kernel(input, "cholesky_cpu")
     result, info = cholesky_factor(input.array, upper)
-    if info.any():
-        checks.not_definite("cholesky", info)
+    checks.no_failure("cholesky", info, checks.NOT_DEFINITE)
     return Cholesky.forward(input, result, upper)
 
 
@@ -232,9 +219,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of `L @ L.mT`, where `input` is L, or its transpose if `upper`."""
     checks.square(input, "cholesky_inverse")
     checks.kernel(input, "cholesky_inverse_out_cpu")
-    info = zero_pivots(input.array)
-    if info.any():
-        checks.singular("cholesky_inverse", info)
+    checks.no_failure("cholesky_inverse", zero_pivots(input.array), checks.SINGULAR)
     return CholeskyInverse.forward(input, upper)
 
 

@@ -25,6 +25,9 @@ from minigrad.ops.linalg.solve import LinalgSolveTriangular, check_sides
 
 __all__ = ["lu_solve"]
 
+ZERO_PIVOT = ("U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to "
+              "perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+
 
 def order_of(pivots: Any, rows: int) -> Any:
     """The order of rows, shape (…, rows), that swaps one after the other lead to."""
@@ -102,8 +105,8 @@ class LinalgLu(Factors):
     results = (0, 1)
 
     @staticmethod
-    def forward(a: Tensor, made: tuple[Any, Any], order: Any) -> tuple[Tensor, ...]:
-        return record_many(LinalgLu, made, a, (True, np.argsort(order, -1)), saved=made)
+    def forward(a: Tensor, factors: tuple[Any, Any], order: Any) -> tuple[Tensor, ...]:
+        return record_many(LinalgLu, factors, a, (True, np.argsort(order, -1)), saved=factors)
 
     def backward(self, xp: Any, gs: list[Any], left: Any, right: Any, pivot: bool, back: Any) -> Any:
         gl, gu = [xp.zeros(v.shape, v) if g is None else g for g, v in zip(gs, (left, right), strict=True)]
@@ -162,22 +165,18 @@ def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor
     """What `lu_factor_ex` gives; `name`: who reports a zero on the diagonal of U (None: nobody)."""
     result, swaps = decomposed(a, "torch.lu_factor", pivot)
     info, pivots = zero_pivots(result), plain(swaps)
-    if name is not None and info.any():
-        where, at = checks.first_failure(info)
-        raise RuntimeError(f"torch.linalg.{name}: {where}U[{at},{at}] is zero and using it on lu_solve would result in "
-                           "a division by zero. If you still want to perform the factorization, consider calling "
-                           "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+    checks.no_failure(name, info, ZERO_PIVOT, RuntimeError)
     return LinalgLuFactorEx.forward(a, result, pivots), pivots, plain(info)
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
     """L (without its ones) and U in one matrix, and the row that each row was swapped with, counted from 1."""
-    return return_types.linalg_lu_factor(factors_of(A, pivot, "lu_factor")[:2])
+    return return_types.linalg_lu_factor(factors_of(A, pivot, "torch.linalg.lu_factor")[:2])
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> return_types.linalg_lu_factor_ex:
     """The same, and for each matrix 0 or the number of the first zero on the diagonal of U."""
-    return return_types.linalg_lu_factor_ex(factors_of(A, pivot, "lu_factor_ex" if check_errors else None))
+    return return_types.linalg_lu_factor_ex(factors_of(A, pivot, "torch.linalg.lu_factor_ex" if check_errors else None))
 
 
 def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -10,24 +11,28 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.graph import ManyOutputs
+from minigrad.core.record import record_many
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.same_device import where_is
-
-__all__ = ["Factors", "diagonal_matrices", "lu_factored", "metadata_of", "needed_by_product", "reports_failure",
-           "scaled_sum", "system_metadata", "triangle", "zero_pivots"]
 
 
 class Factors(ManyOutputs, number=None):
     """A node of several outputs whose formula takes None for a gradient that did not arrive.
 
-    `results`: for each saved value the output that it is (0 for an input).
+    `results`: for each saved value the output that it is (0 for an input). `values`: the op on arrays.
     """
 
     fills_missing = False
     results: ClassVar[tuple[int, ...]] = ()
+    values: ClassVar[Callable[..., tuple[Any, ...]]]
+
+    @classmethod
+    def forward(cls, a: Tensor, *const: Any) -> tuple[Tensor, ...]:
+        """The factors of a matrix, all of which the derivative needs."""
+        factors = cls.values(a.array, *const)
+        return record_many(cls, factors, a, const, saved=factors)
 
     def saved_output_nr(self, index: int) -> int:
-        """Which output the saved result number `index` is."""
         return self.results[index]
 
 

@@ -156,7 +156,7 @@ def nothing_but_rounding(x: Any, det: Any) -> bool:
 def cofactors(xp: Any, a: Any) -> Any:
     """The derivative of a determinant where there may be no inverse: with `a == U @ diag(S) @ Vh`, what multiplies one
     singular value is the product of the others."""
-    u, s, vh = xp.apply(LinalgSvd, a)
+    u, s, vh = xp.apply(LinalgSvd, a, False)
     parts = [xp.getitem(s, (..., j)) for j in range(a.shape[-1])]
     sign = xp.apply(LinalgDet, u) * xp.apply(LinalgDet, vh)
     others = xp.stack([functools.reduce(operator.mul, parts[:j] + parts[j + 1:], sign) for j in range(len(parts))], -1)
@@ -179,13 +179,12 @@ class LinalgSlogdet(Factors):
 
 
 def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `inv_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
+    """What `inv_ex` gives; `name`: the function that reports a matrix without an inverse (None: none does)."""
     checks.square(a, "linalg.inv")
     checks.precise(a, "linalg.inv")
     result = LinalgInvEx.forward(a)
     info = failures(a.array, result.array)
-    if name is not None and info.any():
-        checks.singular(name, info)
+    checks.no_failure(name, info, checks.SINGULAR)
     return result, plain(info)
 
 
@@ -205,7 +204,7 @@ def inverse(input: Tensor) -> Tensor:
 
 
 def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor, Tensor]:
-    """What `solve_ex` gives; `name`: who reports a matrix without an inverse (None: nobody)."""
+    """What `solve_ex` gives; `name`: the function that reports a matrix without an inverse (None: none does)."""
     checks.square(a, "linalg.solve")
     checks.floating(a, "linalg.solve")
     m, n = a.array.shape, b.array.shape
@@ -220,8 +219,7 @@ def solution(a: Tensor, b: Tensor, left: bool, name: str | None) -> tuple[Tensor
     checks.kernel(a, "lu_cpu")
     result = LinalgSolveEx.forward(a, b, left, vector)
     info = failures(a.array, result.array)
-    if name is not None and info.any():
-        checks.singular(name, info, "The solver failed because the input matrix is singular.")
+    checks.no_failure(name, info, checks.UNSOLVABLE)
     return result, plain(info)
 
 
@@ -234,7 +232,6 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 
 def check_sides(a: tuple[int, ...], b: tuple[int, ...], left: bool, name: str) -> None:
-    """PyTorch's errors for the shapes of a system that do not fit."""
     if a[-1] != b[-2 if left else -1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
                            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")

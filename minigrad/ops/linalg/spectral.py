@@ -14,7 +14,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad.backends.registry import is_array
 from minigrad.core.graph import Node
-from minigrad.core.record import record1, record_many
+from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import where_is
@@ -35,20 +35,14 @@ class LinalgSvd(Factors):
     results = (0, 1, 2)
 
     @staticmethod
-    def values(x: Any, full: bool = False) -> tuple[Any, Any, Any]:
+    def values(x: Any, full: bool = False) -> tuple[Any, ...]:
         try:
             with reports_failure(x):
-                u, s, vh = np.linalg.svd(x, full)
+                return tuple(np.linalg.svd(x, full))
         except np.linalg.LinAlgError:
             reason = "is ill-conditioned or has too many repeated singular values." if np.isfinite(x).all() else \
                      "contained non-finite values."
             raise checks.LinAlgError(FAILED.format("linalg.svd") + reason) from None
-        return u, s, vh
-
-    @staticmethod
-    def forward(a: Tensor, full: bool = False) -> tuple[Tensor, ...]:
-        result = LinalgSvd.values(a.array, full)
-        return record_many(LinalgSvd, result, a, (full,), saved=result)
 
     def backward(self, xp: Any, gs: list[Any], u: Any, s: Any, vh: Any, full: bool) -> Any:
         gu, g_s, gvh = gs
@@ -95,23 +89,19 @@ class LinalgEigh(Factors):
     """The eigenvalues, ascending, and eigenvectors (columns) of symmetric matrices, of which one triangle is read."""
 
     saves = ("eigenvalues", "eigenvectors")
+    constants = ("",)
     results = (0, 1)
 
     @staticmethod
-    def values(x: Any, upper: bool) -> tuple[Any, Any]:
+    def values(x: Any, upper: bool) -> tuple[Any, ...]:
         try:
             with reports_failure(x):
-                return np.linalg.eigh(x, "U" if upper else "L")
+                return tuple(np.linalg.eigh(x, "U" if upper else "L"))
         except np.linalg.LinAlgError:
             raise checks.LinAlgError(FAILED.format("linalg.eigh") +
                                      "is ill-conditioned or has too many repeated eigenvalues.") from None
 
-    @staticmethod
-    def forward(a: Tensor, upper: bool) -> tuple[Tensor, ...]:
-        result = LinalgEigh.values(a.array, upper)
-        return record_many(LinalgEigh, result, a, saved=result)
-
-    def backward(self, xp: Any, gs: list[Any], values: Any, vectors: Any) -> Any:
+    def backward(self, xp: Any, gs: list[Any], values: Any, vectors: Any, upper: bool) -> Any:
         g, gv = gs
         transposed = xp.swapaxes(vectors, -1, -2)
         if gv is None:
@@ -152,7 +142,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, descending."""
     check_svd(A, driver)
-    return LinalgSvd.forward(A)[1]
+    return LinalgSvd.forward(A, False)[1]
 
 
 def check_svd(a: Tensor, driver: str | None) -> None:
@@ -177,7 +167,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
         return return_types.svd((u, s, Transpose.forward(vh, vh.array.ndim - 2, vh.array.ndim - 1)))
     lead, dtype = input.array.shape[:-2], input.array.dtype
     zeros = [plain(np.zeros((*lead, n, n), dtype, like=input.array)) for n in input.array.shape[-2:]]
-    return return_types.svd((zeros[0], LinalgSvd.forward(input)[1], zeros[1]))
+    return return_types.svd((zeros[0], LinalgSvd.forward(input, False)[1], zeros[1]))
 
 
 def eigh(input: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:

@@ -13,8 +13,6 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 
-__all__: list[str] = []
-
 Shape = tuple[int, ...]
 
 
@@ -31,8 +29,8 @@ class Selection(Node, number=None):
         values = x.reshape(-1)[positions]
         if not keepdim and x.ndim:
             values, indices = values.squeeze(dim), indices.squeeze(dim)
-        where = plain(indices)
-        return record1(cls, values, a, (where,), (positions, x.shape, dim, keepdim)), where
+        saved_indices = plain(indices)
+        return record1(cls, values, a, (saved_indices,), (positions, x.shape, dim, keepdim)), saved_indices
 
     def backward(self, xp: Any, g: Any, indices: Any, positions: Any, shape: Shape, *names: Any) -> Any:
         return scatter_into(xp, xp.reshape(g, positions.shape), positions, shape)
@@ -45,11 +43,7 @@ class SelectionOfOne(Selection, number=None):
 
 
 def filled_dim(name: str, dim: int, shape: Shape) -> int:
-    """A dimension in which something can be found.
-
-    Raises:
-        IndexError: if it is out of range, or empty.
-    """
+    """A dimension to reduce, counted from the left; an IndexError if it is out of range or empty."""
     axis = dim_of(dim, len(shape))
     if shape and shape[axis] == 0:
         raise IndexError(f"{name}: Expected reduction dim {axis} to have non-zero size.")

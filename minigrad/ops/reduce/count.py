@@ -44,23 +44,19 @@ class UniqueConsecutive(Unique2):
     torch_name = "unique_consecutive"
 
 
-def truth_of(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
-    """`any` or `all`; the result for uint8 is uint8, as in PyTorch's early days."""
-    x = input.array != 0
-    result = x if dim == () else getattr(x, name)(axes_of(dim, x.ndim), keepdims=keepdim)
-    return plain(result.astype(np.uint8) if input.array.dtype == np.uint8 else result)
+def truth(name: str, doc: str) -> Any:
+    """The function `torch.any` or `torch.all`; the result for uint8 is uint8, as in PyTorch's early days."""
+    def function(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        x = input.array != 0
+        result = x if dim == () else getattr(x, name)(axes_of(dim, x.ndim), keepdims=keepdim)
+        return plain(result.astype(np.uint8) if input.array.dtype == np.uint8 else result)
+
+    function.__doc__ = doc
+    return op(method=True, name=name)(function)
 
 
-@op(method=True)
-def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is not zero, over all dimensions or over `dim`; `()` is no dimension."""
-    return truth_of("any", input, dim, keepdim)
-
-
-@op(method=True)
-def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are not zero; otherwise as `any`."""
-    return truth_of("all", input, dim, keepdim)
+any = truth("any", "Whether any element is not zero, over all dimensions or over `dim`; `()` is no dimension.")
+all = truth("all", "Whether all elements are not zero; otherwise as `any`.")
 
 
 @op(method=True)
@@ -200,7 +196,6 @@ def unique_parts(values: Tensor, inverse: Any, counts: Any, return_inverse: bool
 
 
 def unique_axis(x: Any, dim: int | None) -> int | None:
-    """The dimension of `unique`; PyTorch's error where slices along it have no elements."""
     if dim is None:
         return None
     axis = one_of(dim, x.ndim)
@@ -221,8 +216,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     axis = unique_axis(x, dim)
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     result = (Unique2 if axis is None else UniqueDim).forward(values, input)
-    return unique_parts(result, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse,
-                        return_counts)
+    return unique_parts(result, inverse.reshape(x.shape if axis is None else -1), counts, return_inverse, return_counts)
 
 
 @op(method=True)

@@ -86,12 +86,10 @@ class Cumulation(Node, number=None):
 
     @classmethod
     def values(cls, x: Any, dim: int) -> Any:
-        """On arrays."""
         return accumulate(cls.ufunc, x, dim)
 
     @classmethod
     def forward(cls, a: Tensor, dim: int, dtype: Any = None) -> Tensor:
-        """On a Tensor, in a dtype (None: its own)."""
         x, input_metadata = converted(a.array, dtype)
         y = cls.values(x, dim)
         return record1(cls, y, a, (a, y) if cls.saves else (), (dim,), input_metadata)
@@ -167,14 +165,19 @@ class Logcumsumexp(Node):
 
 
 class Cummax(Selection):
+    """The largest so far, and where it was: the last of several; NaN counts as the largest."""
+
     ufunc: ClassVar[Any] = np.maximum
 
     @classmethod
     def running(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        """The largest so far, and where it was: the last of several; NaN counts as the largest."""
+        """PyTorch looks at the dimension only where there are elements."""
         x = a.array
         if not x.ndim:
+            if dim not in (0, -1):
+                raise IndexError(f"{cls.op.lower()}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
             return cls.forward(a, 0, np.zeros((), np.int64, like=beside(x)))
+        dim = dim_of(dim, x.ndim) if x.size else 0
         hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
         count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
         return cls.forward(a, dim, accumulated(np.maximum, np.where(hit, count, 0), dim))
@@ -185,7 +188,7 @@ class Cummin(Cummax):
 
 
 def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
-    """An array in the dtype in which it is added up or multiplied, and what the engine must undo (`Node.fit`)."""
+    """An array in the dtype in which it is added up or multiplied, and what the engine must undo (input metadata)."""
     y = as_dtype(x, dtype)
     return y, None if y is x else ((x.shape, x.dtype),)
 
@@ -225,36 +228,26 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     return ProdDim.forward(input, dim_of(dim, input.array.ndim), keepdim, target_dtype)
 
 
-def cumulation(op: type[Cumulation], input: Tensor, dim: int, dtype: dtype_type | None) -> Tensor:
-    """`cumsum` or `cumprod`."""
-    axis = dim_of(dim, input.array.ndim)
-    if dtype is not None and dtype.name == "bool" and input.array.ndim and input.array.size:
-        refuse(f"{op.op.lower()}_out_cpu", dtype.numpy)
-    return op.forward(input, axis, wanted_dtype(input, dtype))
+def cumulation(name: str, node: type[Cumulation], doc: str) -> Any:
+    """The function `torch.cumsum` or `torch.cumprod`, with its method in place."""
+    def function(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+        axis = dim_of(dim, input.array.ndim)
+        if dtype is not None and dtype.name == "bool" and input.array.ndim and input.array.size:
+            refuse(f"{name}_out_cpu", dtype.numpy)
+        return node.forward(input, axis, wanted_dtype(input, dtype))
+
+    def method_in_place(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
+        return in_place(function, self, dim, dtype=self.dtype if dtype is None else dtype)
+
+    function.__doc__, method_in_place.__doc__ = doc, f"`{name}`, in place and in the dtype of the tensor."
+    tensor_method(name=f"{name}_")(method_in_place)
+    return op(method=True, name=name)(function)
 
 
-@op(method=True)
-def cumsum(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
-    """The sum of each element and all before it along `dim`; integers and bools add up to int64."""
-    return cumulation(Cumsum, input, dim, dtype)
-
-
-@op(method=True)
-def cumprod(input: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
-    """The product of each element and all before it along `dim`; of integers and bools it is int64."""
-    return cumulation(Cumprod, input, dim, dtype)
-
-
-@tensor_method
-def cumsum_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
-    """`cumsum`, in place and in the dtype of the tensor."""
-    return in_place(cumsum, self, dim, dtype=self.dtype if dtype is None else dtype)
-
-
-@tensor_method
-def cumprod_(self: Tensor, dim: int, *, dtype: dtype_type | None = None) -> Tensor:
-    """`cumprod`, in place and in the dtype of the tensor."""
-    return in_place(cumprod, self, dim, dtype=self.dtype if dtype is None else dtype)
+cumsum = cumulation(
+    "cumsum", Cumsum, "The sum of each element and all before it along `dim`; integers and bools add up to int64.")
+cumprod = cumulation(
+    "cumprod", Cumprod, "The product of each element and all before it along `dim`; of integers and bools it is int64.")
 
 
 @op(method=True)
@@ -263,24 +256,16 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     return Logcumsumexp.forward(input, dim_of(dim, input.array.ndim))
 
 
-def extremum_so_far(op: type[Cummax], input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """`cummax` or `cummin`; PyTorch looks at the dimension only where there are elements."""
-    ndim = input.array.ndim
-    if not ndim and dim not in (0, -1):
-        raise IndexError(f"{op.op.lower()}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-    return op.running(input, dim_of(dim, ndim) if input.array.size else 0)
-
-
 @op(method=True)
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and where it was, the last of several."""
-    return return_types.cummax(extremum_so_far(Cummax, input, dim))
+    return return_types.cummax(Cummax.running(input, dim))
 
 
 @op(method=True)
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`; otherwise as `cummax`."""
-    return return_types.cummin(extremum_so_far(Cummin, input, dim))
+    return return_types.cummin(Cummin.running(input, dim))
 
 
 @op(method=True)
@@ -310,7 +295,6 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 
 
 def check_fits(input: Tensor, other: Tensor, dim: int) -> Tensor:
-    """A part that is put before or after the input of `diff`; PyTorch's error where it does not fit."""
     shape, other_shape = input.array.shape, other.array.shape
     if len(shape) != len(other_shape):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")

@@ -24,8 +24,6 @@ from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_ev
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
 Shape = tuple[int, ...]
-NO_ELEMENTS = ("{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-               "the 'dim' argument.")
 
 
 class OfAll(Node, number=None):
@@ -36,7 +34,6 @@ class OfAll(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
-        """The element that `find` finds."""
         y = cls.find(a.array)
         return record1(cls, y, a, (a, y))
 
@@ -80,8 +77,6 @@ class Amin(Amax):
 
 
 class Aminmax(ManyOutputs):
-    """Both in one op."""
-
     saves = ("self", "min", "max")
 
     @staticmethod
@@ -105,81 +100,70 @@ def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
         if d is not None and shape[one_of(d, len(shape))] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     axes = axes_of(dim, len(shape))
-    if axes is None:
-        return tuple(range(len(shape))) if 0 not in shape else refuse_empty(name)
-    return axes
+    if axes is None and 0 in shape:
+        refuse_empty(name)
+    return tuple(range(len(shape))) if axes is None else axes
 
 
-def first_index(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
-    """The dimension, and along it the index of the first largest (or smallest) element; the dimension is kept."""
+def first_index(find: Any, input: Tensor, dim: int, name: str) -> tuple[int, Any]:
+    """The dimension, and the index along it that `find` (NumPy's argmax or argmin) gives; the dimension is kept."""
     axis, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
-    find = np.argmax if name in ("max", "argmax") else np.argmin
     return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
 
 
 def refuse_empty(name: str) -> NoReturn:
-    """PyTorch's error for the largest of no elements."""
-    raise RuntimeError(NO_ELEMENTS.format(name))
+    raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                       "reduction dim with the 'dim' argument.")
 
 
-def second_tensor(name: str, dim: Any, keepdim: bool, other: Tensor | None) -> Any:
-    """The second of two tensors, where `max` or `min` compares two: `keepdim` makes no sense then."""
-    if keepdim is not False:
-        raise TypeError(name)
-    return dim if other is None else other
+def extremum(name: str, of_all: type[OfAll], along: type[SelectionOfOne], find: Any, of_two: Any, doc: str) -> Any:
+    """The function `torch.max` or `torch.min`, each of which is three ops; `find` is NumPy's argmax or argmin."""
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+        if other is not None or isinstance(dim, Tensor):
+            if keepdim is not False:  # there is no dimension to keep between two tensors
+                raise TypeError(name)
+            return of_two(input, dim if other is None else other)
+        if dim is None:
+            return of_all.forward(input) if input.array.size else refuse_empty(name)
+        return getattr(return_types, name)(along.forward(input, *first_index(find, input, dim, name), keepdim))
+
+    function.__doc__ = doc
+    return op(method=True, name=name)(function)
 
 
-@op(method=True)
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
+max = extremum("max", Max, MaxDim, np.argmax, maximum, """\
+The largest element of all; or along `dim`, with its index; or of each two elements of two tensors.
 
     The first of several equally large ones is named, and gets all of the gradient. Of two tensors: `maximum`.
 
     Raises:
         RuntimeError: for no elements, if no `dim` is given.
         IndexError: if `dim` is out of range or empty.
-    """
-    if other is not None or isinstance(dim, Tensor):
-        return maximum(input, second_tensor("max", dim, keepdim, other))
-    if dim is None:
-        return Max.forward(input) if input.array.size else refuse_empty("max")
-    return return_types.max(MaxDim.forward(input, *first_index(input, dim, "max"), keepdim))
+    """)
+min = extremum("min", Min, MinDim, np.argmin, minimum, "The smallest element; otherwise as `max`.")
 
 
-@op(method=True)
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The smallest element; otherwise as `max`."""
-    if other is not None or isinstance(dim, Tensor):
-        return minimum(input, second_tensor("min", dim, keepdim, other))
-    if dim is None:
-        return Min.forward(input) if input.array.size else refuse_empty("min")
-    return return_types.min(MinDim.forward(input, *first_index(input, dim, "min"), keepdim))
+def index_of_extremum(name: str, find: Any, doc: str) -> Any:
+    """The function `torch.argmax` or `torch.argmin`; `find` is NumPy's function of this name."""
+    def function(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        x = input.array
+        if x.dtype.kind == "b":
+            raise RuntimeError(f"{name}(): does not support bool input")
+        if dim is None:
+            if x.size == 0:
+                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+            index = find(x)
+            return plain(index.reshape((1,) * x.ndim) if keepdim else index)
+        axis, index = first_index(find, input, dim, name)
+        return plain(index if keepdim or not x.ndim else index.squeeze(axis))
+
+    function.__doc__ = doc
+    return op(method=True, name=name)(function)
 
 
-@op(method=True)
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the largest element, the first of several: along `dim`, or as if all elements were one vector."""
-    return argextremum("argmax", input, dim, keepdim)
-
-
-@op(method=True)
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element; otherwise as `argmax`."""
-    return argextremum("argmin", input, dim, keepdim)
-
-
-def argextremum(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """`argmax` or `argmin`."""
-    x = input.array
-    if x.dtype.kind == "b":
-        raise RuntimeError(f"{name}(): does not support bool input")
-    if dim is None:
-        if x.size == 0:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        index = (np.argmax if name == "argmax" else np.argmin)(x)
-        return plain(index.reshape((1,) * x.ndim) if keepdim else index)
-    axis, index = first_index(input, dim, name)
-    return plain(index if keepdim or not x.ndim else index.squeeze(axis))
+argmax = index_of_extremum("argmax", np.argmax, """\
+The index of the largest element, the first of several: along `dim`, or as if all elements were one vector.""")
+argmin = index_of_extremum("argmin", np.argmin, "The index of the smallest element; otherwise as `argmax`.")
 
 
 @op(method=True)

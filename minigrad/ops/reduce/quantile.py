@@ -24,7 +24,6 @@ from minigrad.ops.shape.views_inplace import squeeze_, transpose_, unsqueeze_
 
 __all__ = ["nanquantile", "quantile"]
 
-Shape = tuple[int, ...]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -67,7 +66,7 @@ def in_order(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 
 def ranks_of(values: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
-    """The places of the quantiles among sorted values: not whole numbers."""
+    """The indices of the quantiles among sorted values: not whole numbers."""
     x = values.array
     missing = np.isnan(x)
     shape = (*x.shape[:-1], max(q.array.size, 1))
@@ -79,46 +78,41 @@ def ranks_of(values: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
 
 
 def between(values: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
-    """The values at the places `ranks`, interpolated."""
+    """The values at the indices `ranks`, interpolated."""
     rounded: Any = {"higher": np.ceil, "nearest": np.rint}.get(interpolation, np.floor)
     last = values.array.ndim - 1
     below = plain(rounded(ranks.array).astype(np.int64))
-    found = Gather.forward(values, below, last)
+    result = Gather.forward(values, below, last)
     if interpolation not in ("linear", "midpoint"):
-        return found
+        return result
     weight = plain(np.full_like(ranks.array, 0.5)) if interpolation == "midpoint" else Sub.forward(ranks, below)
     above = Gather.forward(values, plain(np.ceil(ranks.array).astype(np.int64)), last)
-    return LerpTensor.forward(found, above, weight)
+    return LerpTensor.forward(result, above, weight)
 
 
-def found(input: Tensor, q: Tensor | float, dim: int | None, keepdim: bool, interpolation: str,
-          skip_nan: bool) -> Tensor:
-    """`quantile` and `nanquantile`."""
-    q_tensor = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
-    check(input, q_tensor, interpolation, None if isinstance(q, Tensor) else q)
-    values = in_order(input, dim, keepdim)
-    out = between(values, ranks_of(values, q_tensor, skip_nan), interpolation)
-    if q_tensor.array.ndim:
-        out = transpose_(unsqueeze_(out, 0), 0, -1)
-    return squeeze_(out, -1)
+def quantile_function(name: str, skip_nan: bool, doc: str) -> Any:
+    """The function `torch.quantile` or `torch.nanquantile`."""
+    def function(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
+                 interpolation: str = "linear") -> Tensor:
+        q_tensor = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
+        check(input, q_tensor, interpolation, None if isinstance(q, Tensor) else q)
+        values = in_order(input, dim, keepdim)
+        result = between(values, ranks_of(values, q_tensor, skip_nan), interpolation)
+        if q_tensor.array.ndim:
+            result = transpose_(unsqueeze_(result, 0), 0, -1)
+        return squeeze_(result, -1)
+
+    function.__doc__ = doc
+    return op(method=True, name=name)(function)
 
 
-@op(method=True)
-def quantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
-             interpolation: str = "linear") -> Tensor:
-    """The value below which a part `q` of the elements lies, over all dimensions or along `dim`; NaN if one is NaN.
+quantile = quantile_function("quantile", False, """\
+The value below which a part `q` of the elements lies, over all dimensions or along `dim`; NaN if one is NaN.
 
     `q`: a number or a vector; with a vector the result has one more dimension, in front. `interpolation` says what is
     taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
 
     Raises:
         RuntimeError: for no elements, another dtype than float32 and float64, or a `q` that is not in [0, 1].
-    """
-    return found(input, q, dim, keepdim, interpolation, skip_nan=False)
-
-
-@op(method=True)
-def nanquantile(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
-                interpolation: str = "linear") -> Tensor:
-    """The quantile of what is not NaN; otherwise as `quantile`."""
-    return found(input, q, dim, keepdim, interpolation, skip_nan=True)
+    """)
+nanquantile = quantile_function("nanquantile", True, "The quantile of what is not NaN; otherwise as `quantile`.")

@@ -168,52 +168,48 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
     return return_types.kthvalue(Kthvalue.forward(input, axis, at(ordered(x, axis), axis, k - 1), keepdim))
 
 
-@op(method=True)
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if one is NaN.
+def median_index(x: Any, order: Any, axis: int) -> Any:
+    """Where the median along a dimension is, which `order` sorts: the first NaN, if there is one."""
+    index = at(order, axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
+    if not x.ndim or x.dtype.kind != "f":
+        return index
+    missing = np.isnan(x)
+    return np.where(missing.any(axis, keepdims=True), missing.argmax(axis, keepdims=True), index)
+
+
+def nanmedian_index(x: Any, order: Any, axis: int) -> Any:
+    """The same of what is not NaN."""
+    count = (x == x).sum(axis, keepdims=True) if x.ndim else 1
+    return at(order, axis, np.maximum(count - 1, 0) // 2)
+
+
+def median_function(name: str, of_all: type[OfAll], along: type[SelectionOfOne], find_index: Any, doc: str) -> Any:
+    """The function `torch.median` or `torch.nanmedian`, each of which is two ops."""
+    def function(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        x = input.array
+        axis = None if dim is None else filled_dim("median()", dim, x.shape)
+        if x.dtype.kind == "b" and x.size:
+            refuse("median_cpu" if axis is None else "median_out", x.dtype)
+        if axis is None:
+            return of_all.forward(input)
+        index = find_index(x, ordered(x, axis), axis)
+        return getattr(return_types, name)(along.forward(input, axis, index, keepdim))
+
+    function.__doc__ = doc
+    return op(method=True, name=name)(function)
+
+
+median = median_function("median", Median, MedianDim, median_index, """\
+The median of all elements, or along `dim` with its index: the lower of two in the middle; NaN if one is NaN.
 
     Elements that equal the median of all share its gradient.
 
     Raises:
         IndexError: if `dim` is out of range or empty.
         NotImplementedError: for bools.
-    """
-    if dim is None:
-        refuse_bools(input, "median_cpu")
-        return Median.forward(input)
-    x = input.array
-    axis, order = median_order(input, dim)
-    index = at(order, axis, (x.shape[axis] - 1) // 2 if x.ndim else 0)
-    if x.ndim and x.dtype.kind == "f":
-        missing = np.isnan(x)
-        index = np.where(missing.any(axis, keepdims=True), missing.argmax(axis, keepdims=True), index)
-    return return_types.median(MedianDim.forward(input, axis, index, keepdim))
-
-
-@op(method=True)
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of what is not NaN; otherwise as `median`."""
-    if dim is None:
-        refuse_bools(input, "median_cpu")
-        return Nanmedian.forward(input)
-    x = input.array
-    axis, order = median_order(input, dim)
-    count = (x == x).sum(axis, keepdims=True) if x.ndim else 1
-    return return_types.nanmedian(NanmedianDim.forward(input, axis, at(order, axis, np.maximum(count - 1, 0) // 2),
-                                                       keepdim))
-
-
-def median_order(input: Tensor, dim: int) -> tuple[int, Any]:
-    """The dimension of a median, and the indices that sort the input along it."""
-    axis = filled_dim("median()", dim, input.array.shape)
-    refuse_bools(input, "median_out")
-    return axis, ordered(input.array, axis)
-
-
-def refuse_bools(input: Tensor, kernel: str) -> None:
-    """PyTorch's error for the median of bools, unless there are none."""
-    if input.array.dtype.kind == "b" and input.array.size:
-        refuse(kernel, input.array.dtype)
+    """)
+nanmedian = median_function("nanmedian", Nanmedian, NanmedianDim, nanmedian_index,
+                            "The median of what is not NaN; otherwise as `median`.")
 
 
 @op(method=True)
@@ -225,9 +221,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     """
     x = input.array
     axis = filled_dim("mode()", dim, x.shape)
-    if not x.ndim:
-        return return_types.mode(Mode.forward(input, axis, ordered(x, 0), keepdim))
     order = ordered(x, axis)
+    if not x.ndim:
+        return return_types.mode(Mode.forward(input, axis, order, keepdim))
     run = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
     count = np.arange(run.shape[-1], like=x)
     starts = np.ones(run.shape, bool, like=beside(x))

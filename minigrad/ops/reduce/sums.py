@@ -48,6 +48,12 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...] | None:
     return axes if ndim else ()
 
 
+def all_axes_of(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """The dimensions as `axes_of` gives them, where no dimension means every one."""
+    axes = axes_of(dim, ndim)
+    return tuple(range(ndim)) if axes is None else axes
+
+
 def one_of(dim: int, ndim: int) -> int:
     """A dimension that there is, counted from the left."""
     if not ndim:
@@ -146,9 +152,8 @@ class Nansum(Node):
     saves = ("self",)
 
     @staticmethod
-    def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Tensor:
+    def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Tensor:
         x = a.array
-        axes = tuple(range(x.ndim)) if axes is None else axes
         y = total(as_dtype(np.where(np.isnan(x), x.dtype.type(0), x), dtype), axes, keepdims=keepdim)
         input_metadata = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
         return record1(Nansum, y, a, (a,), (x.shape, kept_shape(x.shape, axes)), input_metadata)
@@ -184,7 +189,6 @@ def share_evenly(xp: Any, g: Any, chosen: Any, axes: tuple[int, ...] | None) -> 
 
 
 def as_dtype(x: Any, dtype: Any) -> Any:
-    """An array in a dtype (None: its own)."""
     return x if dtype is None or dtype == x.dtype else x.astype(dtype)
 
 
@@ -245,7 +249,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dty
     """The sum of the elements that are not NaN; otherwise as `sum`."""
     if input.array.dtype.kind != "f":
         return sum(input, dim, keepdim, dtype=dtype)
-    return Nansum.forward(input, axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
+    return Nansum.forward(input, all_axes_of(dim, input.array.ndim), keepdim, wanted_dtype(input, dtype))
 
 
 @op(method=True)
@@ -265,5 +269,4 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dt
 @op(method=True)
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow; of no elements it is minus infinity."""
-    axes = axes_of(dim, input.array.ndim)
-    return Logsumexp.forward(input, tuple(range(input.array.ndim)) if axes is None else axes, keepdim)
+    return Logsumexp.forward(input, all_axes_of(dim, input.array.ndim), keepdim)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
 from minigrad.ops.pointwise.elementary import Sqrt
 from minigrad.ops.pointwise.minmax import Clamp
 from minigrad.ops.pointwise.scalar import MulScalar
-from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, sum
+from minigrad.ops.reduce.sums import Dims, all_axes_of, kept_shape, sum
 from minigrad.ops.shape.diagonal import Diagonal
 from minigrad.ops.shape.views import squeeze, t, unsqueeze, view
 
@@ -59,128 +58,94 @@ def from_variance(xp: Any, g: Any, a: Any, correction: float | None, axes: Shape
     return g * (2 / freedom(count, correction)) * deviations
 
 
-def from_moments(xp: Any, gs: Sequence[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
-    """The gradient of `a` from those of its variance and of its mean."""
-    g, of_mean = [xp.reshape(gradient, kept) for gradient in gs]
-    return from_variance(xp, g, a, correction, axes) + of_mean / math.prod([a.shape[i] for i in axes])
+def from_deviation(xp: Any, g: Any, y: Any) -> Any:
+    """The gradient of the variance from that of its square root `y`: 0 where it is 0."""
+    return xp.masked(y != 0, g / (2 * y))
+
+
+def recorded(cls: type[Node], a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Any:
+    """The forward of all four ops: of the variance or, where it saves its result, of the square root."""
+    first, mean = moments(a.array, axes, correction, keepdim)
+    saved: tuple[Any, ...] = (a,)
+    if len(cls.saves) == 2:
+        first = np.sqrt(first)
+        saved = (a, first)
+    const = correction, axes, kept_shape(a.array.shape, axes)
+    if issubclass(cls, ManyOutputs):
+        return record_many(cls, (first, mean), a, const, saved)
+    return record1(cls, first, a, saved, const)
 
 
 class Var(Node):
     saves = ("self",)
     constants = ("correction",)
 
-    @staticmethod
-    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Tensor:
-        y, _ = moments(a.array, axes, correction, keepdim)
-        return record1(Var, y, a, (a,), (correction, axes, kept_shape(a.array.shape, axes)))
+    forward = classmethod(recorded)
 
     def backward(self, xp: Any, g: Any, a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
         return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
 
 
-class Std(Node):
-    """The square root of the variance; its gradient is 0 where it is 0."""
-
+class Std(Var):
     saves = ("self", "result")
-    constants = ("correction",)
 
-    @staticmethod
-    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Tensor:
-        y = np.sqrt(moments(a.array, axes, correction, keepdim)[0])
-        return record1(Std, y, a, (a, y), (correction, axes, kept_shape(a.array.shape, axes)))
-
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
-        g = xp.masked(y != 0, g / (2 * y))
-        return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, *const: Any) -> Any:
+        return Var.backward(self, xp, from_deviation(xp, g, y), a, *const)
 
 
 class VarMean(ManyOutputs):
-    """Both in one op."""
-
     saves = ("self",)
     constants = ("correction",)
 
-    @staticmethod
-    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
-        pair = moments(a.array, axes, correction, keepdim)
-        return record_many(VarMean, pair, a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a,))
+    forward = classmethod(recorded)
 
-    def backward(self, xp: Any, gs: list[Any], a: Any, *const: Any) -> Any:
-        return from_moments(xp, gs, a, *const)
+    def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
+        g, of_mean = [xp.reshape(g, kept) for g in gs]
+        return from_variance(xp, g, a, correction, axes) + of_mean / math.prod([a.shape[i] for i in axes])
 
 
-class StdMean(ManyOutputs):
+class StdMean(VarMean):
     saves = ("self", "result0")
-    constants = ("correction",)
-
-    @staticmethod
-    def forward(a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> tuple[Tensor, ...]:
-        variance, mean = moments(a.array, axes, correction, keepdim)
-        y = np.sqrt(variance)
-        return record_many(StdMean, (y, mean), a, (correction, axes, kept_shape(a.array.shape, axes)), saved=(a, y))
 
     def backward(self, xp: Any, gs: list[Any], a: Any, y: Any, *const: Any) -> Any:
-        return from_moments(xp, (xp.masked(y != 0, gs[0] / (2 * y)), gs[1]), a, *const)
+        return VarMean.backward(self, xp, [from_deviation(xp, gs[0], y), gs[1]], a, *const)
 
 
-def degrees(name: str, input: Tensor, dim: Any, unbiased: bool | None,
-            correction: float | None) -> tuple[float | None, Shape]:
-    """The correction and the dimensions that a caller asks for; `f(input, False)` is `unbiased`.
+def spread(name: str, node: Any, doc: str) -> Any:
+    """The function `torch.var`, or another of the four; those of two results are no methods."""
+    def function(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
+                 correction: float | None = None) -> Any:
+        if isinstance(dim, bool):  # `var(input, False)`
+            dim, unbiased = None, dim
+        if not input.dtype.is_floating_point:
+            what = name if "mean" in name else "std and var"
+            raise RuntimeError(f"{what} only support floating point and complex dtypes")
+        shape = input.array.shape
+        axes = all_axes_of(dim, len(shape))
+        if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
+            correction = 0 if unbiased is False else 1
+        if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
+            warn(FEW.format(f"{name}()"))
+        return node.forward(input, correction, axes, keepdim)
 
-    Raises:
-        RuntimeError: for a tensor of integers or bools.
-    """
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if not input.dtype.is_floating_point:
-        what = name if "mean" in name else "std and var"
-        raise RuntimeError(f"{what} only support floating point and complex dtypes")
-    shape = input.array.shape
-    axes = axes_of(dim, len(shape))
-    axes = tuple(range(len(shape))) if axes is None else axes
-    if correction is None and (unbiased is not None or dim is not None):  # only then PyTorch's nodes show a number
-        correction = 0 if unbiased is False else 1
-    if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
-        warn(FEW.format(f"{name}()"))
-    return correction, axes
+    function.__doc__ = doc
+    return op(method="mean" not in name, name=name)(function)
 
 
-@op(method=True)
-def var(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-        correction: float | None = None) -> Tensor:
-    """The variance over all dimensions or over `dim`: the sum of squares over (count - `correction`), by default 1.
+var = spread("var", Var, """\
+The variance over all dimensions or over `dim`: the sum of squares over (count - `correction`), by default 1.
 
     Warns where that is not above 0. `unbiased` is the older word: True is a correction of 1, False of 0.
 
     Raises:
         RuntimeError: for a tensor of integers or bools.
-    """
-    return Var.forward(input, *degrees("var", input, dim, unbiased, correction), keepdim)
-
-
-@op(method=True)
-def std(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-        correction: float | None = None) -> Tensor:
-    """The square root of the variance; otherwise as `var`."""
-    return Std.forward(input, *degrees("std", input, dim, unbiased, correction), keepdim)
-
-
-@op
-def var_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: float | None = None) -> tuple[Tensor, ...]:
-    """The variance and the mean; otherwise as `var`."""
-    return VarMean.forward(input, *degrees("var_mean", input, dim, unbiased, correction), keepdim)
-
-
-@op
-def std_mean(input: Tensor, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: float | None = None) -> tuple[Tensor, ...]:
-    """The standard deviation and the mean; otherwise as `var`."""
-    return StdMean.forward(input, *degrees("std_mean", input, dim, unbiased, correction), keepdim)
+    """)
+std = spread("std", Std, "The square root of the variance; otherwise as `var`.")
+var_mean = spread("var_mean", VarMean, "The variance and the mean; otherwise as `var`.")
+std_mean = spread("std_mean", StdMean, "The standard deviation and the mean; otherwise as `var`.")
 
 
 def check_weights(name: str, weights: Tensor | None, count: int, real: bool) -> Tensor | None:
-    """Weights of observations; PyTorch's errors where they are none."""
     if weights is None:
         return None
     if weights.array.ndim > 1:
@@ -198,7 +163,6 @@ def check_weights(name: str, weights: Tensor | None, count: int, real: bool) -> 
 
 
 def weighted(rows: Tensor, weights: Tensor | None) -> Tensor:
-    """Observations times their weights."""
     return rows if weights is None else Mul.forward(rows, weights)
 
 
