@@ -20,83 +20,57 @@ from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.scalars import check_scale
 from minigrad.ops._dispatch.type_promotion import INT64, check_cast, input_metadata_of
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matmul import Addmm, check_3d, check_batches, check_bmm, check_mv
-from minigrad.ops.linalg.matrices import metadata_of, needed_by_product, scaled_sum
+from minigrad.ops.linalg.matmul import Mm, Mv, check_3d, check_batches, check_bmm, check_mv
+from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 
 __all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm"]
 
 
 class AddProduct(Node, number=None):
-    """An op of this family. A subclass says what is added to what."""
+    """`beta * input + alpha * product`. A subclass says what the product is, and what the gradients of its factors."""
 
     constants = ("beta", "alpha")
-    addends: ClassVar[Callable[..., tuple[Any, Any]]]  # from the three arrays to the one to add to, and the product
+    product: ClassVar[Callable[..., Any]]  # from the three arrays
+    of_factors: ClassVar[Callable[..., tuple[Any, Any]]]  # `backward` of the product
 
     @classmethod
     def forward(cls, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-        """The op on Tensors."""
         x, v, w = input.array, a.array, b.array
         same_device(x, v, w)
-        addend, product = cls.addends(x, v, w)
-        y = scaled_sum(addend, product, beta, alpha)
+        product = cls.product(x, v, w)
+        y = scaled_sum(x.astype(product.dtype, copy=False), product, beta, alpha)
         metadata = (*input_metadata_of(y.shape, y.dtype, x),
-                    *[None if factor.dtype is y.dtype else metadata_of(factor) for factor in (v, w)])
+                    *[None if factor.dtype is y.dtype else (factor.shape, factor.dtype) for factor in (v, w)])
         return record_n(cls, y, (input, a, b), needed_by_product(a, b), (beta, alpha), metadata)
+
+    def backward(self, xp: Any, g: Any, a: Any, b: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
+        return (g if beta == 1 else g * beta, *self.of_factors(xp, g if alpha == 1 else g * alpha, a, b))
 
 
 class Addmv(AddProduct):
-    """A matrix times a vector."""
-
     saves = ("mat", "vec")
-
-    @staticmethod
-    def addends(x: Any, a: Any, v: Any) -> tuple[Any, Any]:
-        return x, a.dot(v)
-
-    def backward(self, xp: Any, g: Any, a: Any, v: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
-        scaled = g * alpha
-        return (g * beta, None if v is None else xp.reshape(scaled, (-1, 1)) * v,
-                None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), scaled))
+    product = staticmethod(lambda x, a, v: a.dot(v))
+    of_factors = Mv.backward
 
 
 class Addr(AddProduct):
-    """All products of an element of one vector and one of another."""
-
     saves = ("vec1", "vec2")
+    product = staticmethod(lambda x, v, w: (v[:, None] * w).astype(np.result_type(x, v, w), copy=False))
 
-    @staticmethod
-    def addends(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
-        dtype = np.result_type(x, v, w)
-        return x.astype(dtype, copy=False), (v[:, None] * w).astype(dtype, copy=False)
-
-    def backward(self, xp: Any, g: Any, v: Any, w: Any, beta: float, alpha: float) -> tuple[Any, Any, Any]:
-        scaled = g * alpha
-        return (g * beta, None if w is None else xp.matmul(scaled, w),
-                None if v is None else xp.matmul(xp.swapaxes(scaled, 0, 1), v))
+    def of_factors(self, xp: Any, g: Any, v: Any, w: Any) -> tuple[Any, Any]:
+        return None if w is None else xp.matmul(g, w), None if v is None else xp.matmul(xp.swapaxes(g, 0, 1), v)
 
 
 class Baddbmm(AddProduct):
-    """A batch of matrices times another."""
-
     saves = ("batch1", "batch2")
-
-    @staticmethod
-    def addends(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
-        return x.astype(w.dtype, copy=False), (v @ w).astype(w.dtype, copy=False)
-
-    backward = Addmm.backward
+    product = staticmethod(lambda x, v, w: (v @ w).astype(w.dtype, copy=False))
+    of_factors = Mm.backward
 
 
 class Addbmm(AddProduct):
-    """The sum of a batch of products."""
-
     saves = ("batch1", "batch2")
-
-    @staticmethod
-    def addends(x: Any, v: Any, w: Any) -> tuple[Any, Any]:
-        return x, (v @ w).sum(0, x.dtype)
-
-    backward = Addmm.backward
+    product = staticmethod(lambda x, v, w: (v @ w).sum(0, x.dtype))
+    of_factors = Mm.backward
 
 
 @op(method=True)
@@ -159,7 +133,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
 
 
 def check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor) -> tuple[int, ...]:
-    """The shape of the result; PyTorch's errors for shapes and dtypes that do not fit."""
+    """Check shapes and dtypes; gives the shape of the result."""
     shape = checks.size_of(batch1, 0), checks.size_of(batch1, 1), checks.size_of(batch2, 2)
     checks.expands_to(input, shape)
     check_bmm(batch1, batch2)
@@ -181,10 +155,6 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 @tensor_method
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """`baddbmm`, in place.
-
-    Raises:
-        RuntimeError: if `input` has not the shape and dtype of the result.
-    """
+    """`baddbmm`, in place; a RuntimeError if `input` has not the shape and dtype of the result."""
     checks.in_place_output(input, check_baddbmm(input, batch1, batch2), batch2)
     return in_place(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)

@@ -26,16 +26,12 @@ from minigrad.ops.tensor.copy import Clone, cast
 
 __all__ = ["cdist", "cosine_similarity", "dist", "pairwise_distance"]
 
-Shape = tuple[int, ...]
-
 MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True,
          "donot_use_mm_for_euclid_dist": False}
 MANY = 25  # rows, from which on distances are computed by a product of matrices
 
 
 class Dist(Node):
-    """The p-norm of a difference."""
-
     saves = ("self", "other", "result")
     constants = ("p",)
 
@@ -54,14 +50,12 @@ class Dist(Node):
 
 
 class NormDim(VectorNorm, name="Norm", number=1):
-    """The p-norm over dimensions, under the name that it has inside of a distance."""
+    """The name that the p-norm has inside of a distance."""
 
     constants = ("p",)
 
 
 class Cdist(Node):
-    """Of each pair of rows by itself."""
-
     saves = ("x1", "x2", "result")
     constants = ("p",)
 
@@ -119,8 +113,7 @@ class EuclideanDist(Node):
 
 
 @op
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
-          compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distance of each row of `x1` from each of `x2`; shapes (…, n, m), (…, k, m), result (…, n, k).
 
     By a product of matrices if `compute_mode` says so, or leaves it open and there are many rows, for p = 2.

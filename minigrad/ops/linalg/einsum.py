@@ -7,6 +7,7 @@ a time, from the left, are multiplied and summed by one `bmm`. The graph shows t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from minigrad.ops.shape.views import Permute, Unsqueeze, View, movedim, reshape
 
 __all__ = ["einsum"]
 
-# in the order of the dimensions of an implicit result; in the form with lists their places stand for them
+# in the order of the dimensions of an implicit result; in the form with lists their indices stand for them
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS = "."
 NOTHING = ("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
@@ -58,13 +59,12 @@ def einsum(*args: Any) -> Tensor:
 
 def from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Tensor]]:
     """The equation and the operands of the form with lists."""
-    words = [word_of(labels) for labels in (*args[1::2], *args[-1:][:len(args) % 2])]
-    equation = ",".join(words[:len(args) // 2]) + ("->" + words[-1] if len(args) % 2 else "")
+    parts = [letters_of(labels) for labels in (*args[1::2], *args[-1:][:len(args) % 2])]
+    equation = ",".join(parts[:len(args) // 2]) + ("->" + parts[-1] if len(args) % 2 else "")
     return equation, args[:len(args) - len(args) % 2:2]
 
 
-def word_of(labels: Sequence[Any]) -> str:
-    """A list of numbers as letters."""
+def letters_of(labels: Sequence[Any]) -> str:
     if any(n is not Ellipsis and not 0 <= n < len(LETTERS) for n in labels):
         raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
     return "".join(["..." if n is Ellipsis else LETTERS[n] for n in labels])
@@ -77,12 +77,12 @@ def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], list[s
     """
     head, arrow, tail = equation.partition("->")
     inputs, start = [], 0
-    for i, word in enumerate(head.split(",")):
+    for i, part in enumerate(head.split(",")):
         if i >= len(operands):
             raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-        inputs.append(labels_of(word, start, f"operand {i}", "that is not part of any ellipsis",
+        inputs.append(labels_of(part, start, f"operand {i}", "that is not part of any ellipsis",
                                 "for which an ellipsis was already found"))
-        start += len(word) + 1
+        start += len(part) + 1
     if len(inputs) < len(operands):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     spread = max([width(v, labels, i) for i, (v, labels) in enumerate(zip(operands, inputs, strict=True))])
@@ -99,22 +99,19 @@ def parsed(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], list[s
     return inputs, list(out), spread
 
 
-def labels_of(word: str, start: int, whose: str, stray: str, second: str) -> str:
-    """The labels in a part of an equation that begins at `start`; `stray` and `second` say what a dot is there."""
-    labels, at = "", 0
-    while at < len(word):
-        c = word[at]
-        if c == ELLIPSIS:
-            if ELLIPSIS in labels:
-                raise RuntimeError(f"einsum(): found '.' for {whose} {second}")
-            if word[at:at + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' for {whose} {stray}")
-            at += 2
-        elif c not in LETTERS and c != " ":
-            raise RuntimeError(f"einsum(): invalid subscript given at index {start + at} in the equation string, "
-                               "subscripts must be in [a-zA-Z]")
-        labels += c.strip()
-        at += 1
+def labels_of(part: str, start: int, whose: str, stray: str, second: str) -> str:
+    """The labels in a part of an equation that begins at `start`; `stray` and `second` end the errors for a dot."""
+    labels = ""
+    for token in re.finditer(r"\.\.\.|[^ ]", part):
+        text = token[0]
+        if text[0] == ELLIPSIS and ELLIPSIS in labels:
+            raise RuntimeError(f"einsum(): found '.' for {whose} {second}")
+        if text == ELLIPSIS:
+            raise RuntimeError(f"einsum(): found '.' for {whose} {stray}")
+        if text not in LETTERS and text != "...":
+            raise RuntimeError(f"einsum(): invalid subscript given at index {start + token.start()} in the equation "
+                               "string, subscripts must be in [a-zA-Z]")
+        labels += text[0]
     return labels
 
 
@@ -132,7 +129,6 @@ def width(operand: Tensor, labels: str, i: int) -> int:
 
 
 def check_sizes(inputs: Sequence[str], operands: Sequence[Tensor], spread: int) -> None:
-    """PyTorch's error where dimensions of one label have sizes that do not broadcast."""
     seen: dict[Any, int] = {}
     for i, (labels, operand) in enumerate(zip(inputs, operands, strict=True)):
         shape = operand.array.shape

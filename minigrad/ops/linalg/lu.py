@@ -81,8 +81,6 @@ def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
 
 
 class LinalgLuFactorEx(Node):
-    """L and U in one matrix."""
-
     saves = ("LU", "pivots")
     constants = ("pivot",)
 
@@ -98,8 +96,6 @@ class LinalgLuFactorEx(Node):
 
 
 class LinalgLu(Factors):
-    """L and U as two matrices."""
-
     saves = ("L", "U")
     constants = ("pivot",)
     results = (0, 1)

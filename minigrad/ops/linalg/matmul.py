@@ -16,7 +16,7 @@ from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
-from minigrad.ops.linalg.matrices import metadata_of, needed_by_product, scaled_sum
+from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Add
 from minigrad.ops.shape.views import (
     Expand,
@@ -33,13 +33,10 @@ from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["addmm", "bmm", "dot", "matmul", "mm", "mv"]
 
-
 BOOL = np.dtype(bool)
 
 
 class Mm(Node):
-    """Matrix times matrix."""
-
     saves = ("self", "mat2")
 
     @staticmethod
@@ -62,8 +59,6 @@ class Mm(Node):
 
 
 class Bmm(Node):
-    """Batches of matrices."""
-
     saves = ("self", "mat2")
 
     @staticmethod
@@ -72,46 +67,38 @@ class Bmm(Node):
         if type(x) is not type(y):
             same_device(x, y)
         result = (x @ y if type(x) is np.ndarray else product(x, y)).astype(y.dtype, copy=False)
-        metadata = None if x.dtype is y.dtype else (metadata_of(x), metadata_of(y))
+        metadata = None if x.dtype is y.dtype else ((x.shape, x.dtype), (y.shape, y.dtype))
         return record2(Bmm, result, a, b, needed_by_product(a, b), (), metadata)
 
     backward = Mm.backward
 
 
-class Mv(Node):
-    """Matrix times vector."""
+class VectorProduct(Node, number=None):
+    """A matrix or a vector times a vector."""
 
+    @classmethod
+    def forward(cls, a: Tensor, b: Tensor) -> Tensor:
+        if type(a.array) is not type(b.array):
+            same_device(a.array, b.array)
+        return record2(cls, a.array.dot(b.array), a, b, needed_by_product(a, b))
+
+
+class Mv(VectorProduct):
     saves = ("self", "vec")
-
-    @staticmethod
-    def forward(a: Tensor, v: Tensor) -> Tensor:
-        if type(a.array) is not type(v.array):
-            same_device(a.array, v.array)
-        return record2(Mv, a.array.dot(v.array), a, v, needed_by_product(a, v))
 
     def backward(self, xp: Any, g: Any, a: Any, v: Any) -> tuple[Any, Any]:
         return (None if v is None else xp.reshape(g, (-1, 1)) * v,
                 None if a is None else xp.matmul(xp.swapaxes(a, 0, 1), g))
 
 
-class Dot(Node):
-    """Vector times vector."""
-
+class Dot(VectorProduct):
     saves = ("self", "tensor")
-
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        if type(a.array) is not type(b.array):
-            same_device(a.array, b.array)
-        return record2(Dot, a.array.dot(b.array), a, b, needed_by_product(a, b))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return None if b is None else g * b, None if a is None else g * a
 
 
 class Addmm(Node):
-    """A bias plus matrix times matrix."""
-
     saves = ("mat1", "mat2")
     constants = ("beta", "alpha")
 
@@ -152,7 +139,6 @@ SMALL = 400  # products of numbers, below which PyTorch has code of its own for 
 
 
 def check_inner(a: Tensor, b: Tensor) -> None:
-    """PyTorch's error for matrices that do not fit."""
     m, n = a.array.shape, b.array.shape
     if m[1] != n[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m[0]}x{m[1]} and {n[0]}x{n[1]})")
@@ -167,7 +153,6 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def check_matrices(input: Tensor, mat2: Tensor) -> None:
-    """PyTorch's error for what `mm` does not multiply."""
     for name, v in (("self", input), ("mat2", mat2)):
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -178,7 +163,7 @@ def check_matrices(input: Tensor, mat2: Tensor) -> None:
 
 
 def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
-    """PyTorch's errors for dtypes of batches, which it looks at only where there is something to multiply."""
+    """Check the dtypes of batches, which PyTorch looks at only where there is something to multiply."""
     (count, n, m), p = input.array.shape, mat2.array.shape[2]
     if not count * n * m * p:
         return
@@ -192,14 +177,12 @@ def check_batches(input: Tensor, mat2: Tensor, kernel: str) -> None:
 
 
 def check_3d(batch1: Tensor, batch2: Tensor) -> None:
-    """PyTorch's error for what are no batches of matrices."""
     for name, v in (("batch1", batch1), ("batch2", batch2)):
         if v.array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
 
 
 def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
-    """PyTorch's errors for batches that do not fit."""
     check_3d(batch1, batch2)
     (count, _, m), shape = batch1.array.shape, batch2.array.shape
     if shape[:2] != (count, m):
@@ -216,7 +199,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def check_mv(mat: Tensor, vec: Tensor, input: Tensor | None = None) -> None:
-    """PyTorch's errors for a matrix and a vector that do not fit, or an `input` to which their product is added."""
+    """Check a matrix, a vector and the `input` to which their product is added, if there is one."""
     a, v = mat.array, vec.array
     ndim = 1 if input is None else input.array.ndim
     if a.ndim != 2 or v.ndim != 1 or ndim > 1:
@@ -241,7 +224,6 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def check_vectors(a: Tensor, b: Tensor) -> None:
-    """PyTorch's errors for what has no scalar product."""
     if a.array.ndim != 1 or b.array.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
     if a.array.shape != b.array.shape:
@@ -260,7 +242,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
-    """The shape of the product; PyTorch's errors for matrices that do not fit."""
+    """Check matrices and what is added to them; gives the shape of the product."""
     for name, v in (("mat1", mat1), ("mat2", mat2)):
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {v.array.ndim}-D tensor")
@@ -285,7 +267,7 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha:
 
 
 def at(self: Tensor, other: Any) -> Any:
-    """`self @ other`; what is no tensor is asked in its turn."""
+    """`self @ other`; Python then asks an `other` that is no tensor."""
     if not isinstance(other, Tensor):
         return NotImplemented
     return (Mm.forward if self.array.ndim == 2 and other.array.ndim == 2 else matmul)(self, other)
@@ -303,8 +285,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if m == 2 and n == 2:
         return mm(input, other)
     if m == 0 or n == 0:
-        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
-                           f"{m}D and {n}D")
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
     if m == 1 and n == 1:
         return dot(input, other)
     if m == 2 and n == 1:

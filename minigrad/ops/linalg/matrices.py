@@ -41,11 +41,6 @@ def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | Non
     return a if b._requires_grad else None, b if a._requires_grad else None
 
 
-def metadata_of(x: Any) -> tuple[tuple[int, ...], Any]:
-    """What the engine must make of the gradient of an operand (input metadata)."""
-    return x.shape, x.dtype
-
-
 def scaled_sum(x: Any, y: Any, beta: float, alpha: float) -> Any:
     """`beta * x + alpha * y` in the dtype of `y`, into which the scales are cast; where beta is 0, `x` has no say."""
     beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))
@@ -67,7 +62,6 @@ def reports_failure(x: Any) -> AbstractContextManager[Any]:
 
 
 def diagonal_matrices(xp: Any, v: Any) -> Any:
-    """Diagonal matrices of vectors."""
     n = v.shape[-1]
     diagonal = np.eye(n, dtype=bool, like=where_is(v))
     return xp.masked(diagonal, xp.broadcast_to(xp.reshape(v, (*v.shape, 1)), (*v.shape, n)))

@@ -69,7 +69,6 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def check_chain(tensors: Sequence[Tensor]) -> None:
-    """PyTorch's errors for what `multi_dot` does not multiply."""
     if len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     for name, v in (("first", tensors[0]), ("last", tensors[-1])):
@@ -99,7 +98,6 @@ def cheapest(chain: Sequence[Tensor]) -> dict[tuple[int, int], int]:
 
 
 def in_order(chain: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
-    """The product of a part of a chain."""
     if i == j:
         return chain[i]
     return mm(in_order(chain, cuts, i, cuts[i, j]), in_order(chain, cuts, cuts[i, j] + 1, j))

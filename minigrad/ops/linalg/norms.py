@@ -22,7 +22,7 @@ from minigrad.ops.linalg.spectral import svdvals
 from minigrad.ops.pointwise.arithmetic import Div
 from minigrad.ops.pointwise.minmax import ClampMin, nan_to_num
 from minigrad.ops.reduce.minmax import amax, amin
-from minigrad.ops.reduce.sums import Dims, SumDim, axes_of, kept_shape, one_of, share_evenly
+from minigrad.ops.reduce.sums import Dims, SumDim, all_axes_of, converted, kept_shape, one_of, share_evenly
 from minigrad.ops.shape.slices import narrow
 from minigrad.ops.shape.views import Expand, Permute, SqueezeDim, Unsqueeze, dim_of
 from minigrad.ops.tensor.copy import cast
@@ -69,12 +69,9 @@ class VectorNorm(Node, number=None):
     saves = ("self", "result")
 
     @classmethod
-    def forward(cls, a: Tensor, p: float, axes: Shape | None, keepdim: bool, dtype: Any = None) -> Tensor:
-        """The norm of a Tensor."""
-        x = a.array if dtype is None else a.array.astype(dtype, copy=False)
-        axes = tuple(range(x.ndim)) if axes is None else axes
+    def forward(cls, a: Tensor, p: float, axes: Shape, keepdim: bool, dtype: Any = None) -> Tensor:
+        x, input_metadata = converted(a.array, dtype)
         y = p_norm(x, p, axes, keepdim)
-        input_metadata = None if x.dtype is a.array.dtype else ((x.shape, a.array.dtype),)
         return record1(cls, y, a, (a, y), (p, axes, kept_shape(x.shape, axes)), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape, kept: Shape) -> Any:
@@ -82,21 +79,18 @@ class VectorNorm(Node, number=None):
 
 
 class LinalgVectorNorm(VectorNorm):
-    """The norm as an op of its own."""
-
     constants = ("ord",)
 
 
 def check_filled(p: float, shape: Shape, dim: Dims) -> None:
-    """PyTorch's errors where the largest or the smallest of no elements is asked for."""
     if 0 <= p < math.inf or 0 not in shape:
         return
     if dim is None or dim == ():
         raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
                            "operation does not have an identity")
-    for each in (dim,) if isinstance(dim, int) else dim:
-        if shape[one_of(each, len(shape))] == 0:
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {each}because this "
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if shape[one_of(d, len(shape))] == 0:
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {d}because this "
                                "dimension is empty and the operation does not have an identity")
 
 
@@ -108,17 +102,14 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
         RuntimeError: for a tensor of integers or bools, a `dtype` that is narrower than the input's, and for the
             largest or the smallest of no elements.
     """
-    if not x.dtype.is_floating_point:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{x.dtype.type_name}")
+    checks.floating(x, "linalg.vector_norm")
     if dtype is not None and not dtype.is_floating_point:
-        raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
-                           f"{dtype.type_name}")
+        raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.type_name}")
     if dtype is not None and dtype.itemsize < x.dtype.itemsize:
         raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({x.dtype.type_name}) should be "
                            f"convertible without narrowing to the specified dtype ({dtype.type_name})")
     check_filled(ord, x.array.shape, dim)
-    axes = axes_of(dim, x.array.ndim)
+    axes = all_axes_of(dim, x.array.ndim)
     return LinalgVectorNorm.forward(x, ord, axes, keepdim, None if dtype is None else dtype.numpy)
 
 
@@ -166,7 +157,6 @@ def linalg_norm(input: Tensor, ord: Order = None, dim: Dims = None, keepdim: boo
 
 
 def check_order(v: Tensor) -> None:
-    """PyTorch's error for an order without dimensions where it is not clear which it is of."""
     if v.array.ndim not in (1, 2):
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
                            f"{v.array.ndim}D.")
@@ -183,7 +173,10 @@ def matrix_norm(input: Tensor, ord: Order = "fro", dim: Dims = (-2, -1), keepdim
     (checks.precise if ord in ("nuc", 2, -2) else checks.floating)(input, "linalg.matrix_norm")
     if ord == "fro":
         return vector_norm(input, 2.0, (rows, columns), keepdim, dtype=dtype)
-    x = input if dtype is None else in_dtype(input, dtype)
+    if dtype is not None and promote_types(input.array.dtype, dtype.numpy) != dtype.numpy:
+        raise RuntimeError(f"linalg.matrix_norm: the dtype of the input ({input.dtype.type_name}) should be "
+                           f"convertible without narrowing to the specified dtype ({dtype.type_name})")
+    x = input if dtype is None else cast(input, dtype.numpy)
     if ord in ("nuc", 2, -2):
         return of_singular_values(x, ord, rows, columns, keepdim)
     assert isinstance(ord, (int, float))
@@ -201,7 +194,7 @@ def extreme(v: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
 
 
 def checked_dims(v: Tensor, dim: Dims) -> tuple[int, int]:
-    """The dimensions of rows and columns; PyTorch's errors where they are not two."""
+    """The dimensions of rows and columns."""
     dims: tuple[Any, ...] = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
@@ -211,16 +204,7 @@ def checked_dims(v: Tensor, dim: Dims) -> tuple[int, int]:
     return rows, columns
 
 
-def in_dtype(v: Tensor, dtype: dtype_type) -> Tensor:
-    """A tensor in a wider dtype; PyTorch's error for a narrower one."""
-    if promote_types(v.array.dtype, dtype.numpy) != dtype.numpy:
-        raise RuntimeError(f"linalg.matrix_norm: the dtype of the input ({v.dtype.type_name}) should be convertible "
-                           f"without narrowing to the specified dtype ({dtype.type_name})")
-    return cast(v, dtype.numpy)
-
-
 def of_singular_values(v: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) -> Tensor:
-    """The sum of the singular values, the largest or the smallest."""
     others = [d for d in range(v.array.ndim) if d not in (rows, columns)]
     order = (*others, rows, columns)
     values = svdvals(Permute.forward(v, order))

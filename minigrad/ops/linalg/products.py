@@ -30,22 +30,13 @@ from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of,
 __all__ = ["cross", "ger", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
 
 
-class Vdot(Node):
-    """Vector times vector; of real numbers the same as Dot."""
+class Vdot(Dot):
+    """Of real numbers the same as Dot."""
 
     saves = ("self", "other")
 
-    @staticmethod
-    def forward(a: Tensor, b: Tensor) -> Tensor:
-        same_device(a.array, b.array)
-        return record2(Vdot, a.array.dot(b.array), a, b, needed_by_product(a, b))
-
-    backward = Dot.backward
-
 
 class Trace(Node):
-    """The sum of a matrix's diagonal."""
-
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -78,11 +69,11 @@ class LinalgCross(Node):
 def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
     """Component i is `a[i + 1] * b[i + 2] - a[i + 2] * b[i + 1]`, counted modulo 3."""
     front, like = (slice(None),) * (dim % a.ndim), where_is(a)
-    first, second = (*front, turned(1, like)), (*front, turned(2, like))
+    first, second = (*front, cyclic(1, like)), (*front, cyclic(2, like))
     return xp.getitem(a, first) * xp.getitem(b, second) - xp.getitem(a, second) * xp.getitem(b, first)
 
 
-def turned(n: int, like: Any) -> Any:
+def cyclic(n: int, like: Any) -> Any:
     """The numbers 0, 1, 2 from `n` on. On a GPU they are counted: a CUDA graph takes no copies from the CPU."""
     return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HERE else np.arange(n, n + 3, like=like) % 3
 
@@ -166,7 +157,6 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
 
 
 def flat(v: Tensor) -> Tensor:
-    """A tensor as a vector."""
     return v if v.array.ndim == 1 else reshape(v, (-1,))
 
 

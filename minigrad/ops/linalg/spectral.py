@@ -76,12 +76,10 @@ def off_diagonal(xp: Any, differences: Any) -> Any:
 
 
 def skew(xp: Any, m: Any) -> Any:
-    """Matrices less their transposes."""
     return m - xp.swapaxes(m, -1, -2)
 
 
 def plus(a: Any, b: Any) -> Any:
-    """The sum, where `a` may be None."""
     return b if a is None else a + b
 
 
@@ -146,7 +144,6 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 def check_svd(a: Tensor, driver: str | None) -> None:
-    """PyTorch's errors for what has no singular values here."""
     checks.matrices(a, "linalg.svd")
     if driver is not None:
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "

@@ -154,7 +154,6 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
 
 
 def check_search(bounds: Any, values: Any, right: bool, side: str | None, sorter: Tensor | None) -> None:
-    """PyTorch's errors of `searchsorted`."""
     problem = ""
     if side not in (None, "left", "right"):
         problem = f"side can only be 'left' or 'right' but got {side}"

@@ -24,7 +24,7 @@ from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduce.along import Selection
-from minigrad.ops.reduce.sums import as_dtype, kept_shape, wanted_dtype
+from minigrad.ops.reduce.sums import converted, kept_shape, wanted_dtype
 from minigrad.ops.shape.join import Cat
 from minigrad.ops.shape.slices import Slice
 from minigrad.ops.shape.views import dim_of
@@ -43,7 +43,6 @@ def part(dim: int, start: int | None, stop: int | None, step: int | None = None)
 
 
 def reversed_along(xp: Any, x: Any, dim: int) -> Any:
-    """`x` in reverse order along a dimension."""
     return xp.getitem(x, part(dim, None, None, -1))
 
 
@@ -79,8 +78,6 @@ def accumulate(op: Any, x: Any, dim: int) -> Any:
 
 
 class Cumulation(Node, number=None):
-    """A running sum or product along a dimension."""
-
     constants = ("dim",)
     ufunc: ClassVar[Any]
 
@@ -113,8 +110,6 @@ class Cumprod(Cumulation):
 
 
 class Prod(Node):
-    """Of all elements."""
-
     saves = ("self", "result")
 
     @staticmethod
@@ -130,8 +125,6 @@ class Prod(Node):
 
 
 class ProdDim(Node, name="Prod", number=1):
-    """Along a dimension."""
-
     saves = ("self", "result")
     constants = ("dim", "keepdim")
 
@@ -185,12 +178,6 @@ class Cummax(Selection):
 
 class Cummin(Cummax):
     ufunc = np.minimum
-
-
-def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
-    """An array in the dtype in which it is added up or multiplied, and what the engine must undo (input metadata)."""
-    y = as_dtype(x, dtype)
-    return y, None if y is x else ((x.shape, x.dtype),)
 
 
 def product(x: Any, dim: int | None, keepdim: bool = False) -> Any:

@@ -90,7 +90,6 @@ class Aminmax(ManyOutputs):
                    for g, y in zip(gs, (low, high), strict=True))
 
     def saved_output_nr(self, index: int) -> int:
-        """`min` is output 0, `max` output 1."""
         return 1 if index == 2 else 0
 
 

@@ -52,29 +52,25 @@ class Mode(SelectionOfOne):
     __slots__ = ()
 
 
-def median_of(x: Any) -> Any:
-    """The lower median of all elements; NaN if one of them is."""
-    x = x.reshape(-1)
-    nan = x.dtype.type(math.nan if x.dtype.kind == "f" else 0)  # integers are never asked for it
-    if backend_of(x) is not None:
-        return np.where((x == x).all(), lower_median(x), nan)
-    return lower_median(x) if (x == x).all() else nan
-
-
-def nanmedian_of(x: Any) -> Any:
-    """The lower median of the elements that are not NaN."""
-    x = x.reshape(-1)
-    if backend_of(x) is None or not x.size:
-        return lower_median(x[x == x] if (x == x).any() else x)
-    return np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]  # NaN comes last
-
-
 class Median(OfAll):
-    find = staticmethod(median_of)
+    @staticmethod
+    def find(x: Any) -> Any:
+        """The lower median of all elements; NaN if one of them is."""
+        x = x.reshape(-1)
+        nan = x.dtype.type(math.nan if x.dtype.kind == "f" else 0)  # integers are never asked for it
+        if backend_of(x) is not None:
+            return np.where((x == x).all(), lower_median(x), nan)
+        return lower_median(x) if (x == x).all() else nan
 
 
 class Nanmedian(OfAll):
-    find = staticmethod(nanmedian_of)
+    @staticmethod
+    def find(x: Any) -> Any:
+        """The lower median of the elements that are not NaN."""
+        x = x.reshape(-1)
+        if backend_of(x) is None or not x.size:
+            return lower_median(x[x == x] if (x == x).any() else x)
+        return np.sort(x)[np.maximum((x == x).sum() - 1, 0) // 2]  # NaN comes last
 
 
 def lower_median(x: Any) -> Any:

@@ -64,13 +64,10 @@ def one_of(dim: int, ndim: int) -> int:
 
 
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape in which the reduced dimensions are 1."""
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])
 
 
 class Sum(Node):
-    """Over all dimensions."""
-
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -89,8 +86,6 @@ class Sum(Node):
 
 
 class SumDim(Node, name="Sum", number=1):
-    """Over some dimensions."""
-
     constants = ("self_sym_sizes",)
 
     @staticmethod
@@ -113,14 +108,11 @@ def shared(xp: Any, g: Any, count: int) -> Any:
 
 
 class Mean(Node):
-    """Over all dimensions."""
-
     constants = ("self_sym_sizes", "self_sym_numel")
 
     @staticmethod
     def forward(a: Tensor, dtype: Any = None) -> Tensor:
-        x = as_dtype(a.array, dtype)
-        input_metadata = None if x is a.array else ((x.shape, a.array.dtype),)
+        x, input_metadata = converted(a.array, dtype)
         return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size), input_metadata)
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
@@ -128,14 +120,11 @@ class Mean(Node):
 
 
 class MeanDim(Node, name="Mean", number=1):
-    """Over some dimensions."""
-
     constants = ("self_sym_sizes",)
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...] | None, keepdim: bool, dtype: Any = None) -> Tensor:
-        x = as_dtype(a.array, dtype)
-        input_metadata = None if x is a.array else ((x.shape, a.array.dtype),)
+        x, input_metadata = converted(a.array, dtype)
         axes = tuple(range(x.ndim)) if axes is None else axes
         kept = kept_shape(x.shape, axes)
         count = math.prod([x.shape[i] for i in axes])
@@ -153,9 +142,8 @@ class Nansum(Node):
 
     @staticmethod
     def forward(a: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Tensor:
-        x = a.array
-        y = total(as_dtype(np.where(np.isnan(x), x.dtype.type(0), x), dtype), axes, keepdims=keepdim)
-        input_metadata = None if y.dtype is x.dtype else ((x.shape, x.dtype),)
+        x, input_metadata = converted(np.where(np.isnan(a.array), a.array.dtype.type(0), a.array), dtype)
+        y = total(x, axes, keepdims=keepdim)
         return record1(Nansum, y, a, (a,), (x.shape, kept_shape(x.shape, axes)), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, shape: tuple[int, ...], kept: tuple[int, ...]) -> Any:
@@ -188,8 +176,9 @@ def share_evenly(xp: Any, g: Any, chosen: Any, axes: tuple[int, ...] | None) -> 
     return g * chosen / xp.sum(chosen, axes, True)
 
 
-def as_dtype(x: Any, dtype: Any) -> Any:
-    return x if dtype is None or dtype == x.dtype else x.astype(dtype)
+def converted(x: Any, dtype: Any) -> tuple[Any, Any]:
+    """An array in the dtype that a caller asks for (None: its own), and what the engine must undo (input metadata)."""
+    return (x, None) if dtype is None or dtype == x.dtype else (x.astype(dtype), ((x.shape, x.dtype),))
 
 
 def wanted_dtype(input: Tensor, dtype: dtype_type | None) -> Any:
