@@ -19,7 +19,6 @@ from minigrad.ops.index.index_select import *
 from minigrad.ops.index.indexing import *
 from minigrad.ops.index.mask import *
 from minigrad.ops.index.scatter_reduce import *
-from minigrad.ops.linalg.add_products import *
 from minigrad.ops.linalg.cholesky_qr import *
 from minigrad.ops.linalg.distance import *
 from minigrad.ops.linalg.einsum import *

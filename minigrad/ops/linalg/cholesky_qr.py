@@ -20,7 +20,7 @@ from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import Factors, reports_failure, system_metadata, triangle, zero_pivots
+from minigrad.ops.linalg.matrices import Factors, mT, reports_failure, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "qr"]
@@ -62,16 +62,16 @@ class CholeskyFactor(Node, number=None):
         return record1(cls, y, a, (y,), (upper,))
 
     def backward(self, xp: Any, g: Any, y: Any, upper: bool) -> Any:
-        g, y = (xp.swapaxes(g, -1, -2), xp.swapaxes(y, -1, -2)) if upper else (g, y)
-        transposed = xp.swapaxes(y, -1, -2)
+        g, y = (mT(xp, g), mT(xp, y)) if upper else (g, y)
+        transposed = mT(xp, y)
         first = xp.apply(LinalgSolveTriangular, transposed, mirrored(xp, xp.matmul(transposed, g)) / 2, True)
-        return xp.swapaxes(xp.apply(LinalgSolveTriangular, transposed, xp.swapaxes(first, -1, -2), True), -1, -2)
+        return mT(xp, xp.apply(LinalgSolveTriangular, transposed, mT(xp, first), True))
 
 
 def mirrored(xp: Any, m: Any) -> Any:
     """The symmetric matrices that have the lower triangles of these."""
     n = m.shape[-1]
-    return xp.masked(triangle(m, n, n), m) + xp.swapaxes(xp.masked(triangle(m, n, n, -1), m), -1, -2)
+    return xp.masked(triangle(m, n, n), m) + mT(xp, xp.masked(triangle(m, n, n, -1), m))
 
 
 class LinalgCholeskyEx(CholeskyFactor):
@@ -95,7 +95,7 @@ class CholeskyInverse(Node):
         return record1(CholeskyInverse, y, a, (a, y), (upper,))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, upper: bool) -> Any:
-        both = xp.matmul(y, xp.matmul(g + xp.swapaxes(g, -1, -2), y))
+        both = xp.matmul(y, xp.matmul(g + mT(xp, g), y))
         return -(xp.matmul(a, both) if upper else xp.matmul(both, a))
 
 
@@ -114,8 +114,8 @@ class CholeskySolve(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool) -> tuple[Any, Any]:
         gb = xp.apply(CholeskySolve, g, a, upper)
-        both = xp.matmul(gb, xp.swapaxes(x, -1, -2))
-        both = both + xp.swapaxes(both, -1, -2)
+        both = xp.matmul(gb, mT(xp, x))
+        both = both + mT(xp, both)
         return gb, -(xp.matmul(a, both) if upper else xp.matmul(both, a))
 
 
@@ -151,20 +151,20 @@ class LinalgQr(Factors):
             ga = from_factors(xp, gq, None, q, xp.getitem(r, left))
             return xp.concatenate([ga, xp.zeros((*r.shape[:-1], columns - rows), ga)], -1)
         beyond = xp.getitem(gr, right)
-        through = xp.matmul(q, xp.matmul(xp.getitem(r, right), xp.swapaxes(beyond, -1, -2)))
+        through = xp.matmul(q, xp.matmul(xp.getitem(r, right), mT(xp, beyond)))
         ga = from_factors(xp, through if gq is None else gq + through, xp.getitem(gr, left), q, xp.getitem(r, left))
         return xp.concatenate([ga, xp.matmul(q, beyond)], -1)
 
 
 def from_factors(xp: Any, gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """The gradient of A from those of Q and of a square R, of which one may be None."""
-    inside = None if gr is None else xp.matmul(r, xp.swapaxes(gr, -1, -2))
+    inside = None if gr is None else xp.matmul(r, mT(xp, gr))
     if gq is not None:
-        other = xp.matmul(xp.swapaxes(gq, -1, -2), q)
+        other = xp.matmul(mT(xp, gq), q)
         inside = -other if inside is None else inside - other
     ga = xp.matmul(q, mirrored(xp, inside))
     ga = ga if gq is None else gq + ga
-    return xp.apply(LinalgSolveTriangular, xp.swapaxes(r, -1, -2), ga, False, False)
+    return xp.apply(LinalgSolveTriangular, mT(xp, r), ga, False, False)
 
 
 def factor_of(input: Tensor, upper: bool, name: str | None) -> tuple[Tensor, Tensor]:

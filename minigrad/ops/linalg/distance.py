@@ -16,7 +16,7 @@ from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, check_minus
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import system_metadata
+from minigrad.ops.linalg.matrices import mT, system_metadata
 from minigrad.ops.linalg.norms import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.scalar import AddScalar
@@ -68,8 +68,7 @@ class Cdist(Node):
         return record2(Cdist, z, a, b, (a, b, z), (p,), system_metadata(z, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any, p: float) -> tuple[Any, Any]:
-        g_transposed, z_transposed = xp.swapaxes(g, -1, -2), xp.swapaxes(z, -1, -2)
-        return xp.apply(CdistBackward, g, a, b, z, p), xp.apply(CdistBackward, g_transposed, b, a, z_transposed, p)
+        return xp.apply(CdistBackward, g, a, b, z, p), xp.apply(CdistBackward, mT(xp, g), b, a, mT(xp, z), p)
 
 
 class CdistBackward(Node):
@@ -107,7 +106,7 @@ class EuclideanDist(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> tuple[Any, Any]:
         ratio = xp.masked(z != 0, g / z)
-        transposed = xp.swapaxes(ratio, -1, -2)
+        transposed = mT(xp, ratio)
         return (a * xp.sum(ratio, (z.ndim - 1,), True) - xp.matmul(ratio, b),
                 b * xp.sum(transposed, (z.ndim - 1,), True) - xp.matmul(transposed, a))
 

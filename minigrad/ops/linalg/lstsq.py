@@ -12,7 +12,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg.checks import LinAlgError
-from minigrad.ops.linalg.matrices import Factors
+from minigrad.ops.linalg.matrices import Factors, mT
 from minigrad.ops.linalg.spectral import LinalgSvd, of_inverse, pinv
 from minigrad.ops.shape.views import expand
 
@@ -48,11 +48,11 @@ class LinalgLstsq(Factors):
             g, b, x = [v if v is None else xp.reshape(v, (*v.shape, 1)) for v in (g, b, x)]
         if g is not None:
             p = xp.apply(Inverted, a)
-            of_a = of_inverse(xp, xp.matmul(g, xp.swapaxes(b, -1, -2)), a, p)
-            of_b = xp.matmul(xp.swapaxes(p, -1, -2), g)
+            of_a = of_inverse(xp, xp.matmul(g, mT(xp, b)), a, p)
+            of_b = xp.matmul(mT(xp, p), g)
         if left is not None and left.shape != (0,):
             over = 2 * (xp.matmul(a, x) - b) * xp.reshape(left, (*left.shape[:-1], 1, left.shape[-1]))
-            more = xp.matmul(over, xp.swapaxes(x, -1, -2))
+            more = xp.matmul(over, mT(xp, x))
             of_a, of_b = (more, -over) if of_a is None else (of_a + more, of_b - over)
         return of_a, of_b if of_b is None else xp.reshape(of_b, shape)
 

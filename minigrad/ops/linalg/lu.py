@@ -20,7 +20,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import where_is
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import Factors, lu_factored, system_metadata, triangle, zero_pivots
+from minigrad.ops.linalg.matrices import Factors, lu_factored, mT, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular, check_sides
 
 __all__ = ["lu_solve"]
@@ -62,21 +62,22 @@ def of_matrix(xp: Any, gl: Any, gu: Any, left: Any, right: Any) -> Any:
     k = min(rows, columns)
     gl = xp.masked(triangle(left, rows, k, -1), gl)
     gu = xp.masked(~triangle(right, k, columns, -1), gu)
-    transposed, turned_right = xp.swapaxes(left, -1, -2), xp.swapaxes(right, -1, -2)
+    transposed, right_transposed = mT(xp, left), mT(xp, right)
     beyond = None
     if columns > k:  # U has more columns: they are L**-1 @ those of A
         beyond = xp.apply(LinalgSolveTriangular, transposed, xp.getitem(gu, (..., slice(k, columns))), True, True, True)
-        gl = gl - xp.matmul(beyond, xp.swapaxes(xp.getitem(right, (..., slice(k, columns))), -1, -2))
-        gu, turned_right = xp.getitem(gu, (..., slice(k))), xp.getitem(turned_right, (..., slice(k), slice(None)))
+        gl = gl - xp.matmul(beyond, mT(xp, xp.getitem(right, (..., slice(k, columns)))))
+        gu = xp.getitem(gu, (..., slice(k)))
+        right_transposed = xp.getitem(right_transposed, (..., slice(k), slice(None)))
     elif rows > k:  # L has more rows: they are those of A @ U**-1
         below = (..., slice(k, rows), slice(None))
-        beyond = xp.apply(LinalgSolveTriangular, turned_right, xp.getitem(gl, below), False, False)
-        gu = gu - xp.matmul(xp.swapaxes(xp.getitem(left, below), -1, -2), beyond)
+        beyond = xp.apply(LinalgSolveTriangular, right_transposed, xp.getitem(gl, below), False, False)
+        gu = gu - xp.matmul(mT(xp, xp.getitem(left, below)), beyond)
         gl, transposed = xp.getitem(gl, (..., slice(k), slice(None))), xp.getitem(transposed, (..., slice(k)))
     inside = (xp.masked(triangle(left, k, k, -1), xp.matmul(transposed, gl)) +
-              xp.masked(~triangle(left, k, k, -1), xp.matmul(gu, turned_right)))
+              xp.masked(~triangle(left, k, k, -1), xp.matmul(gu, right_transposed)))
     inside = xp.apply(LinalgSolveTriangular, transposed, inside, True, True, True)
-    ga = xp.apply(LinalgSolveTriangular, turned_right, inside, False, False)
+    ga = xp.apply(LinalgSolveTriangular, right_transposed, inside, False, False)
     return ga if beyond is None else xp.concatenate([ga, beyond], -1 if columns > k else -2)
 
 
@@ -135,14 +136,14 @@ class LinalgLuSolve(Node):
 
     def backward(self, xp: Any, g: Any, lu: Any, x: Any, left: bool, adjoint: bool, order: Any) -> tuple[Any, Any]:
         gb = xp.apply(LinalgLuSolve, lu, g, order, left, not adjoint)
-        solved, of_b = (x, gb) if left else (xp.swapaxes(x, -1, -2), xp.swapaxes(gb, -1, -2))
+        solved, of_b = (x, gb) if left else (mT(xp, x), mT(xp, gb))
         first, second = (solved, of_b) if adjoint == left else (of_b, solved)
-        ga = -xp.matmul(first, xp.swapaxes(second, -1, -2))
+        ga = -xp.matmul(first, mT(xp, second))
         n, lead = lu.shape[-1], ga.shape[:-2]
         ga = in_order(xp, ga, np.broadcast_to(order, (*lead, n)))
         l_part, u_part = parts(xp, lu)
-        return (xp.masked(triangle(lu, n, n, -1), xp.matmul(ga, xp.swapaxes(u_part, -1, -2))) +
-                xp.masked(~triangle(lu, n, n, -1), xp.matmul(xp.swapaxes(l_part, -1, -2), ga)), gb)
+        return (xp.masked(triangle(lu, n, n, -1), xp.matmul(ga, mT(xp, u_part))) +
+                xp.masked(~triangle(lu, n, n, -1), xp.matmul(mT(xp, l_part), ga)), gb)
 
 
 def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:

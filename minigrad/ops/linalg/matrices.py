@@ -36,6 +36,11 @@ class Factors(ManyOutputs, number=None):
         return self.results[index]
 
 
+def mT(xp: Any, v: Any) -> Any:
+    """The transposes of matrices, as `Tensor.mT`."""
+    return xp.swapaxes(v, -1, -2)
+
+
 def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """What a product saves: each operand only if the gradient of the other is needed."""
     return a if b._requires_grad else None, b if a._requires_grad else None

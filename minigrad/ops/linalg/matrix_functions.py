@@ -23,6 +23,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import matmul, mm
+from minigrad.ops.linalg.matrices import mT
 from minigrad.ops.linalg.solve import inverse
 from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy
@@ -164,7 +165,7 @@ class LinalgMatrixExp(Node):
         return record1(LinalgMatrixExp, LinalgMatrixExp.values(a.array), a, (a,))
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
-        n, transposed = a.shape[-1], xp.swapaxes(a, -1, -2)
+        n, transposed = a.shape[-1], mT(xp, a)
         top = xp.concatenate([transposed, g], -1)
         bottom = xp.concatenate([xp.zeros(a.shape, a), transposed], -1)
         whole = xp.apply(LinalgMatrixExp, xp.concatenate([top, bottom], -2))

@@ -21,7 +21,15 @@ from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import Factors, lu_factored, reports_failure, system_metadata, triangle, zero_pivots
+from minigrad.ops.linalg.matrices import (
+    Factors,
+    lu_factored,
+    mT,
+    reports_failure,
+    system_metadata,
+    triangle,
+    zero_pivots,
+)
 from minigrad.ops.linalg.spectral import LinalgSvd
 from minigrad.ops.pointwise.where import Where
 
@@ -71,7 +79,7 @@ class LinalgInvEx(Node):
         return record1(LinalgInvEx, y, a, (y,))
 
     def backward(self, xp: Any, g: Any, y: Any) -> Any:
-        transposed = xp.swapaxes(y, -1, -2)
+        transposed = mT(xp, y)
         return -xp.matmul(transposed, xp.matmul(g, transposed))
 
 
@@ -96,11 +104,11 @@ class LinalgSolveEx(Node):
         if vector:
             g, x = xp.reshape(g, (*g.shape, 1)), xp.reshape(x, (*x.shape, 1))
         if left:
-            gb = xp.apply(LinalgSolveEx, xp.swapaxes(a, -1, -2), g)
-            ga = -xp.matmul(gb, xp.swapaxes(x, -1, -2))
+            gb = xp.apply(LinalgSolveEx, mT(xp, a), g)
+            ga = -xp.matmul(gb, mT(xp, x))
         else:
-            gb = xp.swapaxes(xp.apply(LinalgSolveEx, a, xp.swapaxes(g, -1, -2)), -1, -2)
-            ga = -xp.matmul(xp.swapaxes(x, -1, -2), gb)
+            gb = mT(xp, xp.apply(LinalgSolveEx, a, mT(xp, g)))
+            ga = -xp.matmul(mT(xp, x), gb)
         return ga, xp.reshape(gb, gb.shape[:-1]) if vector else gb
 
 
@@ -124,8 +132,8 @@ class LinalgSolveTriangular(Node):
         return record2(LinalgSolveTriangular, out, a, b, (a, out), (upper, left, unit), system_metadata(out, x, y))
 
     def backward(self, xp: Any, g: Any, a: Any, x: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, Any]:
-        gb = xp.apply(LinalgSolveTriangular, xp.swapaxes(a, -1, -2), g, not upper, left, unit)
-        transposed = xp.swapaxes(x, -1, -2)
+        gb = xp.apply(LinalgSolveTriangular, mT(xp, a), g, not upper, left, unit)
+        transposed = mT(xp, x)
         ga = -(xp.matmul(gb, transposed) if left else xp.matmul(transposed, gb))
         return xp.masked(triangle(a, a.shape[-1], a.shape[-1], -int(unit), upper), ga), gb
 
@@ -144,7 +152,7 @@ class LinalgDet(Node):
     def backward(self, xp: Any, g: Any, a: Any, det: Any, singular: bool) -> Any:
         if singular:
             return xp.reshape(g, (*g.shape, 1, 1)) * cofactors(xp, a)
-        return xp.reshape(g * det, (*g.shape, 1, 1)) * xp.swapaxes(xp.apply(LinalgInvEx, a), -1, -2)
+        return xp.reshape(g * det, (*g.shape, 1, 1)) * mT(xp, xp.apply(LinalgInvEx, a))
 
 
 def nothing_but_rounding(x: Any, det: Any) -> bool:
@@ -175,7 +183,7 @@ class LinalgSlogdet(Factors):
 
     def backward(self, xp: Any, gs: list[Any], a: Any) -> Any:
         g = gs[1]
-        return None if g is None else xp.reshape(g, (*g.shape, 1, 1)) * xp.swapaxes(xp.apply(LinalgInvEx, a), -1, -2)
+        return None if g is None else xp.reshape(g, (*g.shape, 1, 1)) * mT(xp, xp.apply(LinalgInvEx, a))
 
 
 def inverted(a: Tensor, name: str | None) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.same_device import where_is
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matrices import Factors, diagonal_matrices, reports_failure
+from minigrad.ops.linalg.matrices import Factors, diagonal_matrices, mT, reports_failure
 from minigrad.ops.shape.views import Transpose
 
 __all__: list[str] = ["pinverse", "svd"]
@@ -52,20 +52,20 @@ class LinalgSvd(Factors):
             gu = None if gu is None else xp.getitem(gu, (..., slice(k)))
             gvh = None if gvh is None else xp.getitem(gvh, (..., slice(k), slice(None)))
         rows, columns = xp.reshape(s, (*s.shape, 1)), xp.reshape(s, (*s.shape[:-1], 1, k))
-        turned_u, turned_vh = xp.swapaxes(u, -1, -2), xp.swapaxes(vh, -1, -2)
+        u_transposed, vh_transposed = mT(xp, u), mT(xp, vh)
         inside = None if g_s is None else diagonal_matrices(xp, g_s)
         difference = off_diagonal(xp, (columns - rows) * (columns + rows))
         if gu is not None:
-            inside = plus(inside, skew(xp, xp.matmul(turned_u, gu)) * difference * columns)
+            inside = plus(inside, skew(xp, xp.matmul(u_transposed, gu)) * difference * columns)
         if gvh is not None:
-            inside = plus(inside, rows * (skew(xp, xp.matmul(gvh, turned_vh)) * -difference))
+            inside = plus(inside, rows * (skew(xp, xp.matmul(gvh, vh_transposed)) * -difference))
         ga = xp.matmul(xp.matmul(u, inside), vh)
         if gu is not None and u.shape[-2] > k:
             rest = gu / columns
-            ga = ga + xp.matmul(rest - xp.matmul(u, xp.matmul(turned_u, rest)), vh)
+            ga = ga + xp.matmul(rest - xp.matmul(u, xp.matmul(u_transposed, rest)), vh)
         if gvh is not None and vh.shape[-1] > k:
             rest = gvh / rows
-            ga = ga + xp.matmul(u, rest - xp.matmul(xp.matmul(rest, turned_vh), vh))
+            ga = ga + xp.matmul(u, rest - xp.matmul(xp.matmul(rest, vh_transposed), vh))
         return ga
 
 
@@ -76,7 +76,7 @@ def off_diagonal(xp: Any, differences: Any) -> Any:
 
 
 def skew(xp: Any, m: Any) -> Any:
-    return m - xp.swapaxes(m, -1, -2)
+    return m - mT(xp, m)
 
 
 def plus(a: Any, b: Any) -> Any:
@@ -101,7 +101,7 @@ class LinalgEigh(Factors):
 
     def backward(self, xp: Any, gs: list[Any], values: Any, vectors: Any, upper: bool) -> Any:
         g, gv = gs
-        transposed = xp.swapaxes(vectors, -1, -2)
+        transposed = mT(xp, vectors)
         if gv is None:
             return xp.matmul(vectors * xp.reshape(g, (*g.shape[:-1], 1, g.shape[-1])), transposed)
         n = values.shape[-1]
@@ -125,9 +125,9 @@ class LinalgPinv(Node):
 
 def of_inverse(xp: Any, g: Any, a: Any, p: Any) -> Any:
     """The gradient of a matrix from that of its pseudo-inverse `p`."""
-    transposed, g_turned = xp.swapaxes(p, -1, -2), xp.swapaxes(g, -1, -2)
-    left = xp.matmul(g_turned - xp.matmul(a, xp.matmul(p, g_turned)), xp.matmul(p, transposed))
-    right = xp.matmul(xp.matmul(transposed, p), g_turned - xp.matmul(xp.matmul(g_turned, p), a))
+    transposed, g_transposed = mT(xp, p), mT(xp, g)
+    left = xp.matmul(g_transposed - xp.matmul(a, xp.matmul(p, g_transposed)), xp.matmul(p, transposed))
+    right = xp.matmul(xp.matmul(transposed, p), g_transposed - xp.matmul(xp.matmul(g_transposed, p), a))
     return left + right - xp.matmul(transposed, xp.matmul(g, transposed))
 
 

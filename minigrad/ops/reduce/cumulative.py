@@ -23,7 +23,7 @@ from minigrad.ops._dispatch.registration import op, tensor_method
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
-from minigrad.ops.reduce.along import Selection
+from minigrad.ops.reduce.minmax import Selection
 from minigrad.ops.reduce.sums import converted, kept_shape, wanted_dtype
 from minigrad.ops.shape.join import Cat
 from minigrad.ops.shape.slices import Slice
@@ -32,7 +32,6 @@ from minigrad.ops.tensor.copy import Copy
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "prod"]
 
-Shape = tuple[int, ...]
 FLOAT64 = np.dtype("float64")
 multiply: Any = np.multiply.reduce  # NumPy's types know `keepdims` as a literal only
 
@@ -134,21 +133,14 @@ class ProdDim(Node, name="Prod", number=1):
         y = product(x, dim if x.ndim else None, keepdim)
         return record1(ProdDim, y, a, (a, y), (dim, keepdim, kept_shape(x.shape, (dim,))), input_metadata)
 
-    def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int, keepdim: bool, kept: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int, keepdim: bool, kept: tuple[int, ...]) -> Any:
         g, y = xp.reshape(g, kept), xp.reshape(y, kept)
         return g * (y / a if not (a == 0).any() else products_of_others(xp, a, dim))
 
 
-class Logcumsumexp(Node):
+class Logcumsumexp(Cumulation):
     saves = ("self", "result")
-    constants = ("dim",)
-
-    @staticmethod
-    def forward(a: Tensor, dim: int) -> Tensor:
-        if a.array.dtype.kind != "f":
-            refuse("logcumsumexp_out_cpu", a.array.dtype)
-        y = accumulate(np.logaddexp, a.array, dim)
-        return record1(Logcumsumexp, y, a, (a, y), (dim,))
+    ufunc = np.logaddexp
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
         if not g.ndim or 0 in g.shape:
@@ -240,7 +232,10 @@ cumprod = cumulation(
 @op(method=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the sum of the exponentials of each element and all before it along `dim`."""
-    return Logcumsumexp.forward(input, dim_of(dim, input.array.ndim))
+    axis = dim_of(dim, input.array.ndim)
+    if input.array.dtype.kind != "f":
+        refuse("logcumsumexp_out_cpu", input.array.dtype)
+    return Logcumsumexp.forward(input, axis)
 
 
 @op(method=True)

@@ -17,8 +17,7 @@ from minigrad.backends.registry import backend_of, beside
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops.reduce.along import Selection, SelectionOfOne, filled_dim
-from minigrad.ops.reduce.minmax import OfAll
+from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def recorded(cls: type[Node], a: Tensor, correction: float | None, axes: Shape, 
 
 
 class Var(Node):
-    saves = ("self",)
+    saves: ClassVar[tuple[str, ...]] = ("self",)
     constants = ("correction",)
 
     forward = classmethod(recorded)
@@ -94,7 +94,7 @@ class Std(Var):
 
 
 class VarMean(ManyOutputs):
-    saves = ("self",)
+    saves: ClassVar[tuple[str, ...]] = ("self",)
     constants = ("correction",)
 
     forward = classmethod(recorded)
