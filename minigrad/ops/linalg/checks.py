@@ -116,7 +116,7 @@ def in_place_output(v: Tensor, shape: tuple[int, ...], like: Tensor) -> None:
 
 
 def no_failure(name: str | None, info: Any, sentence: str, error: type[Exception] = LinAlgError) -> None:
-    """Raise PyTorch's error for the first matrix whose number in `info` is not 0; `name` None: nobody asks for it."""
+    """Raise PyTorch's error for the first matrix whose number in `info` is not 0; none if `name` is None."""
     if name is None or not info.any():
         return
     numbers = np.ravel(info)

@@ -159,7 +159,7 @@ def decomposed(a: Tensor, name: str, pivot: bool) -> tuple[Any, Any]:
 
 
 def factors_of(a: Tensor, pivot: bool, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
-    """What `lu_factor_ex` gives; `name`: who reports a zero on the diagonal of U (None: nobody)."""
+    """What `lu_factor_ex` gives; `name`: the function that reports a zero on the diagonal of U (None: none does)."""
     result, swaps = decomposed(a, "torch.lu_factor", pivot)
     info, pivots = zero_pivots(result), plain(swaps)
     checks.no_failure(name, info, ZERO_PIVOT, RuntimeError)
