@@ -39,7 +39,6 @@ from minigrad.ops.nn.fold import *
 from minigrad.ops.nn.normalization import *
 from minigrad.ops.nn.pool import *
 from minigrad.ops.nn.rnn import *
-from minigrad.ops.nn.rnn_cell import *
 from minigrad.ops.pointwise.aliases import *
 from minigrad.ops.pointwise.binary import *
 from minigrad.ops.pointwise.bitwise import *

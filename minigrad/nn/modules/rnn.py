@@ -1,7 +1,7 @@
 """Recurrent layers: mirrors `torch/nn/modules/rnn.py`.
 
 RNN, LSTM and GRU run over whole sequences; RNNCell, LSTMCell and GRUCell make one step. What a step computes is in
-minigrad/ops/nn/rnn_cell.py.
+minigrad/ops/nn/rnn.py.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence
 from minigrad.ops.factory.sizes import zeros
 from minigrad.ops.index.index_select import index_select
-from minigrad.ops.nn.rnn import gru, lstm, rnn_relu, rnn_tanh
-from minigrad.ops.nn.rnn_cell import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from minigrad.ops.nn.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 

@@ -46,12 +46,12 @@ class AdaptiveMaxPool(Node, number=None):
         indices = greatest(planes, x.shape[-cls.dims:], sizes)
         rows = np.arange(len(planes), like=x)[:, None]
         shape = (*x.shape[:-cls.dims], *sizes)
-        places = (rows * planes.shape[1] + indices).reshape(shape)
-        result = record1(cls, planes[rows, indices].reshape(shape), a, (a,), (places, x.shape))
+        positions = (rows * planes.shape[1] + indices).reshape(shape)
+        result = record1(cls, planes[rows, indices].reshape(shape), a, (a,), (positions, x.shape))
         return result, plain(indices.reshape(shape))
 
-    def backward(self, xp: Any, g: Any, a: Any, places: Any, shape: Shape) -> Any:
-        return scatter_into(xp, g, places, shape)
+    def backward(self, xp: Any, g: Any, a: Any, positions: Any, shape: Shape) -> Any:
+        return scatter_into(xp, g, positions, shape)
 
 
 class AdaptiveMaxPool2D(AdaptiveMaxPool):
@@ -95,11 +95,13 @@ def sizes_of(shape: Shape, output_size: Any, k: int) -> Shape:
     return tuple([shape[i - len(output_size)] if n is None else n for i, n in enumerate(output_size)])
 
 
-def size_of_row(output_size: Any, name: str) -> Any:
-    """The size that a pool over one dimension shall have."""
-    if isinstance(output_size, (tuple, list)) and len(output_size) != 1:
+def row_of(input: Tensor, output_size: Any, name: str) -> tuple[Tensor, Any]:
+    """(…, L) as (…, 1, L), and the size that a pool over its last dimension shall have."""
+    if not isinstance(output_size, (tuple, list)):
+        return as_row(input, name), output_size
+    if len(output_size) != 1:
         raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
-    return output_size[0] if isinstance(output_size, (tuple, list)) else output_size
+    return as_row(input, name), output_size[0]
 
 
 def adaptive_avg_pool(k: int, input: Tensor, output_size: Any) -> Tensor:
@@ -133,7 +135,7 @@ def averages(size: int, out: int) -> Any:
 @op
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """(N, C, L) or (C, L) cut into `output_size` windows, and the mean of each."""
-    size, row = size_of_row(output_size, "adaptive_avg_pool1d"), as_row(input, "adaptive_avg_pool1d")
+    row, size = row_of(input, output_size, "adaptive_avg_pool1d")
     return from_row(adaptive_avg_pool(2, row, (1, int(size))))
 
 
@@ -165,10 +167,10 @@ def adaptive_max_pool(op: type[AdaptiveMaxPool], input: Tensor, output_size: Any
 @op
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
     """(N, C, L) or (C, L) cut into `output_size` windows: the greatest of each, and where it is."""
-    size, row = size_of_row(output_size, "adaptive_max_pool1d"), as_row(input, "adaptive_max_pool1d")
+    row, size = row_of(input, output_size, "adaptive_max_pool1d")
     check_filled(input.array.shape, "adaptive_max_pool1d")
-    values, places = adaptive_max_pool(AdaptiveMaxPool2D, row, (1, size))
-    return from_row(values), from_row(places)
+    values, indices = adaptive_max_pool(AdaptiveMaxPool2D, row, (1, size))
+    return from_row(values), from_row(indices)
 
 
 IN_FRAME = parses_arguments(adaptive_max_pool1d, "adaptive_max_pool1d")

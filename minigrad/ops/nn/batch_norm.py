@@ -1,6 +1,6 @@
 """Normalisation in a batch, for each channel, and the running mean and variance that it is done by when not training.
 
-Mirrors PyTorch's `Normalization.cpp`. What all normalisations share is in norm.py.
+Mirrors PyTorch's `Normalization.cpp`. What all normalisations share is in normalization.py.
 """
 
 from __future__ import annotations
@@ -78,16 +78,11 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """
     shape = input.array.shape
     if training:
-        check_size(shape)
+        if shape[0] * math.prod(shape[2:]) == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(shape)}")
         if eps <= 0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps:g}")
     return batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
-def check_size(shape: Shape) -> None:
-    """PyTorch's error for a batch whose channels have one element."""
-    if shape[0] * math.prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(shape)}")
 
 
 def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
@@ -96,7 +91,8 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
     shape = input.array.shape
     channels = shape[1] if len(shape) > 1 else 0
     if not input.array.size:
-        return scaled_copy(input, weight, bias)
+        result = Clone.forward(input) if weight is None else Clone.forward(input) * weight[0]  # as PyTorch does
+        return result if bias is None else result + bias[0]
     if not training and (running_mean is None or running_var is None):
         name = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{name} must be defined in evaluation mode")
@@ -120,17 +116,9 @@ def batch_norm_of(input: Tensor, running_mean: Tensor | None, running_var: Tenso
         count = x.size // max(channels, 1)
         mean = mean_of(x, (0, 2))
         variance = mean_of((x - mean) ** 2, (0, 2)) * (count / (count - 1))
-        for running, found in ((running_mean, mean), (running_var, variance)):
-            running.array[...] = (1 - momentum) * running.array + momentum * found.reshape(-1)  # PyTorch counts none
+        for running, of_batch in ((running_mean, mean), (running_var, variance)):
+            running.array[...] = (1 - momentum) * running.array + momentum * of_batch.reshape(-1)  # PyTorch counts none
     return result
-
-
-def scaled_copy(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """What PyTorch makes of a batch without elements."""
-    result = Clone.forward(input)
-    if weight is not None:
-        result = result * weight[0]
-    return result if bias is None else result + bias[0]
 
 
 @op
@@ -149,12 +137,12 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     n, c = shape[0], shape[1]
-    parts = [None if v is None else Repeat.forward(v, (n,)) for v in (weight, bias)]
-    running = [None if v is None else Repeat.forward(v, (n,)) for v in (running_mean, running_var)]
+    parts = running_mean, running_var, weight, bias
+    repeated = [None if v is None else Repeat.forward(v, (n,)) for v in parts]
     rows = View.forward(input, (1, n * c, *shape[2:]))
-    result = batch_norm_of(rows, running[0], running[1], parts[0], parts[1], use_input_stats, momentum, eps)
-    for given, found in zip((running_mean, running_var), running, strict=True):
-        if given is not None and found is not None and use_input_stats:
-            given.array[...] = found.array.reshape(n, c).mean(0)
-            counter_of(given).value += 1
+    result = batch_norm_of(rows, *repeated, use_input_stats, momentum, eps)
+    for running, moved in zip(parts[:2], repeated[:2], strict=True):
+        if running is not None and moved is not None and use_input_stats:
+            running.array[...] = moved.array.reshape(n, c).mean(0)
+            counter_of(running).value += 1
     return View.forward(result, shape)

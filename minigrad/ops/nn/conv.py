@@ -24,7 +24,7 @@ from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops._dispatch.registration import op
 from minigrad.ops._dispatch.type_promotion import check_cast
 from minigrad.ops.nn.pad import ConstantPadNd
-from minigrad.ops.nn.windows import BatchLast, Sweep, Window, add_back, at_a_time, chunks, first, order_of
+from minigrad.ops.nn.windows import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
@@ -44,14 +44,14 @@ def in_groups(rows: Any, groups: int) -> Any:
 
 
 class ConvolutionPart(Node, number=None):
-    """One of the three: `values` of two arrays, the sweep, and the shape of the result where that does not follow."""
+    """One of the three: `values` of two arrays, the window, and the shape of the result where that does not follow."""
 
     values: ClassVar[Callable[..., Any]]
 
     @classmethod
-    def forward(cls, a: Tensor, b: Tensor, sweep: Sweep, *size: Shape) -> Tensor:
+    def forward(cls, a: Tensor, b: Tensor, window: Window, *size: Shape) -> Tensor:
         """The product on Tensors."""
-        return record2(cls, cls.values(a.array, b.array, sweep, *size), a, b, (a, b), (sweep,))
+        return record2(cls, cls.values(a.array, b.array, window, *size), a, b, (a, b), (window,))
 
 
 class Convolve(ConvolutionPart):
@@ -60,18 +60,18 @@ class Convolve(ConvolutionPart):
     saves = ("input", "weight")
 
     @staticmethod
-    def values(x: Any, w: Any, sweep: Sweep) -> Any:
+    def values(x: Any, w: Any, window: Window) -> Any:
         wide_x, wide_w = wide(x, w)
-        out = sweep.window.out(x.shape[2:])
-        weights = wide_w.reshape(sweep.groups, w.shape[0] // sweep.groups, math.prod(w.shape[1:]))
+        out = window.out(x.shape[2:])
+        weights = wide_w.reshape(window.groups, w.shape[0] // window.groups, math.prod(w.shape[1:]))
         y = np.empty((len(x), w.shape[0], *out), wide_x.dtype, like=x)
-        order = order_of(sweep.window, x.shape[2:])
-        for part, cols in chunks(wide_x, sweep, len(w) // sweep.groups, order):
+        order = order_of(window, x.shape[2:])
+        for part, cols in chunks(wide_x, window, len(w) // window.groups, order):
             y[part] = order.pictures(np.matmul(weights, cols).reshape(w.shape[0], -1))
         return y.astype(x.dtype, copy=False)
 
-    def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
-        return xp.apply(ConvolveInput, g, w, sweep, a.shape), xp.apply(ConvolveWeight, g, a, sweep, w.shape)
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window) -> tuple[Any, Any]:
+        return xp.apply(ConvolveInput, g, w, window, a.shape), xp.apply(ConvolveWeight, g, a, window, w.shape)
 
 
 class ConvolveInput(ConvolutionPart):
@@ -80,13 +80,13 @@ class ConvolveInput(ConvolutionPart):
     saves = ("grad_output", "weight")
 
     @staticmethod
-    def values(g: Any, w: Any, sweep: Sweep, size: Shape) -> Any:
+    def values(g: Any, w: Any, window: Window, size: Shape) -> Any:
         wide_g, wide_w = wide(g, w)
-        window, groups = sweep
+        groups = window.groups
         if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
             turned = unstrided(window)
             if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
-                return Convolve.values(g, flipped(w, groups), Sweep(turned, groups))
+                return Convolve.values(g, flipped(w, groups), turned)
         weights = wide_w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
         weights = np.ascontiguousarray(weights.swapaxes(1, 2), like=w)
         out = np.empty(size, wide_g.dtype, like=g)
@@ -101,14 +101,14 @@ class ConvolveInput(ConvolutionPart):
             out[part] = added
         return out.astype(g.dtype, copy=False)
 
-    def backward(self, xp: Any, h: Any, g: Any, w: Any, sweep: Sweep) -> tuple[Any, Any]:
-        return xp.apply(Convolve, h, w, sweep), xp.apply(ConvolveWeight, g, h, sweep, w.shape)
+    def backward(self, xp: Any, h: Any, g: Any, w: Any, window: Window) -> tuple[Any, Any]:
+        return xp.apply(Convolve, h, w, window), xp.apply(ConvolveWeight, g, h, window, w.shape)
 
 
 def unstrided(window: Window) -> Window:
     """The window by which the way back of a convolution with stride 1 is itself a convolution, by turned weights."""
     padding = tuple([d * (k - 1) - p for k, p, d in zip(window.kernel, window.padding, window.dilation, strict=True)])
-    return window._replace(padding=padding, places=None)
+    return window._replace(padding=padding, counts=None)
 
 
 def flipped(w: Any, groups: int) -> Any:
@@ -124,17 +124,17 @@ class ConvolveWeight(ConvolutionPart):
     saves = ("grad_output", "input")
 
     @staticmethod
-    def values(g: Any, x: Any, sweep: Sweep, size: Shape) -> Any:
+    def values(g: Any, x: Any, window: Window, size: Shape) -> Any:
         wide_g, wide_x = wide(g, x)
-        channels, order = size[0] // sweep.groups, BatchLast(sweep.window, x.shape[2:])
-        out = np.zeros((sweep.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
-        for part, cols in chunks(wide_x, sweep, channels, order):
-            rows = in_groups(order.rows(wide_g[part]), sweep.groups)
+        channels, order = size[0] // window.groups, BatchLast(window, x.shape[2:])
+        out = np.zeros((window.groups, math.prod(size[1:]), channels), wide_g.dtype, like=g)
+        for part, cols in chunks(wide_x, window, channels, order):
+            rows = in_groups(order.rows(wide_g[part]), window.groups)
             out += matmul(cols, rows.swapaxes(1, 2))  # in 0.7 of the time of what it is the transpose of
         return np.ascontiguousarray(out.swapaxes(1, 2), like=g).reshape(size).astype(g.dtype, copy=False)
 
-    def backward(self, xp: Any, h: Any, g: Any, a: Any, sweep: Sweep) -> tuple[Any, Any]:
-        return xp.apply(Convolve, a, h, sweep), xp.apply(ConvolveInput, g, h, sweep, a.shape)
+    def backward(self, xp: Any, h: Any, g: Any, a: Any, window: Window) -> tuple[Any, Any]:
+        return xp.apply(Convolve, a, h, window), xp.apply(ConvolveInput, g, h, window, a.shape)
 
 
 class Convolution(Node):
@@ -144,22 +144,22 @@ class Convolution(Node):
     constants = ("", "transposed")
 
     @staticmethod
-    def forward(a: Tensor, w: Tensor, bias: Tensor | None, sweep: Sweep, size: Shape | None) -> Tensor:
+    def forward(a: Tensor, w: Tensor, bias: Tensor | None, window: Window, size: Shape | None) -> Tensor:
         x, weights = a.array, w.array
-        y = Convolve.values(x, weights, sweep) if size is None else ConvolveInput.values(x, weights, sweep, size)
+        y = Convolve.values(x, weights, window) if size is None else ConvolveInput.values(x, weights, window, size)
         if bias is not None:
             y += bias.array.reshape(-1, *(1,) * (y.ndim - 2))
         inputs = (a, w, NUMBER if bias is None else bias)
-        return record_n(Convolution, y, inputs, (a, w), (sweep, size is not None))
+        return record_n(Convolution, y, inputs, (a, w), (window, size is not None))
 
-    def backward(self, xp: Any, g: Any, a: Any, w: Any, sweep: Sweep, transposed: bool) -> tuple[Any, ...]:
+    def backward(self, xp: Any, g: Any, a: Any, w: Any, window: Window, transposed: bool) -> tuple[Any, ...]:
         for_a, for_w, for_bias = [edge is not None for edge in self.next]
         of_bias = xp.sum(g, (0, *range(2, g.ndim)), False) if for_bias else None
         result, input = (a, g) if transposed else (g, a)  # of the convolution that is not transposed
         of_a = None
         if for_a:
-            of_a = xp.apply(Convolve, g, w, sweep) if transposed else xp.apply(ConvolveInput, g, w, sweep, a.shape)
-        return of_a, xp.apply(ConvolveWeight, result, input, sweep, w.shape) if for_w else None, of_bias
+            of_a = xp.apply(Convolve, g, w, window) if transposed else xp.apply(ConvolveInput, g, w, window, a.shape)
+        return of_a, xp.apply(ConvolveWeight, result, input, window, w.shape) if for_w else None, of_bias
 
 
 def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
@@ -171,10 +171,9 @@ def sizes_of(value: Any, k: int, name: str, repeated: int = 1) -> Shape:
     return tuple([int(n) for n in sizes]) * (k if len(sizes) == 1 else 1)
 
 
-def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, sweep: Sweep, transposed: bool) -> None:
+def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, window: Window, transposed: bool) -> None:
     """PyTorch's errors for what does not fit together."""
-    x, w, groups = input.array, weight.array, sweep.groups
-    window = sweep.window
+    x, w, groups = input.array, weight.array, window.groups
     if min(window.padding) < 0:
         raise RuntimeError("negative padding is not supported")
     for name, n in (("stride", min(window.stride)), ("dilation", min(window.dilation)), ("groups", groups)):
@@ -247,24 +246,6 @@ def batched(name: str, input: Tensor, weight: Tensor, k: int, named: bool = Fals
     return (input, True) if ndim == k + 2 else (Unsqueeze.forward(input, 0), False)
 
 
-def convolution(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes,
-                padding: str | Sizes, dilation: Sizes, groups: int) -> Tensor:
-    """A convolution over as many dimensions as the name says."""
-    k = int(name[4])
-    source, has_batch = batched(name, input, weight, k, isinstance(padding, str))
-    ndim = weight.array.ndim - 2
-    step, gaps = sizes_of(stride, ndim, "stride", k), sizes_of(dilation, ndim, "dilation", k)
-    kernel = weight.array.shape[2:]
-    if isinstance(padding, str):
-        source, around = padding_named(padding, source, kernel, step, gaps)
-    else:
-        around = sizes_of(padding, ndim, "padding", k)
-    sweep = Sweep(Window(kernel, step, around, gaps), groups)
-    check_shapes(source, weight, bias, sweep, False)
-    result = Convolution.forward(source, weight, bias, sweep, None)
-    return result if has_batch else SqueezeDim.forward(result, 0)
-
-
 def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps: Shape) -> tuple[Tensor, Shape]:
     """What 'valid' and 'same' mean: no padding, or as much as keeps the size (one side may need one zero more)."""
     if padding == "valid":
@@ -282,59 +263,62 @@ def padding_named(padding: str, source: Tensor, kernel: Shape, step: Shape, gaps
     return source, tuple([n // 2 for n in total])
 
 
-def transposed(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes,
-               output_padding: Sizes, groups: int, dilation: Sizes) -> Tensor:
-    """The way back of a convolution over as many dimensions as the name says, as an op of its own."""
-    k = int(name[14])
-    source, has_batch = batched(name, input, weight, k)
-    ndim = weight.array.ndim - 2
-    step, gaps = sizes_of(stride, ndim, "stride", k), sizes_of(dilation, ndim, "dilation", k)
-    around, more = sizes_of(padding, ndim, "padding", k), sizes_of(output_padding, ndim, "output_padding", k)
-    kernel = weight.array.shape[2:]
-    found = source.array.shape[2:] if any(o >= s for o, s in zip(more, step, strict=True)) else None
-    sweep = Sweep(Window(kernel, step, around, gaps, found), groups)
-    check_shapes(source, weight, bias, sweep, True)
-    size = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
-                  zip(source.array.shape[2:], step, around, gaps, kernel, more, strict=True)])
-    for o, s, d in zip(more, step, gaps, strict=True):
-        if o >= max(s, d):
-            names = ("depth", "height", "width")[-max(k, 2):]
-            full = [((1,) * (2 - k) + v) for v in ((0,) * (k == 1) + more, step, gaps)]
-            full[0] = ((0,) * (2 - k) + more)
-            kinds = ("output_padding", "stride", "dilation")
-            said = [f"{what}_{axis}: {n}" for what, v in zip(kinds, full, strict=True)
-                    for axis, n in zip(names, v, strict=True)]
-            raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
-                               + " ".join(said))
-    if min(size) < 0 or 0 in size and len(source.array):
-        inside, outside = [" x ".join(map(str, (1,) * (2 - k) + tuple(v))) for v in (source.array.shape[2:], size)]
-        raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
-                           f"({outside}). Output size is too small")
-    shape = (len(source.array), weight.array.shape[1] * groups, *size)
-    result = Convolution.forward(source, weight, bias, sweep, shape)
-    return result if has_batch else SqueezeDim.forward(result, 0)
-
-
 def conv_of(k: int, doc: str) -> Callable[..., Tensor]:
     """The convolution over `k` dimensions."""
     name = f"conv{k}d"
 
     def call(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: str | Sizes = 0,
              dilation: Sizes = 1, groups: int = 1) -> Tensor:
-        return convolution(name, input, weight, bias, stride, padding, dilation, groups)
-    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
-    return op(call)
+        source, has_batch = batched(name, input, weight, k, isinstance(padding, str))
+        kernel = weight.array.shape[2:]
+        step, gaps = [sizes_of(v, len(kernel), what, k) for what, v in (("stride", stride), ("dilation", dilation))]
+        if isinstance(padding, str):
+            source, around = padding_named(padding, source, kernel, step, gaps)
+        else:
+            around = sizes_of(padding, len(kernel), "padding", k)
+        window = Window(kernel, step, around, gaps, groups)
+        check_shapes(source, weight, bias, window, False)
+        result = Convolution.forward(source, weight, bias, window, None)
+        return result if has_batch else SqueezeDim.forward(result, 0)
+    call.__doc__ = doc
+    return op(name=name)(call)
 
 
 def conv_transpose_of(k: int, doc: str) -> Callable[..., Tensor]:
-    """The transposed convolution over `k` dimensions."""
+    """The transposed convolution over `k` dimensions: the way back of a convolution, as an op of its own."""
     name = f"conv_transpose{k}d"
 
     def call(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
              output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1) -> Tensor:
-        return transposed(name, input, weight, bias, stride, padding, output_padding, groups, dilation)
-    call.__name__, call.__qualname__, call.__doc__ = name, name, doc
-    return op(call)
+        source, has_batch = batched(name, input, weight, k)
+        size, kernel = source.array.shape[2:], weight.array.shape[2:]
+        arguments = {"stride": stride, "dilation": dilation, "padding": padding, "output_padding": output_padding}
+        step, gaps, around, more = [sizes_of(v, len(kernel), what, k) for what, v in arguments.items()]
+        counts = size if any(o >= s for o, s in zip(more, step, strict=True)) else None
+        window = Window(kernel, step, around, gaps, groups, counts)
+        check_shapes(source, weight, bias, window, True)
+        out = tuple([(n - 1) * s - 2 * p + d * (m - 1) + o + 1 for n, s, p, d, m, o in
+                     zip(size, step, around, gaps, kernel, more, strict=True)])
+        check_transposed(k, size, out, step, gaps, more, not len(source.array))
+        shape = (len(source.array), weight.array.shape[1] * groups, *out)
+        result = Convolution.forward(source, weight, bias, window, shape)
+        return result if has_batch else SqueezeDim.forward(result, 0)
+    call.__doc__ = doc
+    return op(name=name)(call)
+
+
+def check_transposed(k: int, size: Shape, out: Shape, step: Shape, gaps: Shape, more: Shape, empty: bool) -> None:
+    """PyTorch's errors for an output padding that is too large, and a result that is too small."""
+    if any(o >= max(s, d) for o, s, d in zip(more, step, gaps, strict=True)):
+        axes = ("depth", "height", "width")[-max(k, 2):]
+        sizes = {"output_padding": (0,) * (2 - k) + more, "stride": (1,) * (2 - k) + step,
+                 "dilation": (1,) * (2 - k) + gaps}
+        listed = [f"{name}_{axis}: {n}" for name, v in sizes.items() for axis, n in zip(axes, v, strict=True)]
+        raise RuntimeError("output padding must be smaller than either stride or dilation, but got " + " ".join(listed))
+    if min(out) < 0 or 0 in out and not empty:
+        inside, outside = [" x ".join(map(str, (1,) * (2 - k) + tuple(v))) for v in (size, out)]
+        raise RuntimeError(f"Given input size per channel: ({inside}). Calculated output size per channel: "
+                           f"({outside}). Output size is too small")
 
 
 conv1d = conv_of(1, """The convolution of (N, C, L) or (C, L) by weights (O, C / groups, k).

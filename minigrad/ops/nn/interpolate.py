@@ -55,31 +55,26 @@ def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
     return matrix
 
 
-def upsampling(name: str, kernel: str) -> type[Resample]:
-    """The op of this name; `kernel` is what PyTorch's errors call it."""
-    return resampling(__name__, f"Upsample{name}", kernel)
+def upsampling(name: str, kernel: str, matrix: Callable[..., Any]) -> tuple[type[Resample], Callable[..., Any]]:
+    """An op, of what PyTorch's errors call its kernel, and what makes its matrices."""
+    return resampling(__name__, f"Upsample{name}", kernel), matrix
 
 
-UpsampleNearest1D = upsampling("Nearest1D", "compute_indices_weights_nearest")
-UpsampleNearest2D = upsampling("Nearest2D", "upsample_nearest2d_channels_last")
-UpsampleNearest3D = upsampling("Nearest3D", "compute_indices_weights_nearest")
-UpsampleNearestExact1D = upsampling("NearestExact1D", "compute_indices_weights_nearest")
-UpsampleNearestExact2D = upsampling("NearestExact2D", "upsample_nearest2d_channels_last")
-UpsampleNearestExact3D = upsampling("NearestExact3D", "compute_indices_weights_nearest")
-UpsampleLinear1D = upsampling("Linear1D", "compute_indices_weights_linear")
-UpsampleBilinear2D = upsampling("Bilinear2D", "upsample_bilinear2d_channels_last")
-UpsampleTrilinear3D = upsampling("Trilinear3D", "compute_indices_weights_linear")
-UpsampleBicubic2D = upsampling("Bicubic2D", "compute_indices_weights_cubic")
-
-NEAREST = (UpsampleNearest1D, UpsampleNearest2D, UpsampleNearest3D)
-EXACT = (UpsampleNearestExact1D, UpsampleNearestExact2D, UpsampleNearestExact3D)
-SMOOTH: dict[tuple[str, int], tuple[type[Resample], Callable[..., Any]]] = {
-    ("linear", 1): (UpsampleLinear1D, linear), ("bilinear", 2): (UpsampleBilinear2D, linear),
-    ("trilinear", 3): (UpsampleTrilinear3D, linear), ("bicubic", 2): (UpsampleBicubic2D, cubic),
+UPSAMPLING = {
+    ("nearest", 1): upsampling("Nearest1D", "compute_indices_weights_nearest", nearest),
+    ("nearest", 2): upsampling("Nearest2D", "upsample_nearest2d_channels_last", nearest),
+    ("nearest", 3): upsampling("Nearest3D", "compute_indices_weights_nearest", nearest),
+    ("nearest-exact", 1): upsampling("NearestExact1D", "compute_indices_weights_nearest", nearest),
+    ("nearest-exact", 2): upsampling("NearestExact2D", "upsample_nearest2d_channels_last", nearest),
+    ("nearest-exact", 3): upsampling("NearestExact3D", "compute_indices_weights_nearest", nearest),
+    ("linear", 1): upsampling("Linear1D", "compute_indices_weights_linear", linear),
+    ("bilinear", 2): upsampling("Bilinear2D", "upsample_bilinear2d_channels_last", linear),
+    ("trilinear", 3): upsampling("Trilinear3D", "compute_indices_weights_linear", linear),
+    ("bicubic", 2): upsampling("Bicubic2D", "compute_indices_weights_cubic", cubic),
 }
 AREA = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
 DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
-MODES = ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic", "trilinear")
+MODES = {mode for mode, _ in UPSAMPLING}
 
 
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
@@ -96,66 +91,56 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     shape = input.array.shape
     k = len(shape) - 2
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
-                             "bicubic | trilinear")
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                         "bicubic | trilinear")
     out, factors = sizes_for(shape, size, scale_factor)
     if antialias:
         raise NotImplementedError("minigrad's interpolate has no antialias")
     if recompute_scale_factor:
         factors = None
-    scales = [1 / f if f else n / o if o else 0.0 for n, o, f in
-              zip(shape[2:], out, factors or [0.0] * k, strict=True)]
-    along = list(zip(shape[2:], out, scales, strict=True))
+    scales = [1 / f if f else n / o if o else 0.0 for n, o, f in zip(shape[2:], out, factors or [0.0] * k, strict=True)]
     if mode in DIMS and 1 <= k <= 3 and k + 2 != DIMS[mode]:
         raise NotImplementedError(f"Got {k + 2}D input, but {mode} mode needs {DIMS[mode]}D input")
     if any(o <= 0 for o in out) or any(n <= 0 for n in shape[2:]):
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {said(shape[2:])} output "
-                           f"{said(out)}")
-    if 1 <= k <= 3 and mode in MODES and mode != "area" and math.prod(shape[1:]) == 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input "
+                           f"{size_text(shape[2:])} output {size_text(out)}")
+    if 1 <= k <= 3 and mode in MODES and math.prod(shape[1:]) == 0:
         raise RuntimeError(f"Non-empty {k + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
-    if mode in ("nearest", "nearest-exact") and 1 <= k <= 3:
-        exact = mode == "nearest-exact"
-        return (EXACT if exact else NEAREST)[k - 1].forward(input, tuple([nearest(*each, exact) for each in along]))
     if mode == "area" and 1 <= k <= 3:
         return AREA[k - 1](input, out)
-    if (mode, k) in SMOOTH:
-        op, matrix = SMOOTH[mode, k]
-        return op.forward(input, tuple([matrix(*each, bool(align_corners)) for each in along]))
+    if (mode, k) in UPSAMPLING:
+        op, matrix = UPSAMPLING[mode, k]
+        option = mode == "nearest-exact" or bool(align_corners)
+        return op.forward(input, tuple([matrix(*along, option) for along in zip(shape[2:], out, scales, strict=True)]))
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                               f"{len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
                               f"lanczos | area | nearest-exact (got {mode})")
 
 
-def said(sizes: Sequence[int]) -> str:
+def size_text(sizes: Sequence[int]) -> str:
     """Sizes as PyTorch's error says them."""
     return f"({', '.join(f'{name}: {n}' for name, n in zip(('D', 'H', 'W')[-len(sizes):], sizes, strict=True))})"
 
 
 def sizes_for(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[list[int], list[float] | None]:
-    """The size of the result, and the factors that were given."""
+    """The size of the result, and the scale factors, if these decide it."""
     k = len(shape) - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
-    if size is not None:
-        if isinstance(size, (list, tuple)):
-            if len(size) != k:
-                raise ValueError("Input and output must have the same number of spatial dimensions, but got input with "
-                                 f"spatial dimensions of {list(shape[2:])} and output size of {size}. Please provide "
-                                 "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
-                                 "format.")
-            return [int(n) for n in size], None
-        return [int(size)] * k, None
-    if scale_factor is None:
+    if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    if isinstance(scale_factor, (list, tuple)):
-        if len(scale_factor) != k:
-            raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input "
-                             f"with spatial dimensions of {list(shape[2:])} and scale_factor of shape {scale_factor}. "
-                             "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, "
-                             "s2, ...,sK) format.")
-        factors = [float(f) for f in scale_factor]
-    else:
-        factors = [float(scale_factor)] * k
+    if size is not None:
+        if isinstance(size, (list, tuple)) and len(size) != k:
+            raise ValueError("Input and output must have the same number of spatial dimensions, but got input with "
+                             f"spatial dimensions of {list(shape[2:])} and output size of {size}. Please provide "
+                             "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
+                             "format.")
+        return [int(n) for n in (size if isinstance(size, (list, tuple)) else [size] * k)], None
+    if isinstance(scale_factor, (list, tuple)) and len(scale_factor) != k:
+        raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input "
+                         f"with spatial dimensions of {list(shape[2:])} and scale_factor of shape {scale_factor}. "
+                         "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, "
+                         "s2, ...,sK) format.")
+    factors = [float(f) for f in (scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * k)]
     return [math.floor(float(n) * f) for n, f in zip(shape[2:], factors, strict=True)], factors

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
@@ -58,51 +57,24 @@ def kept_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
     return tuple([slice(max(-left, 0), n - max(-right, 0)) for n, (left, right) in zip(shape, sides, strict=True)])
 
 
-class FromWithin(Node, number=None):
-    """Padding with elements of the tensor: `places` says for each padded dimension from where each element is."""
+class PadFromWithin(Node, number=None):
+    """Padding with elements of the tensor: `indices` says for each padded dimension from where each element is."""
 
     constants = ("padding",)
 
     @classmethod
-    def forward(cls, a: Tensor, pad: Shape, places: tuple[Any, ...]) -> Tensor:
-        """The padded tensor."""
-        return record1(cls, a.array[(..., *np.ix_(*places))], a, (), (pad, places, a.array.shape))
+    def forward(cls, a: Tensor, pad: Shape, indices: tuple[Any, ...]) -> Tensor:
+        index = (..., *np.ix_(*indices))
+        return record1(cls, a.array[index], a, (), (pad, index, a.array.shape))
 
-    def backward(self, xp: Any, g: Any, pad: Shape, places: tuple[Any, ...], shape: Shape) -> Any:
-        return xp.apply(Gathered, g, places, shape)
-
-
-class Gathered(Node):
-    """The way back of such a padding: what was repeated is added up, one dimension at a time."""
-
-    @staticmethod
-    def values(g: Any, places: tuple[Any, ...], shape: Shape) -> Any:
-        lead = len(shape) - len(places)
-        for i, index in enumerate(places):
-            size = [*g.shape]
-            size[lead + i] = shape[lead + i]
-            out = np.zeros(size, g.dtype, like=g)
-            into, source = np.moveaxis(out, lead + i, 0), np.moveaxis(g, lead + i, 0)
-            if backend_of(g) is not None:
-                add_at(into, index, source)
-            else:
-                for at, place in enumerate(index.tolist()):
-                    into[place] += source[at]
-            g = out
-        return g
-
-    @staticmethod
-    def forward(g: Tensor, places: tuple[Any, ...], shape: Shape) -> Tensor:
-        return record1(Gathered, Gathered.values(g.array, places, shape), g, (), (places,))
-
-    def backward(self, xp: Any, h: Any, places: tuple[Any, ...]) -> Any:
-        return xp.getitem(h, (..., *np.ix_(*places)))
+    def backward(self, xp: Any, g: Any, pad: Shape, index: tuple[Any, ...], shape: Shape) -> Any:
+        return xp.scatter(g, index, shape)
 
 
-def pads_of(name: str) -> list[type[FromWithin]]:
+def pads_of(name: str) -> list[type[PadFromWithin]]:
     """The ops that pad one, two and three dimensions."""
-    def op(k: int) -> type[FromWithin]:
-        class Op(FromWithin, name=f"{name}{k}D"):
+    def op(k: int) -> type[PadFromWithin]:
+        class Op(PadFromWithin, name=f"{name}{k}D"):
             __slots__ = ()
         return Op
     return [op(k) for k in (1, 2, 3)]
@@ -130,13 +102,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if len(sides) // 2 > len(shape):
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got "
                            f"padding length {len(sides)} and input of dimension {len(shape)}")
+    around = sides_of(sides, len(shape))
     if mode == "constant":
-        return constant(input, sides, 0 if value is None else value)
+        for dim, (n, (left, right)) in enumerate(zip(shape, around, strict=True)):
+            if n + left + right < 0:
+                raise RuntimeError(f"The input size {n}, plus negative padding {left} and {right}, resulted in a "
+                                   f"negative output size, which is invalid. Check dimension {dim} of your input.")
+        return ConstantPadNd.forward(input, sides, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     k = len(sides) // 2
     if mode == "circular" and 1 <= k <= 3 and len(shape) in (k + 1, k + 2):
-        return circular(input, sides)
+        return circular(input, around, range(len(shape) - 1, len(shape) - k - 1, -1))
     if mode not in OPS or not 1 <= k <= 3 or len(shape) not in (k + 1, k + 2):
         if mode not in OPS and mode != "circular":
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
@@ -147,38 +124,27 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if 0 in shape[-k - 1:]:
         raise RuntimeError(f"Expected {k + 1}D or {k + 2}D (batch mode) tensor with possibly 0 batch size and other "
                            f"non-zero dimensions for input, but got: {list(shape)}")
-    around = sides_of(sides, len(shape))[-k:]
-    for place, (n, (left, right)) in enumerate(zip(shape[::-1], around[::-1])):
+    for i, (n, (left, right)) in enumerate(zip(shape[::-1], around[:-k - 1:-1])):
         if mode == "reflect" and max(left, right) >= n:
-            raise RuntimeError(f"Argument #{4 + 2 * place}: Padding size should be less than the corresponding input "
-                               f"dimension, but got: padding ({left}, {right}) at dimension {len(shape) - 1 - place} "
+            raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input "
+                               f"dimension, but got: padding ({left}, {right}) at dimension {len(shape) - 1 - i} "
                                f"of input {list(shape)}")
     check_kind(input.array, "b", f"{'reflection' if mode == 'reflect' else 'replication'}_pad{k}d")
     return OPS[mode][k - 1].forward(input, sides, tuple(
-        [places_of(mode, n, *side, beside(input.array)) for n, side in zip(shape[-k:], around, strict=True)]))
+        [indices_of(mode, n, *side, beside(input.array)) for n, side in zip(shape[-k:], around[-k:], strict=True)]))
 
 
-def places_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
+def indices_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
     """From which of `n` elements each element of the padded dimension is."""
-    places = np.arange(-left, n + right, like=like)
+    indices = np.arange(-left, n + right, like=like)
     if mode == "replicate":
-        return np.clip(places, 0, n - 1)
-    return np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
+        return np.clip(indices, 0, n - 1)
+    return np.where(indices < 0, -indices, np.where(indices >= n, 2 * (n - 1) - indices, indices))
 
 
-def constant(input: Tensor, sides: Shape, value: float) -> Tensor:
-    """Padding with a number."""
-    for dim, (n, (left, right)) in enumerate(zip(input.array.shape, sides_of(sides, input.array.ndim), strict=True)):
-        if n + left + right < 0:
-            raise RuntimeError(f"The input size {n}, plus negative padding {left} and {right}, resulted in a negative "
-                               f"output size, which is invalid. Check dimension {dim} of your input.")
-    return ConstantPadNd.forward(input, sides, value)
-
-
-def circular(input: Tensor, sides: Shape) -> Tensor:
+def circular(input: Tensor, around: list[tuple[int, int]], dims: range) -> Tensor:
     """Padding with what is at the other end; as in PyTorch written into an empty tensor, part by part."""
     shape = input.array.shape
-    around = sides_of(sides, len(shape))
     for n, (left, right) in zip(shape, around, strict=True):
         if max(left, right) > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
@@ -186,13 +152,11 @@ def circular(input: Tensor, sides: Shape) -> Tensor:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
     size = tuple([n + left + right for n, (left, right) in zip(shape, around, strict=True)])
     out = plain(np.empty(size, input.array.dtype, like=beside(input.array)))
-    kept = kept_part(shape, around)
-    padded = range(len(shape) - 1, len(shape) - len(sides) // 2 - 1, -1)
-    middle = input
-    for dim in padded:
-        middle = Slice.forward(middle, dim, kept[dim])
+    middle, cropped = input, kept_part(shape, around)
+    for dim in dims:
+        middle = Slice.forward(middle, dim, cropped[dim])
     setitem(out, inner_part(out.array.shape, around), middle)
-    for dim in padded:
+    for dim in dims:
         left, right = around[dim]
         n, front = out.array.shape[dim], (slice(None),) * dim
         if left > 0:

@@ -88,9 +88,9 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
     free, broken = np.ones(y.shape, bool, like=beside(y)), y != y
-    places = offsets(x.shape[-2:], y.shape[-2:], window)
+    positions = offsets(x.shape[-2:], y.shape[-2:], window)
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
-    for _, elements, windows in places[:-1]:
+    for _, elements, windows in positions[:-1]:
         values = x[elements]
         taken = values == y[windows]
         if some_broken:
@@ -98,7 +98,7 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
         taken &= free[windows]
         free[windows] ^= taken
         yield elements, windows, taken
-    for _, elements, windows in places[-1:]:  # what is still free there can only be taken there
+    for _, elements, windows in positions[-1:]:  # what is still free there can only be taken there
         yield elements, windows, free[windows]
 
 
@@ -112,7 +112,7 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
     """The greatest element of each window, one dimension after the other."""
     for dim in (-1, -2):
         size, count = x.shape[dim], out[dim]
-        kernel, stride, padding, dilation = [each[dim] for each in window[:4]]
+        kernel, stride, padding, dilation = [sizes[dim] for sizes in window[:4]]
         shape = [*x.shape]
         shape[dim] = count
         y = None
@@ -136,9 +136,9 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
 def indices_of(x: Any, y: Any, window: Window) -> Any:
     """Where in the last two dimensions, counted as one, each greatest element is."""
     out = np.zeros(y.shape, np.int64, like=y)
-    places = np.arange(x.shape[-2] * x.shape[-1], like=x).reshape(x.shape[-2:])
+    numbers = np.arange(x.shape[-2] * x.shape[-1], like=x).reshape(x.shape[-2:])
     for elements, windows, taken in takers(x, y, window):
-        np.copyto(out[windows], places[elements], where=taken)
+        np.copyto(out[windows], numbers[elements], where=taken)
     return out
 
 
@@ -157,16 +157,14 @@ def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: An
         RuntimeError: if a number is out of its range.
     """
     kernel = pair(kernel_size, "kernel_size", op)
-    step = kernel if stride is None or stride == [] or stride == () else pair(stride, "stride", op)
+    step = kernel if stride in (None, [], ()) else pair(stride, "stride", op)
     around, gaps = pair(padding, "padding", op), pair(dilation, "dilation", op)
     if min(step) == 0:
         raise RuntimeError("stride should not be zero")
-    if min(kernel) <= 0 or min(step) < 0:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {kernel[0]} kW: {kernel[1]}"
-                           if min(kernel) <= 0 else
-                           f"stride should be greater than zero, but got dH: {step[0]} dW: {step[1]}")
-    if min(gaps) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got dilationH: {gaps[0]} dilationW: {gaps[1]}")
+    for name, letter, sizes in (("kernel size", "k", kernel), ("stride", "d", step), ("dilation", "dilation", gaps)):
+        if min(sizes) <= 0:
+            raise RuntimeError(f"{name} should be greater than zero, but got {letter}H: {sizes[0]} "
+                               f"{letter}W: {sizes[1]}")
     for p, k, d in zip(around, kernel, gaps, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -223,34 +221,14 @@ def as_row(input: Tensor, op: str) -> Tensor:
     return Unsqueeze.forward(input, input.array.ndim - 1)
 
 
-def from_row(made: Tensor) -> Tensor:
+def from_row(result: Tensor) -> Tensor:
     """(…, 1, L) as (…, L)."""
-    return SqueezeDim.forward(made, made.array.ndim - 2)
+    return SqueezeDim.forward(result, result.array.ndim - 2)
 
 
 def single(value: Any) -> int:
     """A number that may stand in a tuple."""
     return int(value[0] if isinstance(value, (tuple, list)) else value)
-
-
-def stride_of(stride: Any, kernel: int) -> int:
-    """The stride over one dimension: by default as long as the window."""
-    return kernel if stride is None or stride == () or stride == [] else single(stride)
-
-
-def check_row(size: int, k: int, s: int, p: int, d: int) -> None:
-    """PyTorch's errors for the numbers of a pool over one dimension."""
-    for name, n in (("kernel_size", k), ("stride", s), ("dilation", d)):
-        if n <= 0:
-            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {n}")
-    if p < 0:
-        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}")
-    if p > k // 2:
-        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
-                           f"kernel_size={k}")
-    span = size + 2 * p - d * (k - 1) - 1
-    if span < 0:
-        raise RuntimeError(f"max_pool1d() Invalid computed output size: {span // s + 1}")
 
 
 @op
@@ -261,10 +239,20 @@ def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
                            f"input, but got:{list(shape)}")
-    k = single(kernel_size)
-    s, p, d = stride_of(stride, k), single(padding), single(dilation)
+    k, p, d = single(kernel_size), single(padding), single(dilation)
+    s = k if stride in (None, [], ()) else single(stride)
     if not return_indices:
-        check_row(shape[-1], k, s, p, d)
+        for name, n in (("kernel_size", k), ("stride", s), ("dilation", d)):
+            if n <= 0:
+                raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {n}")
+        if p < 0:
+            raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}")
+        if p > k // 2:
+            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
+                               f"kernel_size={k}")
+        span = shape[-1] + 2 * p - d * (k - 1) - 1
+        if span < 0:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {span // s + 1}")
         check_kind(input.array, "bui", "max_pool1d_impl")
     result = max_pool2d(as_row(input, "max_pool1d"), (1, k), (1, s), (0, p), (1, d), ceil_mode, return_indices)
     return (from_row(result[0]), from_row(result[1])) if return_indices else from_row(result)
@@ -296,8 +284,7 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return AvgPool2D.forward(input, tuple(means))
 
 
-def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool,
-             divide: bool) -> Any:
+def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool, divide: bool) -> Any:
     """The matrix of an average pool along one dimension; without `divide` of a sum."""
     matrix = np.zeros((out, size))
     for i in range(out):
@@ -322,5 +309,5 @@ def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of each window of (N, C, L) or (C, L); arguments as `avg_pool2d`."""
     k, row = single(kernel_size), as_row(input, "avg_pool1d")
-    window = (1, k), (1, stride_of(stride, k)), (0, single(padding))
-    return from_row(avg_pool2d(row, *window, ceil_mode, count_include_pad))
+    step = k if stride in (None, [], ()) else single(stride)
+    return from_row(avg_pool2d(row, (1, k), (1, step), (0, single(padding)), ceil_mode, count_include_pad))

@@ -20,7 +20,7 @@ import numpy as np
 
 from minigrad.backends.registry import as_strided, beside
 
-__all__ = ["BatchLast", "Sweep", "Window", "add_back", "at_a_time", "chunks", "columns", "first", "offsets", "order_of"]
+__all__ = ["BatchLast", "Window", "add_back", "at_a_time", "chunks", "columns", "first", "offsets", "order_of"]
 
 Shape = tuple[int, ...]
 CHUNK = 1 << 20  # bytes of columns that are worked on at a time: they stay in the cache
@@ -30,17 +30,18 @@ SMALL = 10 ** 6  # multiplications: products of no more have kernels of their ow
 
 
 class Window(NamedTuple):
-    """How a window lies: for each of the last dimensions its length, step, the padding before it, the gaps in it."""
+    """How a window moves over the last dimensions; in a convolution also into how many groups the channels fall."""
 
     kernel: Shape
     stride: Shape
     padding: Shape
     dilation: Shape
-    places: Shape | None = None  # how many windows there are, where they are not as many as fit
+    groups: int = 1
+    counts: Shape | None = None  # how many windows there are, where they are not as many as fit
 
     def out(self, size: Shape) -> Shape:
         """How many windows there are in an input of this size."""
-        return self.places or tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in
+        return self.counts or tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in
                                     zip(size, *self[:4], strict=True)])
 
 
@@ -94,13 +95,6 @@ def add_back(cols: Any, window: Window, out: Any) -> None:
         out[elements] += cols[(slice(None), slice(None), *place)][windows]
 
 
-class Sweep(NamedTuple):
-    """How weights move over an input: their window, and into how many groups the channels fall."""
-
-    window: Window
-    groups: int
-
-
 class BatchLast:
     """Columns in the order (*out, N): memory is copied in runs of as many elements as there are inputs."""
 
@@ -112,7 +106,7 @@ class BatchLast:
     def columns(self, x: Any) -> Any:
         """The windows of x (N, C, …): shape (C, *kernel, *out, N), a view."""
         x = np.ascontiguousarray(last(padded(x, self.window.padding)), like=x)
-        return last(columns(first(x), self.window._replace(padding=(0,) * len(self.out), places=self.out)))
+        return last(columns(first(x), self.window._replace(padding=(0,) * len(self.out), counts=self.out)))
 
     def rows(self, g: Any) -> Any:
         """Gradients (N, C, *out) in the order of the columns: (C, places)."""
@@ -163,20 +157,20 @@ class Shifted:
 
 def order_of(window: Window, size: Shape) -> BatchLast | Shifted:
     """The order in which the results of a convolution over inputs of a size are computed fastest."""
-    if set(window.stride) == {1} and window.places is None:
+    if set(window.stride) == {1} and window.counts is None:
         shifted = Shifted(window, size)
         if shifted.count <= WASTE * math.prod(shifted.out):
             return shifted
     return BatchLast(window, size)
 
 
-def chunks(x: Any, sweep: Sweep, channels: int, order: BatchLast | Shifted) -> Iterator[tuple[slice, Any]]:
+def chunks(x: Any, window: Window, channels: int, order: BatchLast | Shifted) -> Iterator[tuple[slice, Any]]:
     """A few inputs of the batch at a time, and their columns, of shape (groups, rows, places).
 
     They stay in the cache. Where they have few rows, a product with the weights, for so many channels, gains by being
     small: the first convolution of 1 × 28 × 28 takes 0.7 of the time.
     """
-    window, groups = sweep
+    groups = window.groups
     shape = (groups, math.prod((x.shape[1], *window.kernel)) // groups)
     size = max(1, math.prod(shape) * order.count)
     count, small = at_a_time(x, size * x.itemsize), SMALL * groups // (size * max(1, channels))
