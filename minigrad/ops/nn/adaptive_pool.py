@@ -15,8 +15,8 @@ from minigrad.core.graph import Node
 from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parses_arguments
+from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.index.flat_indexing import scatter_into
 from minigrad.ops.nn.pool import as_row, from_row
 from minigrad.ops.nn.resample import resampling
@@ -40,8 +40,7 @@ class AdaptiveMaxPool(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
         x = a.array
-        if x.dtype.kind != "f":
-            refuse(cls.kernel, x.dtype)
+        check_kind(x, "bui", cls.kernel)
         planes = x.reshape(-1, math.prod(x.shape[-cls.dims:]))
         indices = greatest(planes, x.shape[-cls.dims:], sizes)
         rows = np.arange(len(planes), like=x)[:, None]

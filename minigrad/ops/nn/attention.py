@@ -73,7 +73,7 @@ class ScaledDotProductFlashAttentionForCpu(Node):
     def values(q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:
         heads = k.shape[1]
         q5 = (q * q.dtype.type(scale)).reshape(q.shape[0], heads, q.shape[1] // heads, *q.shape[2:])
-        return product(weighed(q5, k[:, :, None], bias), v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
+        return product(attention_weights(q5, k[:, :, None], bias), v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
 
     def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
         grads: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
@@ -89,7 +89,7 @@ class FlashAttentionBackward:
         (b, h, rows, e), heads = q.shape, k.shape[1]
         q5 = (q * q.dtype.type(scale)).reshape(b, heads, h // heads, rows, e)
         g5, k5, v5 = g.reshape(*q5.shape[:4], v.shape[3]), k[:, :, None], v[:, :, None]
-        weights = weighed(q5, k5, bias)
+        weights = attention_weights(q5, k5, bias)
         slopes = product(g5, v5.swapaxes(-1, -2))
         if backend_of(slopes) is None:
             slopes *= weights
@@ -101,12 +101,12 @@ class FlashAttentionBackward:
 
     @staticmethod
     def forward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Any) -> tuple[Tensor, ...]:
-        found = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
-        return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in found])
+        grads = FlashAttentionBackward.values(g.array, q.array, k.array, v.array, scale, bias)
+        return tuple([underived("_scaled_dot_product_flash_attention_for_cpu_backward", x, g, q, k, v) for x in grads])
 
 
-def weighed(q: Any, k: Any, bias: Any) -> Any:
-    """What the rows of q, already scaled, look at: of shape (B, heads, H / heads, L, S)."""
+def attention_weights(q: Any, k: Any, bias: Any) -> Any:
+    """How much each row of q, already scaled, looks at each of k: of shape (B, heads, H / heads, L, S)."""
     scores = product(q, k.swapaxes(-1, -2))
     if bias is None and backend_of(scores) is not None:
         return Softmax.values(scores, 4)
@@ -153,12 +153,6 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
                                "is_causal=True")
 
 
-def of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """What PyTorch gives where nothing looks, or there is nothing to see: zeros, in the graph of all three."""
-    zeros = plain(np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.array.dtype, like=query.array))
-    return zeros + MulScalar.forward(sum(query) + sum(key) + sum(value), 0)
-
-
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                  dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Tensor:
@@ -173,7 +167,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     check(query, key, value, attn_mask, is_causal)
     q, k, v = query.array, key.array, value.array
     if not q.shape[-2] or not v.size:
-        return of_nothing(query, key, value)
+        zeros = plain(np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype, like=q))
+        return zeros + MulScalar.forward(sum(query) + sum(key) + sum(value), 0)  # in the graph of all three
     if q.dtype.kind != "f":
         raise RuntimeError(f"expected scalar type Float but found {query.dtype.type_name}")
     same_device(q, k, v, *([] if attn_mask is None else [attn_mask.array]))

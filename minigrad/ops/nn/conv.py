@@ -50,7 +50,6 @@ class ConvolutionPart(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor, b: Tensor, window: Window, *size: Shape) -> Tensor:
-        """The product on Tensors."""
         return record2(cls, cls.values(a.array, b.array, window, *size), a, b, (a, b), (window,))
 
 

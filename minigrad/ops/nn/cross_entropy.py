@@ -17,7 +17,7 @@ from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops._dispatch.templates import Scaled
 from minigrad.ops.activation.softmax import log_softmax
 from minigrad.ops.index.mask import MaskedFill
-from minigrad.ops.nn.loss import checked
+from minigrad.ops.nn.loss import Flag, checked
 from minigrad.ops.pointwise.scalar import AddScalar, DivScalar, MulScalar
 from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import View
@@ -65,9 +65,14 @@ class NllLoss(Node):
             keep = t != ignored
             all_count = here and keep.all()
             classes = t if all_count else np.where(keep, t, 0)
-            check_classes(classes, count)
-        share = shares_of(keep, classes, weight, x.dtype)
-        index = place_of(classes, x.ndim)
+            wrong: Any = (classes < 0) | (classes >= count) if here else None
+            if here and wrong.any():
+                raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
+        if keep is None:
+            share = np.ones(classes.shape, x.dtype)
+        else:
+            share = keep.astype(x.dtype) if weight is None else np.where(keep, weight.array[classes], x.dtype.type(0))
+        index = index_of(classes, x.ndim)
         picked: Any = x[index] if all_count else np.where(keep, x[index], x.dtype.type(0))
         loss = -picked if keep is None else -picked * share
         if reduction != "none":
@@ -87,14 +92,7 @@ class NllLoss2D(NllLoss, name="NllLoss2D"):
     kernel = "nll_loss2d_forward_out_frame"
 
 
-def shares_of(keep: Any, classes: Any, weight: Tensor | None, dtype: Any) -> Any:
-    """How much each target counts: 1, or the weight of its class, and 0 where it is not kept (`keep` None: all are)."""
-    if keep is None:
-        return np.ones(classes.shape, dtype)
-    return keep.astype(dtype) if weight is None else np.where(keep, weight.array[classes], dtype.type(0))
-
-
-def place_of(classes: Any, ndim: int) -> Any:
+def index_of(classes: Any, ndim: int) -> Any:
     """The index of the elements that the targets name; dimension 1 of the input is that of the classes."""
     if ndim == 1:
         return (classes,)
@@ -103,15 +101,6 @@ def place_of(classes: Any, ndim: int) -> Any:
     grid = [np.arange(n, like=beside(classes)).reshape((n,) + (1,) * (classes.ndim - d - 1))
             for d, n in enumerate(classes.shape)]
     return (grid[0], classes, *grid[1:])
-
-
-def check_classes(classes: Any, count: int) -> None:
-    """PyTorch's error for a target that is no class. To ask a device would wait for it."""
-    if backend_of(classes) is not None:
-        return
-    wrong = (classes < 0) | (classes >= count)
-    if wrong.any():
-        raise IndexError(f"Target {classes[wrong].flat[0]} is out of bounds.")
 
 
 def check_target(input: Tensor, target: Tensor) -> None:
@@ -151,8 +140,8 @@ def check_class_weight(weight: Tensor | None, input: Tensor) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {weight.dtype.type_name}")
 
 
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
+             ignore_index: int = -100, reduce: Flag = None, reduction: str = "mean") -> Tensor:
     """Minus the log-probability of the target class: `input` (C), (N, C) or (N, C, …), `target` (), (N) or (N, …).
 
     A mean is that of the weights of the targets; targets equal to `ignore_index` do not count.
@@ -181,8 +170,8 @@ def negative_log(input: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     return View.forward(loss, target.array.shape) if reduction == "none" else loss
 
 
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
+                  ignore_index: int = -100, reduce: Flag = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy of `softmax(input)` and targets: classes as for `nll_loss`, or probabilities like `input`.
 

@@ -29,7 +29,6 @@ from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 
 __all__ = ["ctc_loss"]
 
-REDUCTIONS = ("none", "mean", "sum")
 WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
 
 
@@ -93,18 +92,15 @@ def walked(x: Any, states: States, back: bool = False) -> Any:
     numbers, out = np.arange(s_max), np.full((t_max, n, s_max), -math.inf, x.dtype)
     inside = numbers < count[:, None]
     first = inside & (numbers >= count[:, None] - 2 if back else numbers < 2)
+    allowed = np.roll(skips, -2, 1) & (numbers < s_max - 2) if back else skips
+    before = np.full((n, s_max), -math.inf, x.dtype)
     for t in range(t_max - 1, -1, -1) if back else range(t_max):
         heard = np.take_along_axis(x[t], letters, 1)
         start = (t == steps - 1 if back else np.full(n, t == 0))[:, None]
-        if t == (t_max - 1 if back else 0):
-            came = np.where(start & first, x.dtype.type(0), -math.inf)
-        else:
-            before = out[t + 1 if back else t - 1]
-            came = np.logaddexp(before, moved(before, 1, back))
-            allowed = np.roll(skips, -2, 1) & (numbers < s_max - 2) if back else skips
-            came = np.logaddexp(came, np.where(allowed, moved(before, 2, back), -math.inf))
-            came = np.where(start & first, 0, came)
-        out[t] = np.where(inside & (t < steps)[:, None], came + heard, -math.inf)
+        came = np.logaddexp(before, moved(before, 1, back))
+        came = np.logaddexp(came, np.where(allowed, moved(before, 2, back), -math.inf))
+        came = np.where(start & first, 0, came)
+        before = out[t] = np.where(inside & (t < steps)[:, None], came + heard, -math.inf)
     return out
 
 
@@ -142,13 +138,13 @@ def states_of(targets: Any, steps: Any, lengths: Any, blank: int) -> States:
     return States(letters, skips, steps, 2 * lengths + 1)
 
 
-def lengths_of(name: str, given: Any) -> Any:
+def lengths_of(name: str, lengths: Any) -> Any:
     """Lengths as an array of integers."""
-    if not isinstance(given, Tensor):
-        return np.array(list(given), np.int64)
-    if given.array.dtype.kind not in "iu":
+    if not isinstance(lengths, Tensor):
+        return np.array(list(lengths), np.int64)
+    if lengths.array.dtype.kind not in "iu":
         raise RuntimeError(f"{name} must be integral")
-    return given.array.astype(np.int64).reshape(-1)
+    return lengths.array.astype(np.int64).reshape(-1)
 
 
 def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank: int) -> None:
@@ -157,11 +153,11 @@ def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank:
         raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < shape[2]:
         raise RuntimeError("blank must be in label range")
-    arguments = {"input_lengths": steps, "target_lengths": lengths}
-    for name, values in arguments.items():
+    arguments = ("input_lengths", steps), ("target_lengths", lengths)
+    for name, values in arguments:
         if len(values) != shape[1]:
             raise RuntimeError(f"{name} must be of size batch_size")
-    for name, values in arguments.items():
+    for name, values in arguments:
         if values.min() < 0:
             raise RuntimeError(f"Expected {name} to have value at least 0, but got value "
                                f"{values[values < 0][0]}{WHILE}")
@@ -217,9 +213,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
         loss = Where.forward(plain(loss.array == math.inf), plain(np.zeros((), loss.array.dtype)), loss)
     if reduction == 1:
         return mean(Div.forward(loss, plain(np.maximum(lengths, 1).astype(loss.array.dtype))))
-    if reduction == 2:
-        return sum(loss)
-    return loss if batched else SqueezeDim.forward(loss, 0)
+    return sum(loss) if reduction == 2 else loss if batched else SqueezeDim.forward(loss, 0)
 
 
 IN_FRAME = parses_arguments(ctc_loss, "ctc_loss")
@@ -238,6 +232,6 @@ def ctc_loss_of(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequ
         RuntimeError: if the lengths do not fit, or `blank` is no letter.
         ValueError: for another reduction.
     """
-    number = REDUCTIONS.index(checked(None, None, reduction))
+    number = ("none", "mean", "sum").index(checked(None, None, reduction))
     loss: Tensor = IN_FRAME(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
     return loss

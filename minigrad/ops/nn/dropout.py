@@ -33,7 +33,7 @@ __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_al
 ALPHA = 1.7580993408473766  # the limit of selu far below 0
 
 
-def kept(input: Tensor, p: float, channels: bool) -> Any:
+def mask_of(input: Tensor, p: float, channels: bool) -> Any:
     """1 where something is kept, else 0; one for each channel where these are dropped as a whole."""
     shape = input.array.shape
     if channels:
@@ -106,7 +106,7 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool = False, inplac
     if backend_of(input.array) is not None and not channels and not inplace and not alpha:
         return NativeDropout.forward(input, p)
     check_cast(FLOAT32, promote_scalar(input.array, -1)[0].dtype if alpha else input.array.dtype)
-    noise = kept(input, p, channels)
+    noise = mask_of(input, p, channels)
     if not alpha:
         noise /= noise.dtype.type(1 - p)
         return multiplied(input, noise, inplace)
@@ -140,12 +140,6 @@ feature_alpha_dropout = variant("feature_alpha_dropout", "`alpha_dropout` of who
 feature_alpha_dropout_ = variant("feature_alpha_dropout_", "`feature_alpha_dropout`, in place.",
                                  alpha=True, channels=True, inplace=True)
 
-DROPOUT2D_DIMS = (
-    "dropout2d: Received a {}-D input to dropout2d, which is deprecated and will result in an error in a future "
-    "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists "
-    "to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch "
-    "dimension (i.e. 3D or 4D inputs)."
-)
 DROPOUT2D_OF_3D = (
     "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
     "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
@@ -178,13 +172,21 @@ def without_batch(input: Tensor, p: float, training: bool, inplace: bool, ndim: 
     return input if inplace and training and p else result.squeeze(0)
 
 
+def warn_of_dims(k: int, ndim: int) -> None:
+    """PyTorch's warning where an input of `ndim` dimensions is not a channel, or a batch, of `k` dimensions."""
+    if ndim not in (k + 1, k + 2):
+        warnings.warn(f"dropout{k}d: Received a {ndim}-D input to dropout{k}d, which is deprecated and will result in "
+                      "an error in a future release. To retain the behavior and silence this warning, please use "
+                      f"dropout instead. Note that dropout{k}d exists to provide channel-wise dropout on inputs with "
+                      f"{k} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {k + 1}D or "
+                      f"{k + 2}D inputs).", UserWarning, stacklevel=3)
+
+
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, H, W); of fewer dimensions with a warning, as in PyTorch."""
     check_probability(p)
-    ndim = input.array.ndim
-    if ndim not in (3, 4):
-        warnings.warn(DROPOUT2D_DIMS.format(ndim), UserWarning, stacklevel=2)
-    if ndim == 3:
+    warn_of_dims(2, input.array.ndim)
+    if input.array.ndim == 3:
         warnings.warn(DROPOUT2D_OF_3D, UserWarning, stacklevel=2)
     return dropped(input, p, training, True, inplace)
 
@@ -192,10 +194,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     check_probability(p)
-    ndim = input.array.ndim
-    if ndim not in (4, 5):
-        text = DROPOUT2D_DIMS.replace("2d", "3d").replace("2 spatial", "3 spatial").replace("3D or 4D", "4D or 5D")
-        warnings.warn(text.format(ndim), UserWarning, stacklevel=2)
+    warn_of_dims(3, input.array.ndim)
     return without_batch(input, p, training, inplace, 5)
 
 

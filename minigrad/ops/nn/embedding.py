@@ -54,12 +54,9 @@ class EmbeddingBackward(Node, name="EmbeddingDenseBackward"):
             added = out if g.itemsize > 2 else out.astype(FLOAT32)
             add_at(added, flat, rows)
             out = added.astype(g.dtype, copy=False)
-            if padding_idx >= 0:
-                out[padding_idx] = 0
-            return out
-        order = np.argsort(flat, kind="stable")
-        named, starts = np.unique(flat[order], return_index=True)
-        if flat.size:
+        elif flat.size:
+            order = np.argsort(flat, kind="stable")
+            named, starts = np.unique(flat[order], return_index=True)
             out[named] = np.add.reduceat(rows[order], starts, axis=0, dtype=FLOAT32 if g.itemsize == 2 else None)
         if padding_idx >= 0:
             out[padding_idx] = 0
@@ -181,7 +178,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         kinds = [f"{name}: {IN_C[v.array.dtype.name]}" for name, v in operands.items()]
         raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(kinds)}")
     if x.ndim != y.ndim:
-        raise RuntimeError("bilinear(): input dimensions do not match: got " f"{x.ndim} and {y.ndim}")
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")
     for dim, (m, n) in enumerate(zip(x.shape[:-1], y.shape[:-1], strict=True)):
         if m != n:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {m} and {n}")
@@ -192,9 +189,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if bias is not None and size(bias, 0) != w.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected "
                            f"{w.shape[0]}")
-    rows = [reshape(v, (-1, size(v, -1))) for v in (input1, input2)]
+    rows1, rows2 = [reshape(v, (-1, size(v, -1))) for v in (input1, input2)]
     if w.ndim != 3:
         raise RuntimeError("number of dimensions must match")
-    result = Trilinear.forward(rows[0], weight, rows[1])
-    result = View.forward(result, (*x.shape[:-1], w.shape[0]))
+    result = View.forward(Trilinear.forward(rows1, weight, rows2), (*x.shape[:-1], w.shape[0]))
     return result if bias is None else Add.forward(result, bias)

@@ -27,8 +27,7 @@ class Im2Col(Node):
     def values(x: Any, window: Window) -> Any:
         source = x.reshape(-1, *x.shape[-3:])
         cols = columns(source, window)
-        shape = (*x.shape[:-3], x.shape[-3] * math.prod(window.kernel), math.prod(cols.shape[4:]))
-        return cols.reshape(shape)
+        return cols.reshape(*x.shape[:-3], x.shape[-3] * math.prod(window.kernel), math.prod(cols.shape[4:]))
 
     @staticmethod
     def forward(a: Tensor, window: Window) -> Tensor:
@@ -60,11 +59,10 @@ class Col2Im(Node):
 
 
 class Rearranged(Node, number=None):
-    """The form of an op that moves elements: they are reshaped to `parts`, transposed by `axes`, reshaped again."""
+    """An op that moves elements: the tensor is reshaped to `parts`, transposed by `axes` and reshaped again."""
 
     @classmethod
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
-        """The rearranged tensor."""
         x = a.array
         result = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
         return record1(cls, result, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
@@ -97,16 +95,14 @@ def window_for(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Wi
     """The window that the arguments mean; a RuntimeError for a number out of its range."""
     kernel, gaps = pair(kernel_size, "kernel_size"), pair(dilation, "dilation")
     around, step = pair(padding, "padding"), pair(stride, "stride")
-    window = Window(kernel, step, around, gaps)
-    for name, short, sizes in (("kernel size", "kernel", kernel), ("dilation", "dilation", gaps),
-                               ("stride", "stride", step)):
-        if min(sizes) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {sizes[0]} "
-                               f"{short}_width: {sizes[1]}")
-    if min(window.padding) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {window.padding[0]} pad_width: "
-                           f"{window.padding[1]}")
-    return window
+    for name, (height, width) in (("kernel size", kernel), ("dilation", gaps), ("stride", step)):
+        if min(height, width) <= 0:
+            short = name.removesuffix(" size")
+            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {height} {short}_width: "
+                               f"{width}")
+    if min(around) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {around[0]} pad_width: {around[1]}")
+    return Window(kernel, step, around, gaps)
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
@@ -208,8 +204,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     shape = input.array.shape
     if len(shape) <= 2:
-        raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
-                           f"{list(shape)}")
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if shape[1] % groups:

@@ -29,6 +29,8 @@ from minigrad.ops.tensor.copy import mismatch
 
 __all__: list[str] = []
 
+Flag = bool | None
+
 
 class Loss(Node, number=None):
     """The form of a loss in one op: `values` for each element, then their mean, their sum, or neither.
@@ -197,7 +199,7 @@ class SoftMarginLoss(Node):
         return b * xp.sigmoid(-b * a) * (g * -share)
 
 
-def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3) -> str:
+def reduction_of(size_average: Flag, reduce: Flag, reduction: str, stacklevel: int = 3) -> str:
     """The reduction that is asked for, be it by the two flags of early PyTorch, with its warning."""
     if size_average is None and reduce is None:
         return reduction
@@ -207,7 +209,7 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str,
     return old
 
 
-def checked(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+def checked(size_average: Flag, reduce: Flag, reduction: str) -> str:
     """One of PyTorch's reductions; a ValueError else."""
     reduction = reduction_of(size_average, reduce, reduction, 4)
     if reduction not in ("none", "mean", "sum"):
@@ -224,9 +226,9 @@ def together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Both operands in one shape; with PyTorch's warning where they have to be broadcast to it."""
     m, n = input.array.shape, target.array.shape
     if m != n:
-        warnings.warn(f"Using a target size ({Size(target.array.shape)}) that is different to the input size "
-                      f"({Size(input.array.shape)}). This will likely lead to incorrect results due to broadcasting. "
-                      "Please ensure they have the same size.", UserWarning, stacklevel=3)
+        warnings.warn(f"Using a target size ({Size(n)}) that is different to the input size ({Size(m)}). This will "
+                      "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                      UserWarning, stacklevel=3)
         shape = broadcast_shape(m, n)
         input = input if m == shape else Expand.forward(input, shape)
         target = target if n == shape else Expand.forward(target, shape)
@@ -255,7 +257,7 @@ def check_weight(weight: Tensor | None, input: Tensor) -> None:
         raise ValueError("Weights and input must have the same size.")
 
 
-def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+def mse_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
              reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or none) of the squared differences; `size_average` and `reduce` are old words for it.
 
@@ -273,7 +275,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
     return weighted(Pow.forward(Sub.forward(input, target), 2), weight, reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+def l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or none) of the absolute differences; arguments and errors as `mse_loss`."""
     reduction = checked(size_average, reduce, reduction)
@@ -282,7 +284,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
     return weighted(losses, weight, reduction)
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Squares of differences below `beta`, halved and over `beta`; above it the differences, less half of `beta`."""
     reduction = checked(size_average, reduce, reduction)
@@ -307,8 +309,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return apply_reduction(HuberLoss.forward(input, target, "none", delta) * weight, reduction)
 
 
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Flag = None,
+                         reduce: Flag = None, reduction: str = "mean") -> Tensor:
     """The cross entropy of probabilities and targets, both of [0, 1].
 
     Raises:
@@ -321,27 +323,22 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         raise ValueError(f"Using a target size ({Size(y.shape)}) that is different to the input size "
                          f"({Size(x.shape)}) is deprecated. Please ensure they have the same size.")
     if weight is not None:
-        weight = plain_expanded(weight, y.shape)
+        sizes = weight.array.shape
+        for dim in range(-1, -len(sizes) - 1, -1):
+            if -dim > y.ndim or sizes[dim] not in (1, y.shape[dim]):
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {sizes[dim]} at {dim}! Mismatching "
+                                   f"argument at index 1 had {Size(sizes)}; but expected shape should be broadcastable "
+                                   f"to {list(y.shape)}")
+        weight = Expand.forward(weight, y.shape)
     underivable("binary_cross_entropy", weight=weight)
     if x.dtype != y.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.type_name} but expected {input.dtype.type_name}")
     return BinaryCrossEntropy.forward(input, target, weight, reduction)
 
 
-def plain_expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Weights in the shape of the targets, where they broadcast to it."""
-    sizes = weight.array.shape
-    for dim in range(-1, -len(sizes) - 1, -1):
-        if -dim > len(shape) or sizes[dim] not in (1, shape[dim]):
-            raise RuntimeError(f"Attempting to broadcast a dimension of length {sizes[dim]} at {dim}! Mismatching "
-                               f"argument at index 1 had {Size(sizes)}; but expected shape should be broadcastable to "
-                               f"{list(shape)}")
-    return Expand.forward(weight, shape)
-
-
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                                     size_average: bool | None = None, reduce: bool | None = None,
-                                     reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+                                     size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
+                                     pos_weight: Tensor | None = None) -> Tensor:
     """The cross entropy of `sigmoid(input)` and targets of [0, 1]; `pos_weight`: the weight of the targets 1.
 
     Raises:
@@ -359,7 +356,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     return BinaryCrossEntropyWithLogits.forward(input, target, weight, pos_weight, reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
                      reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 and -1.
 

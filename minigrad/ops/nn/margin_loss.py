@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minigrad._base.dtype import Size
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core.graph import Node
 from minigrad.core.record import record1
@@ -21,7 +21,7 @@ from minigrad.ops._dispatch.same_device import same_device
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.distance import pairwise_distance
-from minigrad.ops.nn.loss import apply_reduction, checked, reduced, reduction_of, underivable
+from minigrad.ops.nn.loss import Flag, apply_reduction, checked, reduced, reduction_of, underivable
 from minigrad.ops.pointwise.elementary import Exp, Log
 from minigrad.ops.pointwise.minmax import ClampMin, Minimum
 from minigrad.ops.pointwise.power import Pow
@@ -34,9 +34,6 @@ from minigrad.ops.tensor.copy import Clone
 from minigrad.ops.tensor.storage import size
 
 __all__: list[str] = []
-
-Flag = bool | None
-
 
 def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:
@@ -94,7 +91,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if m != n:
         if m[:-1] == n:
             var = Unsqueeze.forward(var, len(n))
-        elif not (len(m) == len(n) and total(np.array([b for a, b in zip(m, n, strict=True) if a != b]), None) == 1):
+        elif len(m) != len(n) or [b for a, b in zip(m, n, strict=True) if b and a != b] != [1]:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
@@ -134,15 +131,6 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return apply_reduction(ClampMin.forward(AddScalar.forward(-target * difference, margin), 0), reduction)
 
 
-def check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
-    """PyTorch's error for unlike numbers of dimensions."""
-    dims = [v.array.ndim for v in (anchor, positive, negative)]
-    if len(set(dims)) > 1:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
-                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-                           "inputs")
-
-
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-6, swap: bool = False, size_average: Flag = None, reduce: Flag = None,
                         reduction: str = "mean") -> Tensor:
@@ -154,29 +142,34 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
         ValueError: if the margin is not above 0.
         RuntimeError: for unlike numbers of dimensions.
     """
+    distance = partial(pairwise_distance, p=p, eps=eps)
     reduction = checked(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    check_triplet(anchor, positive, negative)
-    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = Minimum.forward(far, pairwise_distance(positive, negative, p, eps))
-    return apply_reduction(ClampMin.forward(AddScalar.forward(near, margin) - far, 0), reduction)
+    return triplet_loss(anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
                                       distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
     """`triplet_margin_loss` with a distance of one's own."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    return triplet_loss(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def triplet_loss(anchor: Tensor, positive: Tensor, negative: Tensor, distance: Callable[[Tensor, Tensor], Tensor],
+                 margin: float, swap: bool, reduction: str) -> Tensor:
+    """The loss of triplets by a distance."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    check_triplet(anchor, positive, negative)
-    between = pairwise_distance if distance_function is None else distance_function
-    near, far = between(anchor, positive), between(anchor, negative)
+    dims = [v.array.ndim for v in (anchor, positive, negative)]
+    if len(set(dims)) > 1:
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
+                           f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                           "inputs")
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = Minimum.forward(far, between(positive, negative))
+        far = Minimum.forward(far, distance(positive, negative))
     return apply_reduction(ClampMin.forward(near + margin - far, 0), reduction)
 
 

@@ -32,10 +32,11 @@ Shape = tuple[int, ...]
 
 
 def ones_for(x: Any, count: int) -> Any:
-    """A vector of ones for a product with `x`."""
-    if type(x) is np.ndarray:
-        return np.ones(count, x.dtype)  # `like` would cost as much again
-    return np.ones(count, x.dtype, like=beside(x))
+    """A vector of ones for a product with `x`, which nobody writes into."""
+    if type(x) is not np.ndarray:
+        return np.ones(count, x.dtype, like=beside(x))
+    ones = ONES.get(x.dtype, ())
+    return ones[:count] if count <= len(ones) else np.ones(count, x.dtype)
 
 
 def mean_of(x: Any, axes: Shape) -> Any:
@@ -102,7 +103,6 @@ class Norm(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Shape, along: Shape, eps: float,
                 inner: Shape) -> Tensor:
-        """The normalised tensor."""
         x = a.array
         if x.dtype.kind != "f":
             refuse(cls.kernel, x.dtype)
@@ -160,10 +160,10 @@ def finished(cls: type[Node], y: Any, a: Tensor, weight: Tensor | None, bias: Te
     if bias is not None and along is not None:
         y += bias.array.reshape(along)
     inputs = (a, NUMBER if weight is None else weight, NUMBER if bias is None else bias)
-    return record_n(cls, y, inputs, (a, weight), const, fit_for(a, weight, bias))
+    return record_n(cls, y, inputs, (a, weight), const, input_metadata_for(a, weight, bias))
 
 
-def fit_for(a: Tensor, *parts: Tensor | None) -> Any:
+def input_metadata_for(a: Tensor, *parts: Tensor | None) -> Any:
     """What the engine needs to know where weights or bias have another dtype than the input."""
     if all(v is None or v.array.dtype is a.array.dtype for v in parts):
         return None
@@ -222,18 +222,11 @@ class NativeGroupNorm(Norm):
 # `layer_norm` of (16, 64, 64), forward and backward, takes 0.7 of the time.
 
 
-
-def ones_of(count: int, dtype: Any) -> Any:
-    """A vector of ones, which nobody writes into."""
-    ones = ONES[dtype]
-    return ones[:count] if count <= len(ones) else np.ones(count, dtype)
-
-
 def normalized(x: Any, w: Any, b: Any, eps: float, shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """Rows less their mean, over their deviation, times the weights, plus the bias, in another shape; the means, and 1
     over the deviations, a column each."""
     dtype, count = x.dtype, x.dtype.type(x.shape[1])
-    mean = (x.dot(ones_of(x.shape[1], dtype)) / count)[:, None]
+    mean = (x.dot(ones_for(x, x.shape[1])) / count)[:, None]
     out = np.empty(shape, dtype)
     y = np.subtract(x, mean, out.reshape(x.shape))
     scale = np.vecdot(y, y)
@@ -258,7 +251,7 @@ def gradients(g: Any, x: Any, w: Any, kept: tuple[Any, Any], wanted: list[bool],
     if for_weight:
         by_weight = scale.dot(both)
     if for_bias:
-        by_bias = ones_of(len(g), g.dtype).dot(g)
+        by_bias = ones_for(g, len(g)).dot(g)
     return of_rows(g, difference, both, w, scale, shape) if for_input else None, by_weight, by_bias
 
 
@@ -268,7 +261,7 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
     result = np.empty(shape, g.dtype)
     out, count = result.reshape(g.shape), g.dtype.type(g.shape[1])
     if w is None:
-        w = ones_of(g.shape[1], g.dtype)
+        w = ones_for(g, g.shape[1])
         np.multiply(g, scale[:, None], out)
     else:
         w = w.reshape(-1)
@@ -288,14 +281,14 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
 
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
     """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
-    given, dtype = [v for v in parts if v is not None], input.array.dtype
-    same_device(input.array, *[v.array for v in given])
-    other = [v for v in given if v.array.dtype is not dtype]
+    parts, dtype = tuple([v for v in parts if v is not None]), input.array.dtype
+    same_device(input.array, *[v.array for v in parts])
+    other = [v for v in parts if v.array.dtype is not dtype]
     if not other:
         return
-    if given[0] is not other[0]:
+    if parts[0] is not other[0]:
         raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {other[0].dtype.type_name}")
-    if any(v.array.dtype is not FLOAT32 for v in given):
+    if any(v.array.dtype is not FLOAT32 for v in parts):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if dtype is not FLOAT16:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")

@@ -21,8 +21,6 @@ from minigrad.ops._dispatch.templates import widely
 __all__ = ["Resample", "resampling"]
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
-
-
 GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
 
 
@@ -59,12 +57,9 @@ class Resample(Node):
 
     @classmethod
     def forward(cls, a: Tensor, matrices: Matrices) -> Tensor:
-        """The op on a Tensor."""
-        x = a.array
-        y = widely(Resample.values, cls.kernel, x, matrices)
-        return record1(cls, y, a, (), (matrices, x.shape))
+        return record1(cls, widely(Resample.values, cls.kernel, a.array, matrices), a, (), (matrices,))
 
-    def backward(self, xp: Any, g: Any, matrices: Matrices, shape: tuple[int, ...]) -> Any:
+    def backward(self, xp: Any, g: Any, matrices: Matrices) -> Any:
         return xp.apply(Resample, g, tuple([None if m is None else m.T for m in matrices]))
 
 
