@@ -27,8 +27,6 @@ from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.repeat import repeat_interleave
 from minigrad.ops.shape.views import Transpose
 
-__all__: list[str] = []
-
 
 class SafeSoftmax(OfResult):
     """softmax, but 0 where a whole row is -inf."""
@@ -75,9 +73,8 @@ class ScaledDotProductFlashAttentionForCpu(Node):
         q5 = (q * q.dtype.type(scale)).reshape(q.shape[0], heads, q.shape[1] // heads, *q.shape[2:])
         return product(attention_weights(q5, k[:, :, None], bias), v[:, :, None]).reshape(*q.shape[:3], v.shape[3])
 
-    def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> tuple[Any, Any, Any]:
-        grads: tuple[Any, Any, Any] = xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
-        return grads
+    def backward(self, xp: Any, g: Any, q: Any, k: Any, v: Any, scale: float, bias: Any) -> Any:
+        return xp.apply(FlashAttentionBackward, g, q, k, v, scale, bias)
 
 
 class FlashAttentionBackward:

@@ -137,11 +137,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     n, c = shape[0], shape[1]
-    parts = running_mean, running_var, weight, bias
-    repeated = [None if v is None else Repeat.forward(v, (n,)) for v in parts]
+    weight, bias, mean, variance = [None if v is None else Repeat.forward(v, (n,))
+                                    for v in (weight, bias, running_mean, running_var)]
     rows = View.forward(input, (1, n * c, *shape[2:]))
-    result = batch_norm_of(rows, *repeated, use_input_stats, momentum, eps)
-    for running, moved in zip(parts[:2], repeated[:2], strict=True):
+    result = batch_norm_of(rows, mean, variance, weight, bias, use_input_stats, momentum, eps)
+    for running, moved in ((running_mean, mean), (running_var, variance)):
         if running is not None and moved is not None and use_input_stats:
             running.array[...] = moved.array.reshape(n, c).mean(0)
             counter_of(running).value += 1

@@ -23,8 +23,6 @@ from minigrad.ops.reduce.sums import sum
 from minigrad.ops.shape.views import View
 from minigrad.ops.tensor.storage import size
 
-__all__: list[str] = []
-
 
 class Place(Node):
     """Zeros of a shape, with values at places of which none is named twice."""

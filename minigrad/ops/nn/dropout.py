@@ -80,14 +80,12 @@ def vector_of(x: Any) -> int:
 
 
 def multiplied(input: Tensor, factor: Any, inplace: bool) -> Tensor:
-    """The tensor times an array."""
     other = plain(factor)
     result: Tensor = in_place(Mul.forward, input, other) if inplace else Mul.forward(input, other)
     return result
 
 
 def check_probability(p: float) -> None:
-    """PyTorch's error for what is no probability."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 

@@ -12,8 +12,6 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops.nn.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from minigrad.ops.nn.resample import Resample, resampling
 
-__all__: list[str] = []
-
 
 def nearest(size: int, out: int, scale: float, exact: bool) -> Any:
     """The matrix that takes the nearest element; `scale` is the distance of two in the input."""

@@ -27,8 +27,6 @@ from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import Expand
 from minigrad.ops.tensor.copy import mismatch
 
-__all__: list[str] = []
-
 Flag = bool | None
 
 

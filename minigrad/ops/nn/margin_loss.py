@@ -33,7 +33,6 @@ from minigrad.ops.special.binary import Xlogy
 from minigrad.ops.tensor.copy import Clone
 from minigrad.ops.tensor.storage import size
 
-__all__: list[str] = []
 
 def kl_div(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:

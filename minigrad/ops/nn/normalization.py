@@ -281,14 +281,14 @@ def of_rows(g: Any, apart: Any, both: Any, w: Any, scale: Any, shape: tuple[int,
 
 def check_dtypes(input: Tensor, *parts: Tensor | None) -> None:
     """PyTorch's errors for parts of another dtype than the input: float32 goes with float16, and nothing else."""
-    parts, dtype = tuple([v for v in parts if v is not None]), input.array.dtype
-    same_device(input.array, *[v.array for v in parts])
-    other = [v for v in parts if v.array.dtype is not dtype]
+    tensors, dtype = [v for v in parts if v is not None], input.array.dtype
+    same_device(input.array, *[v.array for v in tensors])
+    other = [v for v in tensors if v.array.dtype is not dtype]
     if not other:
         return
-    if parts[0] is not other[0]:
+    if tensors[0] is not other[0]:
         raise RuntimeError(f"expected scalar type {input.dtype.type_name} but found {other[0].dtype.type_name}")
-    if any(v.array.dtype is not FLOAT32 for v in parts):
+    if any(v.array.dtype is not FLOAT32 for v in tensors):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     if dtype is not FLOAT16:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")

@@ -18,8 +18,6 @@ from minigrad.core.tensor import Tensor, plain
 from minigrad.ops.shape.slices import narrow
 from minigrad.ops.shape.views import Transpose, dim_of, reshape
 
-__all__: list[str] = []
-
 UNSORTED = (
     "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
     "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not "

@@ -15,8 +15,6 @@ from minigrad.ops._dispatch.elementwise import check_kind
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
 
-__all__: list[str] = []
-
 Shape = tuple[int, ...]
 
 

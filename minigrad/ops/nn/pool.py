@@ -110,25 +110,19 @@ def lowest(shape: Sequence[int], x: Any) -> Any:
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
     """The greatest element of each window, one dimension after the other."""
-    for dim in (-1, -2):
-        size, count = x.shape[dim], out[dim]
-        kernel, stride, padding, dilation = [sizes[dim] for sizes in window[:4]]
+    for dim, rest in ((-1, ()), (-2, (slice(None),))):
         shape = [*x.shape]
-        shape[dim] = count
+        shape[dim] = out[dim]
+        line = Window((window.kernel[dim],), (window.stride[dim],), (window.padding[dim],), (window.dilation[dim],))
         y = None
-        for at in range(kernel):
-            start = at * dilation - padding
-            first, last = max(0, -(start // stride)), min(count, (size - 1 - start) // stride + 1)
-            if last <= first:
-                continue
-            part = slice(start + first * stride, start + (last - 1) * stride + 1, stride)
-            elements = x[(..., part) if dim == -1 else (..., part, slice(None))]
-            if y is None and last - first == count:
-                y = elements.copy()
+        for _, elements, windows in offsets((x.shape[dim],), (out[dim],), line):
+            part = x[(*elements, *rest)]
+            if y is None and part.shape[dim] == out[dim]:
+                y = part.copy()
                 continue
             y = lowest(shape, x) if y is None else y
-            into = y[(..., slice(first, last)) if dim == -1 else (..., slice(first, last), slice(None))]
-            np.maximum(into, elements, out=into)
+            into = y[(*windows, *rest)]
+            np.maximum(into, part, out=into)
         x = lowest(shape, x) if y is None else y
     return x
 

@@ -18,8 +18,6 @@ from minigrad.core.record import record1
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.templates import widely
 
-__all__ = ["Resample", "resampling"]
-
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
 GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
 

@@ -63,7 +63,6 @@ def as_given(gates: Tensor, w: Weights) -> Tensor:
 
 
 def chunks(gates: Tensor, count: int) -> tuple[Tensor, ...]:
-    """The gates apart."""
     return UnsafeSplit.forward(gates, gates.array.shape[-1] // count, gates.array.ndim - 1)
 
 
@@ -139,7 +138,6 @@ def packed_layer(step: Cell, gates: Tensor, first: State, w: Weights, reverse: b
 
 
 def rows(a: Tensor, start: int, end: int) -> Tensor:
-    """Some rows, as a view."""
     return Slice.forward(a, 0, slice(start, end))
 
 
@@ -240,9 +238,8 @@ class MkldnnRnnLayer(ManyOutputs):
             h = np.multiply(o, np.tanh(c, curve), y)
         return out, gates, cells, curved
 
-    def backward(self, xp: Any, gs: list[Any], *saved: Any) -> tuple[Any, ...]:
-        gradients: tuple[Any, ...] = xp.apply(MkldnnRnnLayerBackward, *gs, *saved)
-        return gradients
+    def backward(self, xp: Any, gs: list[Any], *saved: Any) -> Any:
+        return xp.apply(MkldnnRnnLayerBackward, *gs, *saved)
 
 
 class MkldnnRnnLayerBackward:

@@ -12,8 +12,6 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops.linalg.norms import norm
 from minigrad.ops.pointwise.arithmetic import Div, Mul
 
-__all__: list[str] = []
-
 
 class WeightNormInterface(Node):
     """The op where the rows or the columns have a length each; `axes` are the other dimensions."""

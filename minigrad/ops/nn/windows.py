@@ -1,6 +1,6 @@
 """Windows over the last dimensions of an array, on which convolutions, pools and folds are built.
 
-A window of a kernel, with its stride and dilation, moves over an input that zeros (or another number) surround.
+A window of a kernel, with its stride and dilation, moves over an input that zeros surround.
 
 For a convolution the windows are the columns of a matrix, by which one product with the weights gives all results.
 Most of its time goes into the copy of windows into columns, and how fast that is depends on how long the runs of memory
@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.registry import as_strided, beside
-
-__all__ = ["BatchLast", "Window", "add_back", "at_a_time", "chunks", "columns", "first", "offsets", "order_of"]
 
 Shape = tuple[int, ...]
 CHUNK = 1 << 20  # bytes of columns that are worked on at a time: they stay in the cache
@@ -45,22 +43,22 @@ class Window(NamedTuple):
                                     zip(size, *self[:4], strict=True)])
 
 
-def padded(x: Any, padding: Shape, fill: float = 0) -> Any:
-    """`x` with `fill` around its last dimensions; itself where there is no padding."""
+def padded(x: Any, padding: Shape) -> Any:
+    """`x` with zeros around its last dimensions; itself where there is no padding."""
     if not any(padding):
         return x
     lead = x.ndim - len(padding)
     shape = (*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding, strict=True)])
-    out = np.full(shape, fill, x.dtype, like=beside(x)) if fill else np.zeros(shape, x.dtype, like=beside(x))
+    out = np.zeros(shape, x.dtype, like=beside(x))
     inner: tuple[Any, ...] = (..., *[slice(p, p + n) for n, p in zip(x.shape[lead:], padding, strict=True)])
     out[inner] = x
     return out
 
 
-def columns(x: Any, window: Window, fill: float = 0) -> Any:
+def columns(x: Any, window: Window) -> Any:
     """All windows of an array (N, C, …), as a view of shape (N, C, *kernel, *out)."""
     out = window.out(x.shape[2:])
-    x = padded(x, window.padding, fill)
+    x = padded(x, window.padding)
     strides = x.strides[2:]
     return as_strided(x, (*x.shape[:2], *window.kernel, *out),
                       (*x.strides[:2], *[n * d for n, d in zip(strides, window.dilation, strict=True)],
