@@ -63,10 +63,10 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool):
 
 def greatest(planes: Any, size: Shape, sizes: Shape) -> Any:
     """For each row and each window where the greatest is: of equal ones the first, but of NaN the last."""
-    places = np.arange(math.prod(size), like=planes).reshape(size)
+    numbers = np.arange(math.prod(size), like=planes).reshape(size)
     indices = np.empty((len(planes), math.prod(sizes)), np.int64, like=planes)
     for i, window in enumerate(itertools.product(*map(range, sizes))):
-        inside = places[tuple([slice(at * n // o, -(-(at + 1) * n // o)) for at, n, o in
+        inside = numbers[tuple([slice(at * n // o, -(-(at + 1) * n // o)) for at, n, o in
                                zip(window, size, sizes, strict=True)])].reshape(-1)
         part = planes[:, inside]
         best = part.argmax(1)

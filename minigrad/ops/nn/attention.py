@@ -108,14 +108,9 @@ def attention_weights(q: Any, k: Any, bias: Any) -> Any:
     if bias is None and backend_of(scores) is not None:
         return Softmax.values(scores, 4)
     if bias is not None:
-        scores = scores + bias.reshape(grouped(bias.shape, q.shape[1]))
+        batch, heads, *rest = (1,) * (4 - bias.ndim) + bias.shape
+        scores = scores + bias.reshape(batch, *((1, 1) if heads == 1 else (q.shape[1], heads // q.shape[1])), *rest)
     return SafeSoftmax.values(scores, 4)
-
-
-def grouped(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:
-    """The shape of a mask of 4 or fewer dimensions, for scores in which the heads are in groups."""
-    full = (1,) * (4 - len(shape)) + shape
-    return (full[0], 1, 1, *full[2:]) if full[1] == 1 else (full[0], heads, full[1] // heads, *full[2:])
 
 
 def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:

@@ -83,9 +83,9 @@ class ConvolveInput(ConvolutionPart):
         wide_g, wide_w = wide(g, w)
         groups = window.groups
         if all(s == 1 for s in window.stride) and w.shape[0] // groups <= w.shape[1]:
-            turned = unstrided(window)
-            if min(turned.padding) >= 0 and turned.out(g.shape[2:]) == tuple(size[2:]):
-                return Convolve.values(g, flipped(w, groups), turned)
+            back = unstrided(window)
+            if min(back.padding) >= 0 and back.out(g.shape[2:]) == tuple(size[2:]):
+                return Convolve.values(g, flipped(w, groups), back)
         weights = wide_w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
         weights = np.ascontiguousarray(weights.swapaxes(1, 2), like=w)
         out = np.empty(size, wide_g.dtype, like=g)
@@ -113,8 +113,8 @@ def unstrided(window: Window) -> Window:
 def flipped(w: Any, groups: int) -> Any:
     """Weights turned round, with their channels in and out exchanged."""
     parts = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
-    turned = np.flip(parts, tuple(range(3, parts.ndim)))
-    return turned.reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
+    parts = np.flip(parts, tuple(range(3, parts.ndim)))
+    return parts.reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
 
 
 class ConvolveWeight(ConvolutionPart):
@@ -184,12 +184,11 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, window: Win
     if w.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but "
                            f"got weight of size [{list(w.shape)}] instead")
-    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
-    channels = w.shape[0] if transposed else w.shape[1] * groups
+    setting = "transposed=1" if transposed else f"groups={groups}"
+    channels, out = (w.shape[0], w.shape[1] * groups) if transposed else (w.shape[1] * groups, w.shape[0])
     if x.shape[1] != channels:
-        raise RuntimeError(f"Given {given}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
+        raise RuntimeError(f"Given {setting}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
                            f"{channels} channels, but got {x.shape[1]} channels instead")
-    out = w.shape[1] * groups if transposed else w.shape[0]
     if bias is not None and bias.array.shape != (out,):
         raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w.shape)}, expected "
                            f"bias to be 1-dimensional with {out} elements, but got bias of size "

@@ -25,7 +25,7 @@ from minigrad.ops.tensor.storage import size
 
 
 class Place(Node):
-    """Zeros of a shape, with values at places of which none is named twice."""
+    """Zeros of a shape, with values at an index that names no element twice."""
 
     @staticmethod
     def values(part: Any, index: Any, shape: tuple[int, ...]) -> Any:

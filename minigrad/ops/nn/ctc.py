@@ -105,7 +105,7 @@ def walked(x: Any, states: States, back: bool = False) -> Any:
 
 
 def moved(x: Any, by: int, back: bool) -> Any:
-    """The states before, or behind, by so many places."""
+    """The states `by` steps before each one, or behind it if `back`."""
     out = np.full_like(x, -math.inf)
     if back:
         out[:, :-by] = x[:, by:]
@@ -176,10 +176,6 @@ def check(shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, blank:
                            f"{steps[steps > shape[0]][0]}{WHILE}")
 
 
-ON_A_DEVICE = ("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad has ctc_loss on "
-               "the CPU alone: give it log_probs.cpu() and targets.cpu().")
-
-
 @op
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
              target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int = 1,
@@ -196,7 +192,8 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
         NotImplementedError: for tensors on a device.
     """
     if any(isinstance(v, Tensor) and backend_of(v.array) is not None for v in (log_probs, targets, input_lengths)):
-        raise NotImplementedError(ON_A_DEVICE)
+        raise NotImplementedError("Could not run 'aten::_ctc_loss' with arguments from the 'CUDA' backend.\n\nminigrad "
+                                  "has ctc_loss on the CPU alone: give it log_probs.cpu() and targets.cpu().")
     batched = log_probs.array.ndim == 3
     x = log_probs if batched else Unsqueeze.forward(log_probs, 1)
     texts = targets.array if batched or targets.array.ndim != 1 else targets.array[None]

@@ -41,8 +41,8 @@ class ConstantPadNd(Node):
 
 def sides_of(pad: Shape, ndim: int) -> list[tuple[int, int]]:
     """The padding before and after each of all dimensions, the first dimension first."""
-    given = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
-    return [(0, 0)] * (ndim - len(given)) + given[::-1]
+    pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
+    return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
 def inner_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:

@@ -23,14 +23,14 @@ GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
 
 
 @functools.lru_cache(maxsize=64)
-def there(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
+def moved_matrix(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
     """A matrix in another place."""
     return moved(np.frombuffer(data, dtype).reshape(shape), place)
 
 
-def kept(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
+def matrix_on(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
     """A matrix on a device, copied there once, so that what was done before can be captured in a CUDA graph."""
-    weights = there(place, dtype, shape, data)
+    weights = moved_matrix(place, dtype, shape, data)
     if place.backend.capturing():
         GRAPHS[id(weights)] = weights
     return weights
@@ -49,7 +49,7 @@ class Resample(Node):
                 continue
             weights = matrix.astype(x.dtype)
             if place is not HERE:
-                weights = kept(place, x.dtype, matrix.shape, weights.tobytes())
+                weights = matrix_on(place, x.dtype, matrix.shape, weights.tobytes())
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
         return np.ascontiguousarray(x, like=x)
 

@@ -104,6 +104,6 @@ NAMES = {
 # What formulas are made of, in recorded passes; PyTorch has other ops there.
 XP = dict.fromkeys([
     "ConvolveBackward0", "ConvolveInputBackward0", "ConvolveWeightBackward0", "EmbeddingDenseBackwardBackward0",
-    "GateBackward0", "GatheredBackward0", "MaxPool2DWithIndicesBackwardBackward0", "PlaceBackward0",
+    "GateBackward0", "MaxPool2DWithIndicesBackwardBackward0", "PlaceBackward0",
     "ResampleBackward0", "ScaledBackward0", "ShiftedBackward0", "TakenBackward0",
 ], "")
