@@ -16,8 +16,6 @@ import numpy as np
 
 from minigrad.core.tensor import Tensor, counter_of
 
-__all__ = ["BLOCK", "Block", "BlockwiseUpdate", "Scratch"]
-
 BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a usual L3 cache; measured
 MAX_CACHED = 32  # shapes, or numbers, that are remembered
 SCALAR_STATE = ("step", "mu_product", "eta", "mu")  # one number each in a state, whatever the parameter's shape
@@ -110,7 +108,7 @@ class Block:
     clone = function(np.positive)
 
     def maximum(self, other: Block) -> Block:
-        """The greater one."""
+        """The greater one. No `operator`: NumPy wants this output by name."""
         result = Result(self.scratch)
         np.maximum(self.array, other.array, out=result.array)
         return result
@@ -153,12 +151,6 @@ class Block:
     def copy_(self, other: Block) -> Block:
         """The values of another one."""
         self.array[...] = other.array
-        self.writes += 1
-        return self
-
-    def fill_(self, value: float) -> Block:
-        """One value."""
-        self.array[...] = value
         self.writes += 1
         return self
 

@@ -9,7 +9,7 @@ few rules are one kernel, too (`ElementwiseOptimizer.kernel`), which a test comp
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +22,8 @@ from minigrad.core.tensor import Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
 
-__all__ = ["ElementwiseOptimizer", "Kernel", "change_scalar", "check_at_least", "check_betas", "check_fused",
-           "check_lr", "filled", "number", "plain_number", "scalar_state", "steps"]
-
 OPERATIONS: dict[str, Callable[[Any, float], Any]] = {
     "add_": operator.add, "mul_": operator.mul, "fill_": lambda old, new: new}
-CAPTURED_ON = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 NO_STEPS = ("\n\nIts steps depend on how many there were, which Python counts: every replay would be the same step. "
             "With capturable=True the GPU counts; SGD needs no count.")
 UNCAPTURED = ("This instance was constructed with capturable=True or some of all the param_groups came with "
@@ -35,6 +31,8 @@ UNCAPTURED = ("This instance was constructed with capturable=True or some of all
               "this instance, capturable=True can impair performance, and you should set capturable=False.")
 FLAGS = {"amsgrad": False, "nesterov": False, "momentum": 0, "centered": False, "maximize": False, "foreach": None,
          "capturable": False, "differentiable": False, "decoupled_weight_decay": False, "fused": None}
+FUSED_CONFLICTS = {"differentiable": "`fused` does not support `differentiable`",
+                   "foreach": "`fused` and `foreach` cannot be `True` together."}
 OPTION_NAMES = {"lr": "learning rate", "eps": "epsilon value"}
 
 
@@ -101,33 +99,18 @@ def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> An
     return state[key] if group["capturable"] else state[key].item()
 
 
-def check_at_least(low: float, **values: Any) -> None:
-    """PyTorch's errors for options that are too small."""
-    for name, value in values.items():
-        if not low <= value:
+def check_options(**options: Any) -> None:
+    """Raise PyTorch's error for the first option that is out of its range: betas in [0, 1), all others at least 0."""
+    for name, value in options.items():
+        if name == "betas":
+            for i in (0, 1):
+                if not 0.0 <= value[i] < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {value[i]}")
+            continue
+        if name == "lr" and isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not 0.0 <= value:
             raise ValueError(f"Invalid {OPTION_NAMES.get(name, f'{name} value')}: {value}")
-
-
-def check_lr(lr: Any) -> None:
-    """PyTorch's errors for a learning rate: a number, or a tensor with one."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    check_at_least(0.0, lr=lr)
-
-
-def check_betas(betas: Any) -> None:
-    """PyTorch's errors for how much of an average is kept."""
-    for i in (0, 1):
-        if not 0.0 <= betas[i] < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
-
-
-def check_fused(options: dict[str, Any]) -> None:
-    """PyTorch's errors for `fused=True`, which asks for a kernel that it has; the rule is the same."""
-    if options["fused"] and options["differentiable"]:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if options["fused"] and options["foreach"]:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
@@ -154,13 +137,19 @@ def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
 
 
 class ElementwiseOptimizer(Optimizer):
-    """An optimiser with one rule for each element; a subclass defines `init_state` and `update`."""
+    """An optimiser with one rule for each element; a subclass defines `update`, and what its state is."""
 
-    captured = "params and state_steps", CAPTURED_ON  # what PyTorch says has to be where, for `capturable=True`
+    averages: tuple[str, ...] = ()  # the tensors of a state that are shaped like the parameter and begin as zeros
+    captured = "params and state_steps"  # what has to be on the devices of `captured_on`, for `capturable=True`
+    captured_on: Sequence[str] = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
     _warned_capturable_if_run_uncaptured = False
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
+        if defaults.get("fused"):  # PyTorch's own kernel; here the rule is the same
+            for flag, message in FUSED_CONFLICTS.items():
+                if defaults[flag]:
+                    raise RuntimeError(message)
         self._init_blockwise()
 
     def _init_blockwise(self) -> None:
@@ -212,8 +201,8 @@ class ElementwiseOptimizer(Optimizer):
         backend = OF_TYPE.get(type(p.array))
         if group.get("capturable"):
             if backend is None or type(state["step"].array) is not backend.array_type:
-                what, devices = self.captured
-                raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
+                raise AssertionError(f"If capturable=True, {self.captured} must be on supported devices: "
+                                     f"{self.captured_on}.")
         elif backend is not None and "step" in state and backend.capturing():
             raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but "
                                f"param_groups' capturable is False.{NO_STEPS}")
@@ -226,7 +215,7 @@ class ElementwiseOptimizer(Optimizer):
     # defined by a subclass
     def init_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
-        raise NotImplementedError
+        return {"step": scalar_state(p, group), **{name: filled(p, 0) for name in self.averages}}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         """The rule: change `p` and `state` by the gradient `g`; all are tensors, or all are blocks.

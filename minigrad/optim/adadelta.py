@@ -6,16 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import (
-    CAPTURED_ON,
-    ElementwiseOptimizer,
-    check_at_least,
-    check_lr,
-    filled,
-    number,
-    scalar_state,
-)
-from minigrad.optim.optimizer import Group, State
+from minigrad.optim._update import ElementwiseOptimizer, check_options, number
+from minigrad.optim.optimizer import Group
 
 __all__ = ["Adadelta"]
 
@@ -29,21 +21,19 @@ class Adadelta(ElementwiseOptimizer):
     p ← p - lr d
     """
 
-    captured = "params and state_steps", CAPTURED_ON[:-1]
+    averages = ("square_avg", "acc_delta")
+    captured_on = ElementwiseOptimizer.captured_on[:-1]
 
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
                  weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
                  maximize: bool = False, differentiable: bool = False) -> None:
-        check_lr(lr)
+        check_options(lr=lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_at_least(0.0, eps=eps, weight_decay=weight_decay)
+        check_options(eps=eps, weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
-
-    def init_state(self, p: Tensor, group: Group) -> State:
-        return {"step": scalar_state(p, group), "square_avg": filled(p, 0), "acc_delta": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         rho, eps, v, u = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]

@@ -7,15 +7,7 @@ from typing import Any
 
 from minigrad.backends.registry import device_guard
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import (
-    ElementwiseOptimizer,
-    check_at_least,
-    check_fused,
-    check_lr,
-    filled,
-    number,
-    scalar_state,
-)
+from minigrad.optim._update import ElementwiseOptimizer, check_options, filled, number, scalar_state
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adagrad"]
@@ -31,14 +23,12 @@ class Adagrad(ElementwiseOptimizer):
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
                  maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
-        check_lr(lr)
-        check_at_least(0.0, lr_decay=lr_decay, weight_decay=weight_decay,
-                       initial_accumulator_value=initial_accumulator_value, eps=eps)
+        check_options(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+                      initial_accumulator_value=initial_accumulator_value, eps=eps)
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "fused": fused})
-        check_fused(self.defaults)
         for group in self.param_groups:
             for p in group["params"]:
                 with device_guard(p.array):

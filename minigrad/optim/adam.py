@@ -6,19 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import (
-    ElementwiseOptimizer,
-    Kernel,
-    check_at_least,
-    check_betas,
-    check_fused,
-    check_lr,
-    filled,
-    number,
-    plain_number,
-    scalar_state,
-    steps,
-)
+from minigrad.optim._update import ElementwiseOptimizer, Kernel, check_options, filled, number, plain_number, steps
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adam"]
@@ -35,26 +23,24 @@ class Adam(ElementwiseOptimizer):
     p ← p - lr m̂ / (√v̂ + ε)            m̂ = m / (1 - β₁ᵗ) and v̂ = v / (1 - β₂ᵗ): both began at 0
     """
 
+    averages = ("exp_avg", "exp_avg_sq")
+
     def __init__(self, params: Iterable[Any], lr: Number = 1e-3, betas: tuple[Number, Number] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
                  maximize: bool = False, capturable: bool = False, differentiable: bool = False,
                  fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError(NO_TENSOR.format("lr"))
-        check_lr(lr)
-        check_at_least(0.0, eps=eps)
-        check_betas(betas)
-        check_at_least(0.0, weight_decay=weight_decay)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         check_kinds(betas, bool(foreach) and not capturable)
         super().__init__(params, {
             "lr": lr, "betas": tuple([b.squeeze() if isinstance(b, Tensor) else b for b in betas]), "eps": eps,
             "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
             "capturable": capturable, "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay})
-        check_fused(self.defaults)
 
     def init_state(self, p: Tensor, group: Group) -> State:
-        state = {"step": scalar_state(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
+        state = super().init_state(p, group)
         return {**state, "max_exp_avg_sq": filled(p, 0)} if group["amsgrad"] else state
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:

@@ -6,17 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import (
-    ElementwiseOptimizer,
-    check_at_least,
-    check_betas,
-    check_lr,
-    filled,
-    number,
-    scalar_state,
-    steps,
-)
-from minigrad.optim.optimizer import Group, State
+from minigrad.optim._update import ElementwiseOptimizer, check_options, number, steps
+from minigrad.optim.optimizer import Group
 
 __all__ = ["Adamax"]
 
@@ -29,19 +20,15 @@ class Adamax(ElementwiseOptimizer):
     p ← p - lr m̂ / u                   m̂ = m / (1 - β₁ᵗ)
     """
 
+    averages = ("exp_avg", "exp_inf")
+
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
                  differentiable: bool = False, capturable: bool = False) -> None:
-        check_lr(lr)
-        check_at_least(0.0, eps=eps)
-        check_betas(betas)
-        check_at_least(0.0, weight_decay=weight_decay)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
-
-    def init_state(self, p: Tensor, group: Group) -> State:
-        return {"step": scalar_state(p, group), "exp_avg": filled(p, 0), "exp_inf": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (beta1, beta2), m, u = group["betas"], state["exp_avg"], state["exp_inf"]

@@ -7,11 +7,9 @@ from typing import Any
 
 from minigrad.core.tensor import Tensor
 from minigrad.optim._update import (
-    CAPTURED_ON,
     ElementwiseOptimizer,
     change_scalar,
-    check_at_least,
-    check_lr,
+    check_options,
     filled,
     number,
     plain_number,
@@ -30,13 +28,12 @@ class ASGD(ElementwiseOptimizer):
     x ← x + μ (p - x)                  the mean, `ax`; μ = 1 / max(1, t - t0): it is p itself at first
     """
 
-    captured = "params, mus, etas, and state_steps", CAPTURED_ON
+    captured = "params, mus, etas, and state_steps"
 
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
                  t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
                  differentiable: bool = False, capturable: bool = False) -> None:
-        check_lr(lr)
-        check_at_least(0.0, weight_decay=weight_decay)
+        check_options(lr=lr, weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})

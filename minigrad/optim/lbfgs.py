@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.ops.shape.join import cat
-from minigrad.optim._update import check_lr, plain_number
+from minigrad.optim._update import check_options, plain_number
 from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["LBFGS"]
@@ -34,7 +34,6 @@ class Point:
     slope: Any
 
 
-
 class LBFGS(Optimizer):
     """Newton's steps, with the inverse of the Hessian known from the last steps only (Nocedal 1980).
 
@@ -45,7 +44,7 @@ class LBFGS(Optimizer):
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
                  tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
                  line_search_fn: str | None = None) -> None:
-        check_lr(lr)
+        check_options(lr=lr)
         super().__init__(params, {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
             "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,

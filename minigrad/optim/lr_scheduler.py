@@ -149,12 +149,15 @@ class LRScheduler:
 
     def get_lr(self) -> Values:
         """The learning rates of `last_epoch`, as `step` asks for them; others ask `get_last_lr`."""
-        raise NotImplementedError
-
-    def _warn_unless_in_step(self) -> None:
+        rates = self._rates()
         if not self._get_lr_called_within_step:
             warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                          UserWarning, stacklevel=3)
+                          UserWarning, stacklevel=2)
+        return rates
+
+    def _rates(self) -> Values:
+        """What `get_lr` gives, in the schedules of this package."""
+        raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or (not asked for any more) to this one."""
@@ -223,9 +226,7 @@ class FunctionLR(LRScheduler):
 class LambdaLR(FunctionLR):
     """The first rate times a function: lr = lr₀ · lr_lambda(epoch)."""
 
-    def get_lr(self) -> Values:
-        """The rates of `last_epoch`."""
-        self._warn_unless_in_step()
+    def _rates(self) -> Values:
         return [lr * function(self.last_epoch) for function, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -237,9 +238,7 @@ class MultiplicativeLR(FunctionLR):
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
 
-    def get_lr(self) -> Values:
-        """The rates of `last_epoch`."""
-        self._warn_unless_in_step()
+    def _rates(self) -> Values:
         if self._is_initial:
             return values_of(self.optimizer, "lr")
         return [group["lr"] * function(self.last_epoch)
@@ -257,9 +256,7 @@ class FactorLR(LRScheduler):
         """From the first rate to that of `last_epoch`."""
         raise NotImplementedError
 
-    def get_lr(self) -> Values:
-        """The rate of the epoch before, times a factor."""
-        self._warn_unless_in_step()
+    def _rates(self) -> Values:
         factor = self._factor()
         if factor is None:
             return values_of(self.optimizer, "lr")
@@ -385,9 +382,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Values:
-        """The rates of `last_epoch`."""
-        self._warn_unless_in_step()
+    def _rates(self) -> Values:
         if self._is_initial:
             return values_of(self.optimizer, "lr")
         if self._step_count == 1 and self.last_epoch > 0:
@@ -473,9 +468,8 @@ class CyclicLR(MomentumLR):
             return float(self.gamma**x)
         return 1.0 if self.mode == "triangular" else 1 / (2.0 ** (x - 1))
 
-    def get_lr(self) -> Values:
+    def _rates(self) -> Values:
         """The rates of `last_epoch`; sets the momentum too."""
-        self._warn_unless_in_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -514,9 +508,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_mult, self.eta_min, self.T_cur = T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Values:
+    def _rates(self) -> Values:
         """The rates at `T_cur` of the `T_i` epochs of this cycle."""
-        self._warn_unless_in_step()
         bracket = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (lr - self.eta_min) * bracket / 2 for lr in self.base_lrs]
 
@@ -589,9 +582,8 @@ class OneCycleLR(MomentumLR):
             return (end - start) * pct + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
-    def get_lr(self) -> Values:
+    def _rates(self) -> Values:
         """The rates of `last_epoch`; sets the momentum too. A ValueError after the last step."""
-        self._warn_unless_in_step()
         step, begin = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

@@ -6,18 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import (
-    CAPTURED_ON,
-    ElementwiseOptimizer,
-    change_scalar,
-    check_at_least,
-    check_betas,
-    check_lr,
-    filled,
-    number,
-    scalar_state,
-    steps,
-)
+from minigrad.optim._update import ElementwiseOptimizer, change_scalar, check_options, number, scalar_state, steps
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["NAdam"]
@@ -33,24 +22,22 @@ class NAdam(ElementwiseOptimizer):
     p ← p - lr (1 - μₜ) / (1 - μ₁⋯μₜ) g / d - lr μₜ₊₁ / (1 - μ₁⋯μₜ₊₁) m / d
     """
 
-    captured = "params, mu_products and state_steps", CAPTURED_ON
+    averages = ("exp_avg", "exp_avg_sq")
+    captured = "params, mu_products and state_steps"
 
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
                  decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False) -> None:
-        check_lr(lr)
-        check_at_least(0.0, eps=eps)
-        check_betas(betas)
-        check_at_least(0.0, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
             "capturable": capturable, "differentiable": differentiable})
 
     def init_state(self, p: Tensor, group: Group) -> State:
-        return {"step": scalar_state(p, group), "mu_product": scalar_state(p, group, 1), "exp_avg": filled(p, 0),
-                "exp_avg_sq": filled(p, 0)}
+        state = super().init_state(p, group)
+        return {"step": state.pop("step"), "mu_product": scalar_state(p, group, 1), **state}
 
     def count_step(self, state: State, group: Group) -> None:
         super().count_step(state, group)

@@ -7,17 +7,8 @@ from typing import Any
 
 from minigrad.core.tensor import Tensor
 from minigrad.ops.pointwise.functions import where
-from minigrad.optim._update import (
-    ElementwiseOptimizer,
-    check_at_least,
-    check_betas,
-    check_lr,
-    filled,
-    number,
-    scalar_state,
-    steps,
-)
-from minigrad.optim.optimizer import Group, State
+from minigrad.optim._update import ElementwiseOptimizer, check_options, number, steps
+from minigrad.optim.optimizer import Group
 
 __all__ = ["RAdam"]
 
@@ -31,21 +22,17 @@ class RAdam(ElementwiseOptimizer):
     p ← p - lr m̂ r √(1 - β₂ᵗ) / (√v + ε)          then, with r² = (ρₜ - 4) (ρₜ - 2) ρ∞ / ((ρ∞ - 4) (ρ∞ - 2) ρₜ)
     """
 
+    averages = ("exp_avg", "exp_avg_sq")
+
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
                  foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
                  differentiable: bool = False) -> None:
-        check_lr(lr)
-        check_at_least(0.0, eps=eps)
-        check_betas(betas)
-        check_at_least(0.0, weight_decay=weight_decay)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
             "differentiable": differentiable})
-
-    def init_state(self, p: Tensor, group: Group) -> State:
-        return {"step": scalar_state(p, group), "exp_avg": filled(p, 0), "exp_avg_sq": filled(p, 0)}
 
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, (beta1, beta2) = number(group["lr"], group), group["betas"]

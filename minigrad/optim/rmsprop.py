@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, check_at_least, check_lr, filled, number, scalar_state
+from minigrad.optim._update import ElementwiseOptimizer, check_options, filled, number
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["RMSprop"]
@@ -20,18 +20,19 @@ class RMSprop(ElementwiseOptimizer):
     p ← p - lr b
     """
 
+    averages = ("square_avg",)
+
     def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
                  weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
-        check_lr(lr)
-        check_at_least(0.0, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable})
 
     def init_state(self, p: Tensor, group: Group) -> State:
-        state = {"step": scalar_state(p, group), "square_avg": filled(p, 0)}
+        state = super().init_state(p, group)
         if group["momentum"] > 0:
             state["momentum_buffer"] = filled(p, 0)
         if group["centered"]:

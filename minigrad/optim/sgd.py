@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.tensor import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, Kernel, check_fused, number, plain_number
+from minigrad.optim._update import ElementwiseOptimizer, Kernel, number, plain_number
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["SGD"]
@@ -33,7 +33,6 @@ class SGD(ElementwiseOptimizer):
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused})
-        check_fused(self.defaults)
 
     def state_of(self, p: Tensor, group: Group) -> State:
         return self.state[p] if group["momentum"] != 0 else {}

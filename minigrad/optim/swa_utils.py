@@ -188,9 +188,8 @@ class SWALR(LRScheduler):
         self._anneal_strategy = anneal_strategy
         self.anneal_func = cosine if anneal_strategy == "cos" else linear
 
-    def get_lr(self) -> list[Any]:
+    def _rates(self) -> list[Any]:
         """swa_lr · α(t) + lr₀ (1 - α(t)): t is the share of the epochs, lr₀ what the rate must have been at first."""
-        self._warn_unless_in_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
