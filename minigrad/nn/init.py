@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
-FAR = ("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.")
+FAR = "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -70,41 +70,41 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
                   generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the part of the normal distribution that lies in [a, b].
 
-    Numbers are drawn until all of them fit: normal ones where at least 3 in 10 do, else uniform ones, of which each
-    is kept as often as the density there compares with that at its peak.
+    Numbers are drawn until all of them lie there: normal ones if more than 3 in 10 do, else uniform ones, each accepted
+    with a probability of the density there over the density at its peak (rejection sampling).
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(FAR, stacklevel=2)
     share = (math.erf((b - mean) / std / math.sqrt(2.0)) - math.erf((a - mean) / std / math.sqrt(2.0))) / 2.0
     with no_grad():
-        draw = normals_within if share > 0.3 else uniforms_thinned
+        draw = truncated_normals if share > 0.3 else rejection_sampled
         tensor.copy_(draw(tensor, mean, std, a, b, generator))
     return tensor
 
 
-def normals_within(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> Tensor:
+def truncated_normals(tensor: Tensor, mean: float, std: float, a: float, b: float,
+                      generator: Generator | None) -> Tensor:
     """Normal numbers; those outside of [a, b] are drawn again, and all others with them."""
     low, high = tensor.array.dtype.type(a), tensor.array.dtype.type(b)
-    kept = tensor.normal_(mean, std, generator=generator).array
-    outside = (kept < low) | (kept > high)
-    while outside.any():
-        kept = np.where(outside, plain(np.empty_like(kept)).normal_(mean, std, generator=generator).array, kept)
-        outside = (kept < low) | (kept > high)
-    return plain(kept)
+    numbers = tensor.normal_(mean, std, generator=generator).array
+    while (outside := (numbers < low) | (numbers > high)).any():
+        drawn = plain(np.empty_like(numbers)).normal_(mean, std, generator=generator).array
+        numbers = np.where(outside, drawn, numbers)
+    return plain(numbers)
 
 
-def uniforms_thinned(tensor: Tensor, mean: float, std: float, a: float, b: float,
-                     generator: Generator | None) -> Tensor:
-    """Uniform numbers of [a, b], each kept with the chance density / peak."""
+def rejection_sampled(tensor: Tensor, mean: float, std: float, a: float, b: float,
+                      generator: Generator | None) -> Tensor:
+    """Uniform numbers of [a, b], each accepted with the probability density / peak, else drawn again."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-    kept, waiting = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=beside(tensor.array))
-    drawn, chance = plain(np.empty_like(kept)), plain(np.empty_like(kept))
-    while waiting.any():
+    numbers, missing = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=beside(tensor.array))
+    drawn, chance = plain(np.empty_like(numbers)), plain(np.empty_like(numbers))
+    while missing.any():
         drawn.uniform_(a, b, generator=generator)
-        kept = np.where(waiting, drawn.array, kept)
+        numbers = np.where(missing, drawn.array, numbers)
         height = ((drawn - mean) / std) ** 2 * -0.5 - peak
-        waiting &= (chance.uniform_(generator=generator).log() > height).array
-    return plain(kept)
+        missing &= (chance.uniform_(generator=generator).log() > height).array
+    return plain(numbers)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -211,10 +211,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
         ValueError: for a tensor of fewer than two dimensions, or another mode.
     """
     std = he_std(tensor, a, mode, nonlinearity)
-    if std is None:
-        return tensor
-    bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return tensor if std is None else uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",

@@ -25,11 +25,9 @@ class Parameter(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A Parameter with a copy of the data; its gradient and attributes stay behind, as in PyTorch."""
-        if id(self) in memo:
-            found: Parameter = memo[id(self)]
-            return found
-        memo[id(self)] = made = type(self)(self.data.clone(), self.requires_grad)
-        return made
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return cast(Parameter, memo[id(self)])
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """What `copy.copy` and `pickle` ask for; hooks stay behind without a word, as in PyTorch."""
@@ -47,9 +45,9 @@ class Buffer(Tensor):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         data = plain(np.zeros(0, np.float32)) if data is None else data
-        made = cast(Buffer, make_subclass(cls, data.detach(), data.requires_grad))
-        made.persistent = persistent
-        return made
+        buffer = cast(Buffer, make_subclass(cls, data.detach(), data.requires_grad))
+        buffer.persistent = persistent
+        return buffer
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""

@@ -160,12 +160,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 def linear(t: float) -> float:
-    """Evenly."""
     return t
 
 
 def cosine(t: float) -> float:
-    """Slowly at both ends."""
     return (1 - math.cos(math.pi * t)) / 2
 
 

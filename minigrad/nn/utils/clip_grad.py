@@ -22,18 +22,16 @@ NON_FINITE = (
 )
 
 
-def listed(tensors: Tensors) -> list[Tensor]:
-    """One tensor, or several, as a list."""
+def as_list(tensors: Tensors) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
 def grads_of(parameters: Tensors) -> list[Tensor]:
-    """The gradients that there are."""
-    return [p.grad for p in listed(parameters) if p.grad is not None]
+    return [p.grad for p in as_list(parameters) if p.grad is not None]
 
 
-def near(norm: Tensor, like: Tensor) -> Tensor:
-    """A number on the device of another tensor: gradients may lie on several."""
+def on_device_of(like: Tensor, norm: Tensor) -> Tensor:
+    """A norm on the device of another tensor: gradients may lie on several."""
     return norm if type(norm.array) is type(like.array) and norm.device == like.device else norm.to(like.device)
 
 
@@ -44,11 +42,11 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
     Raises:
         RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.
     """
-    given, order = listed(tensors), float(norm_type)
-    if not given:
+    tensors, order = as_list(tensors), float(norm_type)
+    if not tensors:
         return zeros(())
     with no_grad():
-        total: Tensor = vector_norm(stack([near(vector_norm(v, order), given[0]) for v in given]), order)
+        total: Tensor = vector_norm(stack([on_device_of(tensors[0], vector_norm(v, order)) for v in tensors]), order)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(NON_FINITE.format(order))
     return total
@@ -60,7 +58,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     with no_grad():
         factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
         for grad in grads_of(parameters):
-            grad.mul_(near(factor, grad))
+            grad.mul_(on_device_of(grad, factor))
 
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
@@ -70,11 +68,11 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
     Raises:
         RuntimeError: if it is infinite or NaN, and `error_if_nonfinite`.
     """
-    given = listed(parameters)
-    if isinstance(parameters, GeneratorType) and not given:
+    tensors = as_list(parameters)
+    if isinstance(parameters, GeneratorType) and not tensors:
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    total = get_total_norm(grads_of(given), norm_type, error_if_nonfinite, foreach)
-    clip_grads_with_norm_(given, max_norm, total, foreach)
+    total = get_total_norm(grads_of(tensors), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(tensors, max_norm, total, foreach)
     return total
 
 

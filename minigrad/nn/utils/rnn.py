@@ -5,7 +5,7 @@ A batch of them is one padded tensor, or a PackedSequence, over which a recurren
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +26,17 @@ class _Packed(NamedTuple):
     batch_sizes: Tensor
     sorted_indices: Tensor | None
     unsorted_indices: Tensor | None
+
+
+def converting(method: str, dtype: str) -> Callable[[Any], Any]:
+    """A method of PackedSequence that converts its data by the method of Tensor of the same name."""
+
+    def convert(self: PackedSequence) -> PackedSequence:
+        return self.to(getattr(self.data, method)().dtype)
+
+    convert.__name__, convert.__qualname__ = method, f"PackedSequence.{method}"
+    convert.__doc__ = f"With data of {dtype}."
+    return convert
 
 
 class PackedSequence(_Packed):
@@ -50,7 +61,7 @@ class PackedSequence(_Packed):
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        indices = [None if each is None else each.to(data.device) for each in self[2:]]
+        indices = [None if index is None else index.to(data.device) for index in self[2:]]
         return type(self)(data, self.batch_sizes, *indices)
 
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
@@ -61,37 +72,14 @@ class PackedSequence(_Packed):
         """The same on a GPU."""
         return self.to(self.data.cuda(*args, **kwargs).device)
 
-    def double(self) -> Self:
-        """With data of float64."""
-        return self.to(self.data.double().dtype)
-
-    def float(self) -> Self:
-        """With data of float32."""
-        return self.to(self.data.float().dtype)
-
-    def half(self) -> Self:
-        """With data of float16."""
-        return self.to(self.data.half().dtype)
-
-    def long(self) -> Self:
-        """With data of int64."""
-        return self.to(self.data.long().dtype)
-
-    def int(self) -> Self:
-        """With data of int32."""
-        return self.to(self.data.int().dtype)
-
-    def short(self) -> Self:
-        """With data of int16."""
-        return self.to(self.data.short().dtype)
-
-    def char(self) -> Self:
-        """With data of int8."""
-        return self.to(self.data.char().dtype)
-
-    def byte(self) -> Self:
-        """With data of uint8."""
-        return self.to(self.data.byte().dtype)
+    double = converting("double", "float64")
+    float = converting("float", "float32")
+    half = converting("half", "float16")
+    long = converting("long", "int64")
+    int = converting("int", "int32")
+    short = converting("short", "int16")
+    char = converting("char", "int8")
+    byte = converting("byte", "uint8")
 
     @property
     def is_cuda(self) -> bool:
@@ -152,15 +140,15 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
     if not isinstance(sequences, Iterable):
         raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
                            f"{type(sequences)}")
-    given = sequences.unbind(0) if isinstance(sequences, Tensor) else tuple(sequences)
-    return pad_all(given, batch_first, padding_value, padding_side)
+    tensors = sequences.unbind(0) if isinstance(sequences, Tensor) else tuple(sequences)
+    return pad_all(tensors, batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences in a padded tensor, each as long as `lengths` says."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    kept = np.arange(rows.shape[1], like=lengths.array) < lengths.array[:, None]
-    return [row[plain(keep)] for row, keep in zip(rows.unbind(0), kept, strict=True)]
+    masks = np.arange(rows.shape[1], like=lengths.array) < lengths.array[:, None]
+    return [row[plain(mask)] for row, mask in zip(rows.unbind(0), masks, strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

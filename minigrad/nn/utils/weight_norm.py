@@ -13,8 +13,7 @@ from minigrad.ops.nn.weight_norm import lengths, normalised
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 M = TypeVar("M", bound=Module)
-DEPRECATED = ("`torch.nn.utils.weight_norm` is deprecated in favor of "
-              "`torch.nn.utils.parametrizations.weight_norm`.")
+DEPRECATED = "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`."
 
 
 class WeightNorm:
@@ -47,13 +46,13 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
-    own = WeightNorm(name, dim)
+    hook = WeightNorm(name, dim)
     weight = getattr(module, name)
     del module._parameters[name]
-    module.register_parameter(f"{name}_g", Parameter(lengths(weight, own.dim).data))
+    module.register_parameter(f"{name}_g", Parameter(lengths(weight, hook.dim).data))
     module.register_parameter(f"{name}_v", Parameter(weight.data))
-    setattr(module, name, own.compute_weight(module))
-    module.register_forward_pre_hook(own)
+    setattr(module, name, hook.compute_weight(module))
+    module.register_forward_pre_hook(hook)
     return module
 
 
