@@ -7,6 +7,7 @@ projected once more. Sequences come first here: (time, batch, features).
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -70,7 +71,6 @@ def canonical_mask(mask: Mask, mask_name: str, other_type: dtype | None, other_n
 
 
 def dtype_of(mask: Mask) -> dtype | None:
-    """The dtype of a mask, if there is one."""
     return None if mask is None else mask.dtype
 
 
@@ -135,7 +135,7 @@ def with_open_column(*masks: Mask) -> tuple[Mask, ...]:
 
 
 def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_heads: int, separate: bool) -> None:
-    """PyTorch's errors for sizes that do not fit."""
+    """Raise PyTorch's errors for sizes that do not match."""
     size = query.shape[-1]
     if size != embed_dim:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {size}")
@@ -182,9 +182,9 @@ def merged_mask(attn_mask: Mask, key_padding_mask: Mask, batch: int, heads: int,
         if key_padding_mask.shape[dim] != expected:
             raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {expected}, but got "
                                  f"{key_padding_mask.shape[dim]}")
-    own: Tensor = key_padding_mask.view(batch, 1, 1, columns).expand(-1, heads, -1, -1).reshape(
-        batch * heads, 1, columns)
-    return own if attn_mask is None else attn_mask + own
+    padding: Tensor = key_padding_mask.view(batch, 1, 1, columns).expand(-1, heads, -1, -1)
+    padding = padding.reshape(batch * heads, 1, columns)
+    return padding if attn_mask is None else attn_mask + padding
 
 
 def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout_p: float) -> tuple[Tensor, Tensor]:
@@ -262,17 +262,12 @@ def multi_head_attention_forward(
     else:
         attended, weights = attention_with_weights(q, k, v, mask, dropout_p)
         flat = attended.transpose(0, 1).reshape(rows * batch, size)
-        weights = per_head_weights(weights, batch, num_heads, average_attn_weights)
+        weights = weights.view(batch, num_heads, *weights.shape[1:])
+        weights = weights.mean(dim=1) if average_attn_weights else weights
     output = linear(flat, out_proj_weight, out_proj_bias).view(rows, batch, out_proj_weight.shape[0])
     if not batched:
         output, weights = output.squeeze(1), None if weights is None else weights.squeeze(0)
     return output, weights
-
-
-def per_head_weights(weights: Tensor, batch: int, heads: int, average: bool) -> Tensor:
-    """The weights of all heads, (batch, heads, rows, columns), or their mean."""
-    own: Tensor = weights.view(batch, heads, *weights.shape[1:])
-    return own.mean(dim=1) if average else own
 
 
 def project_inputs(query: Tensor, key: Tensor, value: Tensor, packed: Tensor | None, bias: Tensor | None,
@@ -282,9 +277,7 @@ def project_inputs(query: Tensor, key: Tensor, value: Tensor, packed: Tensor | N
         if packed is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         return in_projection_packed(query, key, value, packed, bias)
-    present = [w for w in weights if w is not None]
-    if len(present) < 3:
-        missing = "qkv"[[w is None for w in weights].index(True)]
-        raise AssertionError(f"use_separate_proj_weight is True but {missing}_proj_weight is None")
-    w_q, w_k, w_v = present
-    return in_projection(query, key, value, (w_q, w_k, w_v), bias)
+    for letter, weight in zip("qkv", weights, strict=True):
+        if weight is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {letter}_proj_weight is None")
+    return in_projection(query, key, value, cast(Three, weights), bias)

@@ -114,20 +114,16 @@ class Block:
         return result
 
     def masked_fill(self, mask: Any, value: float) -> Block:
-        """`value` where `mask`, else what is here."""
         return self.clone().masked_fill_(mask, value)
 
     # masks: new arrays of bools
     def gt(self, other: float) -> Any:
-        """Where it is greater than a number."""
         return self.array > other
 
     def lt(self, other: float) -> Any:
-        """Where it is less."""
         return self.array < other
 
     def eq(self, other: float) -> Any:
-        """Where it is equal."""
         return self.array == other
 
     # in place
@@ -149,20 +145,17 @@ class Block:
         return self
 
     def copy_(self, other: Block) -> Block:
-        """The values of another one."""
         self.array[...] = other.array
         self.writes += 1
         return self
 
     def clamp_(self, low: float, high: float) -> Block:
-        """Not below `low` and not above `high`."""
         np.maximum(self.array, low, out=self.array)
         np.minimum(self.array, high, out=self.array)
         self.writes += 1
         return self
 
     def masked_fill_(self, mask: Any, value: float) -> Block:
-        """`value` where `mask`."""
         np.copyto(self.array, value, where=mask)
         self.writes += 1
         return self

@@ -90,7 +90,6 @@ def number(value: Any, group: dict[str, Any]) -> Any:
 
 
 def plain_number(value: Any) -> Any:
-    """An option as a Python number."""
     return value.item() if isinstance(value, Tensor) else value
 
 

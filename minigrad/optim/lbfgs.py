@@ -20,13 +20,13 @@ from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["LBFGS"]
 
-KEPT = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+REMEMBERED = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 ENOUGH, FLAT = 1e-4, 0.9  # c₁ and c₂
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where one has looked: the step (a number, or a tensor with one), loss, gradient, slope along the direction."""
+    """Where the loss was evaluated: the step (a number or one-element tensor), loss, gradient, slope along d."""
 
     t: Any
     f: float
@@ -52,6 +52,7 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
+    @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # here a closure is needed
         """Up to max_iter steps; `closure` computes loss and gradients anew. Gives the loss before the first one.
 
@@ -60,28 +61,22 @@ class LBFGS(Optimizer):
         """
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
-        group = self.param_groups[0]
-        with no_grad():
-            return self.descend(enable_grad()(closure), group)
-
-    def descend(self, closure: Callable[[], Any], group: Group) -> Any:
-        """The step, off record; the closure is on."""
+        group, closure = self.param_groups[0], enable_grad()(closure)
         state = self.state[group["params"][0]]
         for name in ("func_evals", "n_iter"):
             state.setdefault(name, 0)
-        first = closure()
+        first_loss = closure()
         state["func_evals"] += 1
         g = self.flat_grad()
-        if small(g, group["tolerance_grad"]):
-            return first
-        self.iterate(closure, group, state, float(first), g)
-        return first
+        if not small(g, group["tolerance_grad"]):
+            self.iterate(closure, group, state, float(first_loss), g)
+        return first_loss
 
     def iterate(self, closure: Callable[[], Any], group: Group, state: State, loss: float, g: Tensor) -> None:
         """The steps, until one of the limits is reached."""
-        now: State = {name: state.get(name) for name in KEPT}
-        evals, most = 1, group["max_iter"]
-        for i in range(1, most + 1):
+        now: State = {name: state.get(name) for name in REMEMBERED}
+        evals, max_iter = 1, group["max_iter"]
+        for i in range(1, max_iter + 1):
             state["n_iter"] += 1
             direct(now, g, state, group["history_size"])
             if now["prev_flat_grad"] is None:
@@ -95,11 +90,13 @@ class LBFGS(Optimizer):
             slope = g.dot(now["d"])
             if slope > -group["tolerance_change"]:
                 break
-            loss, g, tried = self.move(closure, group, now, Point(0, loss, g, slope),
-                                       group["max_eval"] - evals, i == most)
-            evals += tried
-            state["func_evals"] += tried
-            if i == most or evals >= group["max_eval"] or self.arrived(group, now, loss, g):
+            loss, g, calls = self.move(closure, group, now, Point(0, loss, g, slope), group["max_eval"] - evals,
+                                       i == max_iter)
+            evals += calls
+            state["func_evals"] += calls
+            if (i == max_iter or evals >= group["max_eval"] or small(g, group["tolerance_grad"])
+                    or small(now["d"] * now["t"], group["tolerance_change"])
+                    or abs(loss - now["prev_loss"]) < group["tolerance_change"]):
                 break
         state.update(now)
 
@@ -114,23 +111,17 @@ class LBFGS(Optimizer):
             raise RuntimeError("only 'strong_wolfe' is supported")
         before = [p.clone() for p in group["params"]]
 
-        def look(t: Any) -> Point:
+        def evaluate(t: Any) -> Point:
             self.add(d, t)
             loss, g = float(closure()), self.flat_grad()
             for p, value in zip(group["params"], before):
                 p.copy_(value)
             return Point(t, loss, g, g.dot(d))
 
-        found, tried = strong_wolfe(look, here, now["t"], d.abs().max(), group["tolerance_change"], limit)
-        now["t"] = found.t
-        self.add(d, found.t)
-        return found.f, found.g, tried
-
-    def arrived(self, group: Group, now: State, loss: float, g: Tensor) -> bool:
-        """Whether nothing changes any more."""
-        least = group["tolerance_change"]
-        return (small(g, group["tolerance_grad"]) or small(now["d"] * now["t"], least)
-                or abs(loss - now["prev_loss"]) < least)
+        best, calls = strong_wolfe(evaluate, here, now["t"], d.abs().max(), group["tolerance_change"], limit)
+        now["t"] = best.t
+        self.add(d, best.t)
+        return best.f, best.g, calls
 
     def flat_grad(self) -> Tensor:
         """All gradients in one vector, zeros where there is none."""
@@ -189,34 +180,34 @@ def cubic_minimum(a: Point, b: Point, low: Any, high: Any) -> Any:
     return min(max(t, low), high)
 
 
-def strong_wolfe(look: Callable[[Any], Point], start: Point, t: Any, size: Any, tolerance: float,
+def strong_wolfe(evaluate: Callable[[Any], Point], start: Point, t: Any, size: Any, tolerance: float,
                  limit: int) -> tuple[Point, int]:
-    """The point that was found, the best one if none is good enough, and how often `look` was called.
+    """The point that was found, the best one if none is good enough, and how often `evaluate` was called.
 
     `size`: of the greatest element of the direction; a bracket in which that moves by less than `tolerance` is left.
     """
-    points, tried, found = bracket(look, start, t, limit)
+    points, calls, done = bracket(evaluate, start, t, limit)
     low, high = lower_first(points)
     close = False
-    while not found and tried <= limit and not abs(points[1].t - points[0].t) * size < tolerance:
+    while not done and calls <= limit and not abs(points[1].t - points[0].t) * size < tolerance:
         t = cubic_minimum(points[0], points[1], *ends(points))
         t, close = away_from_ends(t, points, close)
-        new = look(t)
-        tried += 1
+        new = evaluate(t)
+        calls += 1
         if too_high(new, start) or new.f >= points[low].f:
             points[high] = new
             low, high = lower_first(points)
             continue
-        found = flat(new, start)
-        if not found and new.slope * (points[high].t - points[low].t) >= 0:
+        done = flat(new, start)
+        if not done and new.slope * (points[high].t - points[low].t) >= 0:
             points[high] = points[low]
         points[low] = new
-    return points[low], tried
+    return points[low], calls
 
 
-def bracket(look: Callable[[Any], Point], start: Point, t: Any, limit: int) -> tuple[list[Point], int, bool]:
-    """Two points with a good step between them, or a good one; how often was looked; whether it is a good one."""
-    before, new = start, look(t)
+def bracket(evaluate: Callable[[Any], Point], start: Point, t: Any, limit: int) -> tuple[list[Point], int, bool]:
+    """Two points with a good step between them, or a good one; the calls of `evaluate`; whether it is a good one."""
+    before, new = start, evaluate(t)
     for i in range(limit):
         if too_high(new, start) or (i > 1 and new.f >= before.f):
             return [before, new], i + 1, False
@@ -225,7 +216,7 @@ def bracket(look: Callable[[Any], Point], start: Point, t: Any, limit: int) -> t
         if new.slope >= 0:
             return [before, new], i + 1, False
         t = cubic_minimum(before, new, new.t + 0.01 * (new.t - before.t), new.t * 10)
-        before, new = new, look(t)
+        before, new = new, evaluate(t)
     return [start, new], limit + 1, False
 
 

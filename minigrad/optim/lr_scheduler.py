@@ -75,7 +75,6 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> Values:
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """Refuse what is no optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
@@ -173,7 +172,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        """Set the rates of the next epoch, or those of this one: by their closed form, where there is one."""
+        """Set the rates of the next epoch, or of `epoch`: by their closed form, where there is one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
         with self._while("_get_lr_called_within_step"):
@@ -198,18 +197,18 @@ class FunctionLR(LRScheduler):
     """A schedule by one function of the epoch for all groups, or one for each."""
 
     lr_lambdas: list[Function]
+    must_be_functions = False  # whether a TypeError says so if they are not
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(functions) != count:
             raise ValueError(f"Expected {count} lr_lambdas, but got {len(functions)}")
-        self._check(functions)
+        for function in functions:
+            if self.must_be_functions and not callable(function):
+                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
-
-    def _check(self, functions: list[Any]) -> None:
-        """Refuse what this schedule cannot call."""
 
     def state_dict(self) -> dict[str, Any]:
         """The state; of functions only the attributes of those that are objects."""
@@ -233,10 +232,7 @@ class LambdaLR(FunctionLR):
 class MultiplicativeLR(FunctionLR):
     """The rate times a function, epoch for epoch: lr = lr₀ · lr_lambda(1) · … · lr_lambda(epoch)."""
 
-    def _check(self, functions: list[Any]) -> None:
-        for function in functions:
-            if not callable(function):
-                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
+    must_be_functions = True
 
     def _rates(self) -> Values:
         if self._is_initial:
@@ -577,7 +573,6 @@ class OneCycleLR(MomentumLR):
         super().__init__(optimizer, last_epoch)
 
     def _anneal_func(self, start: Any, end: Any, pct: float) -> Any:
-        """Between two values, at a part of the way."""
         if self._anneal_func_type == "linear":
             return (end - start) * pct + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
@@ -603,7 +598,6 @@ class OneCycleLR(MomentumLR):
 
 
 def number_of_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
-    """The steps of the one cycle."""
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
     factors: dict[str, Any] = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
@@ -712,7 +706,6 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
         super().load_state_dict(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
@@ -743,7 +736,6 @@ class CombinedLR(LRScheduler):
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state, and those of the schedules."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(state)

@@ -30,14 +30,10 @@ State = dict[str, Any]
 BEFORE_ALL: Hooks = OrderedDict()
 AFTER_ALL: Hooks = OrderedDict()
 KINDS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post")
-DUPLICATES = (
-    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-    "github.com/pytorch/pytorch/issues/40967 for more information"
-)
-UNORDERED = (
-    "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
-    "between runs. Please use a list instead."
-)
+DUPLICATES = ("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+              "see github.com/pytorch/pytorch/issues/40967 for more information")
+UNORDERED = ("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+             "will change between runs. Please use a list instead.")
 OTHER_SIZE = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
 
 
@@ -75,17 +71,17 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        given, named = (self, *args), kwargs
+        step_args = (self, *args)
         for hook in (*BEFORE_ALL.values(), *self._optimizer_step_pre_hooks.values()):
-            changed = hook(self, given, named)
+            changed = hook(self, step_args, kwargs)
             if changed is not None:
                 if not isinstance(changed, tuple) or len(changed) != 2:
                     raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
                                        f"{changed}.")
-                given, named = changed
-        result = step(*given, **named)
+                step_args, kwargs = changed
+        result = step(*step_args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *AFTER_ALL.values()):
-            hook(self, given, named)
+            hook(self, step_args, kwargs)
         return result
 
     return hooked
@@ -177,14 +173,14 @@ class Optimizer:
             group["param_names"] = [p[0] for p in named]
 
     def _check_param(self, p: Any) -> None:
-        """Whether this can be optimised."""
+        """Raise PyTorch's errors for what cannot be optimised."""
         if not isinstance(p, Tensor):
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
         if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
     def _check_new(self, new: Group) -> None:
-        """Whether a group fits to those that are here."""
+        """Raise PyTorch's errors for a group that does not go with the others."""
         params = set(new["params"])
         if len(params) < len(new["params"]):
             warn(DUPLICATES)
@@ -211,11 +207,11 @@ class Optimizer:
                 numbers.setdefault(id(p), len(numbers))
             groups.append({**options, "params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
-        made: dict[str, Any] = {"state": state, "param_groups": groups}
+        result: dict[str, Any] = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
-            changed = hook(self, made)
-            made = made if changed is None else changed
-        return made
+            changed = hook(self, result)
+            result = result if changed is None else changed
+        return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state and options; state tensors are converted to the dtypes of their parameters.
@@ -238,7 +234,7 @@ class Optimizer:
         state: defaultdict[Any, Any] = defaultdict(dict)
         for number, value in state_dict["state"].items():
             p = params.get(number)
-            state[number if p is None else p] = value if p is None else self._fitted(p, value, None, number in captured)
+            state[number if p is None else p] = value if p is None else self._cast(p, value, None, number in captured)
         for ours, theirs in zip(old, new):
             theirs["params"] = ours["params"]
             if "param_names" in ours:
@@ -247,19 +243,19 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def _fitted(self, p: Tensor, value: Any, key: Any, captured: bool) -> Any:
+    def _cast(self, p: Tensor, value: Any, key: Any, captured: bool) -> Any:
         """A copy of a part of a state, its tensors in the dtype and on the device of the parameter; `step` stays as it
         is, and what else is one number stays on the CPU, where every step reads it, unless steps may be `captured`."""
         if isinstance(value, Tensor):
             if key == "step":
                 return value.to(p.device, float32) if captured else value
-            place = value.device if key in SCALAR_STATE and not captured else p.device
-            return value.to(place, p.dtype if p.is_floating_point() else None)
+            device = value.device if key in SCALAR_STATE and not captured else p.device
+            return value.to(device, p.dtype if p.is_floating_point() else None)
         if isinstance(value, Mapping):
-            return {k: self._fitted(p, v, k, captured) for k, v in value.items()}
+            return {k: self._cast(p, v, k, captured) for k, v in value.items()}
         if isinstance(value, Iterable):
             maker: Any = type(value)
-            return maker(self._fitted(p, v, None, captured) for v in value)
+            return maker(self._cast(p, v, None, captured) for v in value)
         return value
 
     def __getstate__(self) -> dict[str, Any]:

@@ -191,7 +191,7 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = [self.anneal_func(max(0, min(1, at / max(1, self.anneal_epochs)))) for at in (step - 1, step)]
+        before, now = [self.anneal_func(max(0, min(1, n / max(1, self.anneal_epochs)))) for n in (step - 1, step)]
         return [group["swa_lr"] * now + first_rate(group, before) * (1 - now) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
