@@ -113,8 +113,10 @@ def in_projection(q: Tensor, k: Tensor, v: Tensor, weights: Three, b: Tensor | N
     return projections[0], projections[1], projections[2]
 
 
-def batched_mask(mask: Tensor, rows: int, columns: int, batches: int) -> Tensor:
+def batched_mask(mask: Mask, rows: int, columns: int, batches: int) -> Mask:
     """A mask of scores with a dimension for batch and heads; PyTorch's errors for another shape."""
+    if mask is None:
+        return None
     expected = (rows, columns) if mask.dim() == 2 else (batches, rows, columns)
     if mask.shape != expected:
         raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {expected}.")
@@ -234,7 +236,7 @@ def multi_head_attention_forward(
     """What `nn.MultiheadAttention` computes: (output, weights), the latter None unless `need_weights`.
 
     Raises:
-        AssertionError: for what does not fit together; RuntimeError for masks that do not.
+        AssertionError: for sizes that do not match; RuntimeError for masks that do not.
     """
     batched = check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -245,8 +247,7 @@ def multi_head_attention_forward(
     check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     q, k, v = project_inputs(query, key, value, in_proj_weight, in_proj_bias, use_separate_proj_weight,
                              (q_proj_weight, k_proj_weight, v_proj_weight))
-    if attn_mask is not None:
-        attn_mask = batched_mask(attn_mask, rows, key.shape[0], batch * num_heads)
+    attn_mask = batched_mask(attn_mask, rows, key.shape[0], batch * num_heads)
     if (more := with_bias(k, v, bias_k, bias_v, (static_k, static_v))) is not None:
         (k, v), (attn_mask, key_padding_mask) = more, with_open_column(attn_mask, key_padding_mask)
     count, head_size = batch * num_heads, size // num_heads

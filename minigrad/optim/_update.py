@@ -181,10 +181,10 @@ class ElementwiseOptimizer(Optimizer):
                 for p in group["params"]:
                     if p._grad is None:
                         continue
-                    if not MultiDevice.active:
-                        self.step_one(p, p._grad, self.state_of(p, group), group)
-                        continue
-                    with device_guard(p.array):
+                    if MultiDevice.active:
+                        with device_guard(p.array):
+                            self.step_one(p, p._grad, self.state_of(p, group), group)
+                    else:
                         self.step_one(p, p._grad, self.state_of(p, group), group)
         return loss
 

@@ -52,7 +52,6 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
-    @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # here a closure is needed
         """Up to max_iter steps; `closure` computes loss and gradients anew. Gives the loss before the first one.
 
@@ -65,11 +64,12 @@ class LBFGS(Optimizer):
         state = self.state[group["params"][0]]
         for name in ("func_evals", "n_iter"):
             state.setdefault(name, 0)
-        first_loss = closure()
-        state["func_evals"] += 1
-        g = self.flat_grad()
-        if not small(g, group["tolerance_grad"]):
-            self.iterate(closure, group, state, float(first_loss), g)
+        with no_grad():
+            first_loss = closure()
+            state["func_evals"] += 1
+            g = self.flat_grad()
+            if not small(g, group["tolerance_grad"]):
+                self.iterate(closure, group, state, float(first_loss), g)
         return first_loss
 
     def iterate(self, closure: Callable[[], Any], group: Group, state: State, loss: float, g: Tensor) -> None:

@@ -435,7 +435,6 @@ class CyclicLR(MomentumLR):
                  cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9,
                  last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
-        self.optimizer = optimizer
         base_lrs = per_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for lr, group in zip(base_lrs, optimizer.param_groups):
@@ -555,7 +554,6 @@ class OneCycleLR(MomentumLR):
                  div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
                  last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
-        self.optimizer = optimizer
         self.total_steps = number_of_steps(total_steps, epochs, steps_per_epoch)
         self._schedule_phases = phases_of(pct_start, self.total_steps, three_phase)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
@@ -625,8 +623,8 @@ class ReduceLROnPlateau(LRScheduler):
     """`factor` times the rate, where a number has not become better for more than `patience` epochs.
 
     Better is less than `best · (1 - threshold)` in the modes "min" and "rel", than `best - threshold` in "abs"; in mode
-    "max" more, with the signs turned. After a reduction `cooldown` epochs do not count. No rate goes below `min_lr`,
-    and changes up to `eps` are not made.
+    "max" more, with the signs reversed. After a reduction `cooldown` epochs do not count. No rate goes below `min_lr`,
+    and changes of at most `eps` are left out.
     """
 
     best: float

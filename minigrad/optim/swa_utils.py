@@ -140,7 +140,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Have the BatchNorm layers of a model measure means and variances anew, over all batches of `loader`.
 
     A batch is the input, or a list or tuple that begins with it. After an average of weights, the means that were
-    measured on the way do not fit any more.
+    measured on the way are no longer right.
     """
     layers = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not layers:
@@ -192,7 +192,12 @@ class SWALR(LRScheduler):
         if self.anneal_epochs == 0:
             step = max(1, step)
         before, now = [self.anneal_func(max(0, min(1, n / max(1, self.anneal_epochs)))) for n in (step - 1, step)]
-        return [group["swa_lr"] * now + first_rate(group, before) * (1 - now) for group in self.optimizer.param_groups]
+        rates = []
+        for group in self.optimizer.param_groups:
+            swa_lr = group["swa_lr"]
+            first_lr = swa_lr if before == 1 else (group["lr"] - before * swa_lr) / (1 - before)
+            rates.append(swa_lr * now + first_lr * (1 - now))
+        return rates
 
     def state_dict(self) -> dict[str, Any]:
         """All that the schedule knows, but for its optimiser and the function, which the strategy names."""
@@ -202,8 +207,3 @@ class SWALR(LRScheduler):
         """Take over a state; the learning rates themselves are in the optimiser's."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)
-
-
-def first_rate(group: dict[str, Any], share: float) -> Any:
-    """The rate at the beginning, of a group that has gone this share of the way."""
-    return group["swa_lr"] if share == 1 else (group["lr"] - share * group["swa_lr"]) / (1 - share)

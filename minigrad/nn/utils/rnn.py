@@ -99,7 +99,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     `enforce_sorted`: the sequences come in descending order of length; else they are sorted first.
 
     Raises:
-        RuntimeError: if there is nothing to pack, or the lengths do not fit or do not descend.
+        RuntimeError: if there is nothing to pack, or the lengths do not match or do not descend.
     """
     long = lengths.long() if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64, device="cpu")
     if enforce_sorted:
@@ -135,7 +135,7 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
     """Sequences of shape (length, …) as one tensor, (longest, count, …) or with `batch_first` (count, longest, …).
 
     Raises:
-        RuntimeError: if there are none, or they do not fit.
+        RuntimeError: if there are none, or their other dimensions differ.
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
