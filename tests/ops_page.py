@@ -204,8 +204,15 @@ def link(path: Path, name: str) -> str:
 
 
 def own_name(cls: type[Node]) -> str:
-    """What a class is called in its module: `Exp`, where its node is an ExpBackward0."""
-    return next(name for name, each in vars(inspect.getmodule(cls)).items() if each is cls)
+    """What a class is called in its module: `Exp`, where its node is an ExpBackward0; or the table that holds it."""
+    variables = vars(inspect.getmodule(cls))
+    return next((name for name, value in variables.items() if value is cls), None) or next(
+        name for name, value in variables.items() if isinstance(value, dict) and any(cls in row for row in rows(value)))
+
+
+def rows(table: dict[Any, Any]) -> list[tuple[Any, ...]]:
+    """The values of a table, each as a tuple."""
+    return [value if isinstance(value, tuple) else (value,) for value in table.values()]
 
 
 def node_text(cls: type[Node]) -> str:
