@@ -22,23 +22,46 @@ from minigrad.ops.factory.values import Dtype, dtype_of, new_leaf, numpy_dtype, 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros", "zeros_like"]
 
 
-def of_size(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
-    """The function that makes a tensor of a size by one of NumPy's functions."""
+def sized(name: str, make: Callable[..., Any], make_like: Callable[..., Any], what: str) -> tuple[Any, Any, Any]:
+    """Register `name`, `name_like` and `Tensor.new_name`, which make tensors by two of NumPy's functions."""
     def create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)
-        return new_leaf(maker(size_of(size, name), kind, like=home(device)), requires_grad, name)
-    create.__doc__ = text
-    return create
+        return new_leaf(make(size_of(size, name), kind, like=home(device)), requires_grad, name)
+
+    def like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        return new_leaf(array_like(make_like, input, dtype, f"{name}_like", device), requires_grad, f"{name}_like")
+
+    def new(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = numpy_dtype(dtype, self.array.dtype, f"new_{name}")
+        array = make(size_of(size, f"new_{name}"), kind, like=device_or_own(self, device))
+        return new_leaf(array, requires_grad, f"new_{name}")
+
+    create.__doc__ = f"{what} of this size."
+    like.__doc__ = f"{what} of the shape and dtype of another tensor."
+    new.__doc__ = f"{what} of this size, in this tensor's dtype."
+    return op(name=name)(create), op(name=f"{name}_like")(like), tensor_method(name=f"new_{name}")(new)
 
 
-zeros = op(name="zeros")(of_size("zeros", np.zeros, "Zeros of this size."))
-ones = op(name="ones")(of_size("ones", np.ones, "Ones of this size."))
-empty = op(name="empty")(of_size("empty", np.empty, "A tensor of this size, of unspecified values."))
+def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
+    """An array of the shape of a tensor, its memory in the same order; of an expanded one row by row."""
+    check_tensor(input, what)
+    order = "C" if repeats(owned(input)) else "K"
+    array = make(owned(input), numpy_dtype(dtype, input.array.dtype, what), order)
+    return moved(array, home(device)) if device is not None and located(device) != input.device else array
+
+
+def device_or_own(self: Tensor, device: Any) -> Any:
+    """Where `x.new_zeros` and its like make an array: on the device of `x`, if none is named."""
+    return beside(self.array) if device is None else home(device)
+
+
+zeros, zeros_like, new_zeros = sized("zeros", np.zeros, np.zeros_like, "Zeros")
+ones, ones_like, new_ones = sized("ones", np.ones, np.ones_like, "Ones")
+empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecified values")
 
 
 @op
-def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
-         requires_grad: bool = False) -> Tensor:
+def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in this size; its dtype is that of the value (a float has the default dtype).
 
     Raises:
@@ -57,32 +80,6 @@ def scalar_tensor(s: float, *, dtype: Dtype = None, device: Any = None, requires
     return new_leaf(number_in(s, numpy_dtype(dtype, what="scalar_tensor")), requires_grad, "scalar_tensor", device)
 
 
-def array_like(maker: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
-    """An array of the shape of a tensor, its memory in the same order; of an expanded one row by row."""
-    check_tensor(input, what)
-    order = "C" if repeats(owned(input)) else "K"
-    kind = numpy_dtype(dtype, input.array.dtype, what)
-    if device is not None and located(device) != input.device:
-        return moved(maker(owned(input), kind, order), home(device))
-    return maker(owned(input), kind, order)
-
-
-def of_size_of(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
-    """The function that makes a tensor of the size of another one by one of NumPy's functions."""
-    def create(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        return new_leaf(array_like(maker, input, dtype, name, device), requires_grad, name)
-    create.__doc__ = text
-    return create
-
-
-zeros_like = op(name="zeros_like")(
-    of_size_of("zeros_like", np.zeros_like, "Zeros of the shape and dtype of another tensor."))
-ones_like = op(name="ones_like")(
-    of_size_of("ones_like", np.ones_like, "Ones of the shape and dtype of another tensor."))
-empty_like = op(name="empty_like")(
-    of_size_of("empty_like", np.empty_like, "A tensor of the shape and dtype of another one, of unspecified values."))
-
-
 @op
 def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: Any = None,
               requires_grad: bool = False) -> Tensor:
@@ -92,33 +89,10 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
     return new_leaf(array, requires_grad, "full_like")
 
 
-def place_of(self: Tensor, device: Any) -> Any:
-    """The place in which `x.new_zeros` and its like make an array: that of `x`, if no device is named."""
-    return beside(self.array) if device is None else home(device)
-
-
-def in_dtype_of(name: str, maker: Callable[..., Any], text: str) -> Callable[..., Tensor]:
-    """The method that makes a tensor of a size, in the dtype of its own tensor, by one of NumPy's functions."""
-    def create(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None,
-               requires_grad: bool = False) -> Tensor:
-        kind = numpy_dtype(dtype, self.array.dtype, name)
-        return new_leaf(maker(size_of(size, name), kind, like=place_of(self, device)), requires_grad, name)
-    create.__doc__ = text
-    return create
-
-
-new_zeros = tensor_method(name="new_zeros")(
-    in_dtype_of("new_zeros", np.zeros, "Zeros of this size, in this tensor's dtype."))
-new_ones = tensor_method(name="new_ones")(
-    in_dtype_of("new_ones", np.ones, "Ones of this size, in this tensor's dtype."))
-new_empty = tensor_method(name="new_empty")(
-    in_dtype_of("new_empty", np.empty, "A tensor of this size, of unspecified values, in this tensor's dtype."))
-
-
 @tensor_method
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """One value in this size, in this tensor's dtype."""
     kind = numpy_dtype(dtype, self.array.dtype, "new_full")
-    array = np.full(size_of((size,), "new_full"), number_in(fill_value, kind), kind, like=place_of(self, device))
+    array = np.full(size_of((size,), "new_full"), number_in(fill_value, kind), kind, like=device_or_own(self, device))
     return new_leaf(array, requires_grad, "new_full")

@@ -15,9 +15,6 @@ import numpy as np
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import HERE, backend_of, beside
 
-__all__ = ["elements_at", "first_out_of_range", "flat_indices", "gather_indices", "is_index", "raw", "reduce_at",
-           "replace_at", "scatter_into", "slice_indices", "write_at"]
-
 Shape = tuple[int, ...]
 
 

@@ -145,12 +145,13 @@ def check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
     return axis
 
 
-def check_values(index: Any, shape: Shape, dim: int) -> None:
-    """PyTorch's error for an index that is out of range; there are no negative ones here."""
+def check_values(index: Any, shape: Shape, dim: int, error: type[Exception] = RuntimeError, prefix: str = "",
+                 negative: bool = False) -> None:
+    """PyTorch's error for an index that is out of range; `negative`: it may count from the end."""
     size = shape[dim] if shape else 1
-    wrong = first_out_of_range(index, size)
+    wrong = first_out_of_range(index, size, -size if negative else 0)
     if wrong is not None:
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+        raise error(f"{prefix}index {wrong} is out of bounds for dimension {dim} with size {size}")
 
 
 def larger(index: Shape, other: Shape, dim: int | None) -> int | None:
@@ -261,9 +262,5 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     rest = broadcast_shape(*[(*s[:axis], 1, *s[axis + 1:]) for s in (x.shape, i.shape)])
     wide = Expand.forward(input, (*rest[:axis], *x.shape[axis:axis + 1], *rest[axis + 1:]))
     index = np.broadcast_to(i, (*rest[:axis], *i.shape[axis:axis + 1], *rest[axis + 1:]))
-    return gather(wide, axis, wrapped(index, x.shape[axis]))
-
-
-def wrapped(index: Any, size: int) -> Tensor:
-    """Indices counted round and round, from the end where they are negative."""
-    return plain(index % size if size else index)
+    size = x.shape[axis]
+    return gather(wide, axis, plain(index % size if size else index))

@@ -21,7 +21,7 @@ from minigrad.ops.index.flat_indexing import (
     slice_indices,
     write_at,
 )
-from minigrad.ops.index.gather import Scatter, ScatterValue
+from minigrad.ops.index.gather import Scatter, ScatterValue, check_values
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import dim_of
 
@@ -174,18 +174,23 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
             n for d, n in enumerate(y.shape) if d != axis]:
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                            f"self.shape = {list(x.shape)} source.shape = {list(y.shape)}")
-    size = x.shape[axis] if x.ndim else 1
-    wrong = first_out_of_range(i, size) if x.size or x.ndim < 2 else None
-    if wrong is not None and x.ndim < 2:
+    if x.ndim < 2 and first_out_of_range(i, x.size) is not None:
         raise IndexError("index out of range in self")
-    if wrong is not None:
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
+    if x.ndim > 1 and x.size:
+        check_values(i, x.shape, axis)
     return IndexAdd.forward(input, index, source, axis, alpha)
 
 
-def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> None:
-    """PyTorch's errors for the arguments of `index_copy`."""
+@op(method=True, in_place=True)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` whose slices along `dim` with the numbers in `index` are those of `source`.
+
+    Raises:
+        IndexError: if a number is out of range, or `index` has not as many as `source` has slices.
+        RuntimeError: if shapes or dtypes do not fit.
+    """
     x, i, y = input.array, index.array, source.array
+    axis = dim_of(dim, x.ndim)
     same_device(x, i, y)
     if i.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})")
@@ -207,22 +212,7 @@ def check_copied(input: Tensor, index: Tensor, source: Tensor, axis: int) -> Non
     if y.ndim and i.size != y.shape[axis]:
         raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) "
                          f"({y.shape[axis]})")
-    size = x.shape[axis] if x.ndim else 1
-    wrong = first_out_of_range(i, size)
-    if wrong is not None:
-        raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {axis} with size {size}")
-
-
-@op(method=True, in_place=True)
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input` whose slices along `dim` with the numbers in `index` are those of `source`.
-
-    Raises:
-        IndexError: if a number is out of range, or `index` has not as many as `source` has slices.
-        RuntimeError: if shapes or dtypes do not fit.
-    """
-    axis = dim_of(dim, input.array.ndim)
-    check_copied(input, index, source, axis)
+    check_values(i, x.shape, axis, IndexError, "index_copy_(): ")
     return IndexCopy.forward(input, index, source, axis)
 
 
@@ -243,10 +233,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if i.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    size = x.shape[axis] if x.ndim else 1
-    wrong = first_out_of_range(i, size, -size)
-    if wrong is not None:
-        raise IndexError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
+    check_values(i, x.shape, axis, IndexError, negative=True)
     op = IndexFillTensor if isinstance(value, Tensor) else IndexFill
     return op.forward(input, index, value, axis)
 
@@ -257,10 +244,9 @@ def check_numbers(name: str, input: Tensor, index: Tensor) -> None:
     if index.array.dtype != np.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.type_name}")
     size = input.array.size
-    if name == "take" and not size and index.array.size:
-        raise IndexError("take(): tried to take from an empty tensor")
-    if name == "put_" and not size and index.array.size:
-        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    if not size and index.array.size:
+        raise IndexError("take(): tried to take from an empty tensor" if name == "take" else
+                         "put_(): Tried to put elements into an empty tensor")
     wrong = first_out_of_range(index.array, size, -size)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")

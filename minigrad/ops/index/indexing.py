@@ -360,7 +360,12 @@ class IndexPut(Node):
             else:
                 out = XP.put(x, index, y)
         except (IndexError, ValueError) as error:
-            raise misfit(error, index if type(index) is tuple else (index,), x, y) from None
+            parts = index if type(index) is tuple else (index,)
+            text = advanced_message(parts, x.shape)
+            if isinstance(error, IndexError) or text.startswith("shape mismatch"):
+                raise IndexError(text) from None
+            raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
+                               f"result of shape {list(x[parts].shape)}") from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)
@@ -369,15 +374,6 @@ class IndexPut(Node):
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         index, accumulate = saved[-2:]
         return g if accumulate else xp.put(g, index, 0), None if self.next[1] is None else xp.getitem(g, index)
-
-
-def misfit(error: Exception, parts: tuple[Any, ...], x: Any, y: Any) -> Exception:
-    """PyTorch's error for indices, or values, that do not fit."""
-    text = advanced_message(parts, x.shape)
-    if isinstance(error, IndexError) or text.startswith("shape mismatch"):
-        return IndexError(text)
-    return RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing result "
-                        f"of shape {list(x[parts].shape)}")
 
 
 @op(method=True, in_place_function=True)

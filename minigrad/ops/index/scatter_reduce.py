@@ -24,11 +24,19 @@ Shape = tuple[int, ...]
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-def reduced(x: Any, y: Any, positions: Any, reduce: str, include_self: bool) -> Any:
-    """`x` with the elements of `y` worked in at `positions`."""
-    like = beside(x)
-    out = np.array(x, order="C", like=like).reshape(-1)
-    if reduce in ("sum", "mean"):
+class ScatterReduce(Node):
+    saves = ("self", "src", "index", "result")
+    constants = ("dim", "reduce", "include_self")
+
+    @staticmethod
+    def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
+        """The array `x` with the elements of `y` worked in."""
+        y, positions, like = leading(y, index.shape), gather_indices(index, dim, x.shape), beside(x)
+        out = np.array(x, order="C", like=like).reshape(-1)
+        if reduce not in ("sum", "mean"):
+            if not include_self:  # any one of those that come in is a start; for a product 1 is
+                out[positions] = 1 if reduce == "prod" else y
+            return reduce_at(KERNELS[reduce], out, positions, y).reshape(x.shape)
         if not include_self:
             out[positions] = 0
         add_at(out, positions, y)
@@ -39,21 +47,7 @@ def reduced(x: Any, y: Any, positions: Any, reduce: str, include_self: bool) -> 
             add_at(count, positions, np.ones(positions.shape, np.int64, like=like))
             count = np.maximum(count, 1)
             out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
-    else:
-        if not include_self:  # any one of those that come in is a start; for a product 1 is
-            out[positions] = 1 if reduce == "prod" else y
-        out = reduce_at(KERNELS[reduce], out, positions, y)
-    return out.reshape(x.shape)
-
-
-class ScatterReduce(Node):
-    saves = ("self", "src", "index", "result")
-    constants = ("dim", "reduce", "include_self")
-
-    @staticmethod
-    def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
-        """On arrays."""
-        return reduced(x, leading(y, index.shape), gather_indices(index, dim, x.shape), reduce, include_self)
+        return out.reshape(x.shape)
 
     @staticmethod
     def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:

@@ -32,22 +32,33 @@ __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "r
 Where = str | Device | None
 
 
-@op
-def rand(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
-         requires_grad: bool = False, **named: Any) -> Tensor:
-    """Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`."""
-    stream = stream_of(generator, home(device))
-    array = draws.uniform(stream, sizes("rand", size, named), numpy_dtype(dtype, what="rand"))
-    return new_leaf(array, requires_grad, "rand", device)
+def sized(name: str, draw: Any, what: str) -> tuple[Any, Any]:
+    """Register the two forms of one distribution: `name(2, 3)` or `name((2, 3))`, and `name_like(tensor)`."""
+    def create(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
+               requires_grad: bool = False, **named: Any) -> Tensor:
+        stream = stream_of(generator, home(device))
+        array = draw(stream, sizes(name, size, named), numpy_dtype(dtype, what=name))
+        return new_leaf(array, requires_grad, name, device)
+
+    def like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
+             generator: Generator | None = None) -> Tensor:
+        x, place = empty_beside(input, dtype, f"{name}_like", device)
+        return new_leaf(random_like(x, stream_of(generator, place), draw), requires_grad, f"{name}_like")
+
+    create.__doc__, like.__doc__ = what, f"`{name}` of the shape and dtype of `input`."
+    return op(name=name)(create), op(name=f"{name}_like")(like)
 
 
-@op
-def randn(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
-          requires_grad: bool = False, **named: Any) -> Tensor:
-    """Numbers of the standard normal distribution."""
-    stream = stream_of(generator, home(device))
-    array = draws.normal(stream, sizes("randn", size, named), numpy_dtype(dtype, what="randn"))
-    return new_leaf(array, requires_grad, "randn", device)
+def empty_beside(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
+    """An array with the shape, and the order in memory, of `input`, of its dtype or another; and where the numbers are
+    to lie."""
+    check_tensor(input, what)
+    x = raw(input)
+    return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
+
+
+rand, rand_like = sized("rand", draws.uniform, "Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`.")
+randn, randn_like = sized("randn", draws.normal, "Numbers of the standard normal distribution.")
 
 
 @op
@@ -112,37 +123,11 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         return new_leaf(drawn.astype(kind), requires_grad, "randperm", device)
 
 
-def like(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
-    """An array with the shape, and the order in memory, of `input`; of its dtype, or the given one; and where the
-    numbers are to lie."""
-    check_tensor(input, what)
-    x = raw(input)
-    return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
-
-
-@op
-def rand_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
-              generator: Generator | None = None) -> Tensor:
-    """`rand` of the shape and dtype of `input`."""
-    x, place = like(input, dtype, "rand_like", device)
-    stream = stream_of(generator, place)
-    return new_leaf(random_like(x, stream, draws.uniform), requires_grad, "rand_like")
-
-
-@op
-def randn_like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
-               generator: Generator | None = None) -> Tensor:
-    """`randn` of the shape and dtype of `input`."""
-    x, place = like(input, dtype, "randn_like", device)
-    stream = stream_of(generator, place)
-    return new_leaf(random_like(x, stream, draws.normal), requires_grad, "randn_like")
-
-
 @op
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
                  requires_grad: bool = False, generator: Generator | None = None, **named: Any) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
-    x, place = like(input, dtype, "randint_like", device)
+    x, place = empty_beside(input, dtype, "randint_like", device)
     stream = stream_of(generator, place)
     arguments = dict(zip(("low", "high") if len(bounds) == 2 else ("high",), bounds, strict=False)) | named
     if not arguments.keys() <= {"low", "high"} or "high" not in arguments or len(bounds) + len(named) != len(arguments):
@@ -160,7 +145,10 @@ class NormalOf(Node, number=None):
         """Standard normal numbers times `std`, plus `mean`."""
         tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
         x, y = [v.array if isinstance(v, Tensor) else v for v in (mean, std)]
-        check_std(y)
+        if isinstance(y, float) and y < 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {y:g}")
+        if not isinstance(y, float) and backend_of(y) is None and not (y >= 0).all():  # a GPU would be waited for
+            raise RuntimeError("normal expects all elements of std >= 0.0")
         shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
         dtype = tensors[0].array.dtype
         array = ((draws.normal(stream, shape, dtype) * y).astype(dtype) + x).astype(dtype)
@@ -169,24 +157,8 @@ class NormalOf(Node, number=None):
     backward = RandomFill.backward
 
 
-class NormalMean(NormalOf, name="Normal", number=1):
-    __slots__ = ()
-
-
-class NormalStd(NormalOf, name="Normal", number=2):
-    __slots__ = ()
-
-
-class NormalBoth(NormalOf, name="Normal", number=3):
-    __slots__ = ()
-
-
-def check_std(std: Any) -> None:
-    """PyTorch's error for a negative standard deviation, a number or an array; a GPU's values are not looked at."""
-    if isinstance(std, float) and std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    if not isinstance(std, float) and backend_of(std) is None and not (std >= 0).all():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
+NormalMean, NormalStd, NormalBoth = [
+    type("Normal", (NormalOf,), {"__slots__": (), "__module__": __name__}, number=number) for number in (1, 2, 3)]
 
 
 @op

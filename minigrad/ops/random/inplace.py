@@ -82,10 +82,6 @@ class RandomFill(Node, number=None):
 
     draw: ClassVar[Distribution]
 
-    def __init_subclass__(cls, draw: Distribution, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.draw = staticmethod(draw)
-
     @classmethod
     def forward(cls, a: Tensor, stream: Any, *parameters: Any) -> Tensor:
         """The random numbers that `a` is to hold."""
@@ -95,44 +91,21 @@ class RandomFill(Node, number=None):
         return tuple([xp.zeros(g.shape, g) for _ in self.next])
 
 
-class Uniform(RandomFill, draw=draws.uniform):
-    __slots__ = ()
+def random_fill(name: str, draw: Distribution, number: int = 0) -> Any:
+    """The node that fills a tensor with numbers of one distribution."""
+    return type(name, (RandomFill,), {"__module__": __name__, "draw": staticmethod(draw)}, number=number)
 
 
-class Normal(RandomFill, draw=draws.normal):
-    __slots__ = ()
-
-
-class Exponential(RandomFill, draw=draws.exponential):
-    __slots__ = ()
-
-
-class LogNormal(RandomFill, draw=draws.log_normal):
-    __slots__ = ()
-
-
-class Cauchy(RandomFill, draw=draws.cauchy):
-    __slots__ = ()
-
-
-class Geometric(RandomFill, draw=draws.geometric):
-    __slots__ = ()
-
-
-class RandomFromTo(RandomFill, draw=integers, name="Random"):
-    __slots__ = ()
-
-
-class RandomTo(RandomFill, draw=integers, name="Random", number=1):
-    __slots__ = ()
-
-
-class Random(RandomFill, draw=draws.random_integers, number=2):
-    """All integers that the dtype holds without a gap, from 0 on."""
-
-
-class BernoulliNumber(RandomFill, draw=successes, name="Bernoulli", number=2):
-    """1 with one probability for all elements."""
+Uniform = random_fill("Uniform", draws.uniform)
+Normal = random_fill("Normal", draws.normal)
+Exponential = random_fill("Exponential", draws.exponential)
+LogNormal = random_fill("LogNormal", draws.log_normal)
+Cauchy = random_fill("Cauchy", draws.cauchy)
+Geometric = random_fill("Geometric", draws.geometric)
+RandomFromTo = random_fill("Random", integers)
+RandomTo = random_fill("Random", integers, 1)
+Random = random_fill("Random", draws.random_integers, 2)  # all integers that the dtype holds without a gap, from 0 on
+BernoulliNumber = random_fill("Bernoulli", successes, 2)  # 1 with one probability for all elements
 
 
 class Bernoulli(Node):

@@ -102,6 +102,8 @@ class Triangle(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, diagonal: int) -> Tensor:
         x = a.array
+        if x.ndim < 2:
+            raise RuntimeError(f"{cls.op.lower()}: input tensor must have at least 2 dimensions")
         return record1(cls, np.where(cls.mask(x.shape, diagonal, x), x, x.dtype.type(0)), a, (), (diagonal,))
 
     def backward(self, xp: Any, g: Any, diagonal: int) -> Any:
@@ -170,23 +172,16 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-def triangle(op: type[Triangle], input: Tensor, diagonal: int) -> Tensor:
-    """`tril` or `triu`; PyTorch's error for what has no triangle."""
-    if input.array.ndim < 2:
-        raise RuntimeError(f"{op.op.lower()}: input tensor must have at least 2 dimensions")
-    return op.forward(input, diagonal)
-
-
 @op(method=True, in_place=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of matrices with zeros above a diagonal."""
-    return triangle(Tril, input, diagonal)
+    return Tril.forward(input, diagonal)
 
 
 @op(method=True, in_place=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of matrices with zeros below a diagonal."""
-    return triangle(Triu, input, diagonal)
+    return Triu.forward(input, diagonal)
 
 
 def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, offset: int, dtype: dtype_type | None,
@@ -203,14 +198,12 @@ def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, of
 
 
 @op
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
-                 device: Any = None) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None, device: Any = None) -> Tensor:
     """The positions on and below a diagonal of a (row, col) matrix, row by row."""
     return triangle_indices("tril_indices", lower_triangle, row, col, offset, dtype, device)
 
 
 @op
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None,
-                 device: Any = None) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype_type | None = None, device: Any = None) -> Tensor:
     """The positions on and above a diagonal of a (row, col) matrix, row by row."""
     return triangle_indices("triu_indices", upper_triangle, row, col, offset, dtype, device)

@@ -104,12 +104,18 @@ def tensors_in(name: str, parts: Any) -> list[Tensor]:
     return list(parts)
 
 
+def not_empty(name: str, tensors: Any) -> list[Tensor]:
+    """The tensors to stack, as a list; PyTorch's errors for anything but a sequence of tensors, and for none."""
+    parts = tensors_in(name, tensors)
+    if not parts:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return parts
+
+
 @op
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape along a new dimension; `axis` is NumPy's name of `dim`."""
-    tensors, dim = tensors_in("stack", tensors), dim if axis is None else axis
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
+    tensors, dim = not_empty("stack", tensors), dim if axis is None else axis
     shapes = [v.array.shape for v in tensors]
     first = shapes[0]
     if len(set(shapes)) > 1:
@@ -128,33 +134,24 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     tensors, dim = tensors_in("cat", tensors), dim if axis is None else axis
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    first = next((v.array.shape for v in tensors if v.array.shape != (0,)), (0,))
-    if () in [v.array.shape for v in tensors]:
-        i = next(i for i, v in enumerate(tensors) if not v.array.ndim)
-        raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    shapes = [v.array.shape for v in tensors]
+    first = next((shape for shape in shapes if shape != (0,)), (0,))
+    if () in shapes:
+        raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
     axis = dim_of(dim, len(first))
-    for i, v in enumerate(tensors):
-        if v.array.shape == (0,):
+    for i, shape in enumerate(shapes):
+        if shape == (0,):
             continue
-        other = v.array.shape
-        wrong = [d for d in range(len(first)) if len(other) == len(first) and d != axis and other[d] != first[d]]
-        if len(other) != len(first):
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(other)}")
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        wrong = [d for d in range(len(first)) if d != axis and shape[d] != first[d]]
         if wrong:
             raise RuntimeError(f"Sizes of tensors must match except in dimension {axis}. Expected size "
-                               f"{first[wrong[0]]} but got size {other[wrong[0]]} for tensor number {i} in the list.")
+                               f"{first[wrong[0]]} but got size {shape[wrong[0]]} for tensor number {i} in the list.")
     return Cat.forward(tensors, axis)
 
 
 concat = concatenate = cat
-
-
-def not_empty(name: str, tensors: Any) -> list[Tensor]:
-    """The tensors to stack, as a list; PyTorch's errors for anything but a sequence of tensors, and for none."""
-    parts = tensors_in(name, tensors)
-    if not parts:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return parts
 
 
 @op

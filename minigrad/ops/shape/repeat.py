@@ -70,8 +70,7 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     With `input` alone: each position as often as `input` says there.
     """
     if repeats is None:
-        counts = counted(input, output_size)
-        return plain(repeated(counts, output_size))
+        return plain(repeated(input, output_size))
     source = input if dim is not None else flatten(input)
     axis = dim_of(0 if dim is None else dim, source.array.ndim)
     if not source.array.ndim:
@@ -89,27 +88,22 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: i
     return View.forward(Clone.forward(wide, "C"), (*shape[:axis], size * times, *shape[axis + 1:]))
 
 
-def repeated(counts: Any, size: int | None) -> Any:
-    """Each position as often as `counts` says there. With the `size` of it all nobody has to wait for a GPU."""
-    if backend_of(counts) is None:
-        return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
-    positions = np.arange(int(counts.sum()) if size is None else size, like=counts)
-    return np.cumsum(counts).searchsorted(positions, "right").astype(counts.dtype)
-
-
-def counted(repeats: Tensor, output_size: int | None) -> Any:
-    """The number of repeats of each slice; PyTorch's errors for numbers that cannot be."""
+def repeated(repeats: Tensor, output_size: int | None) -> Any:
+    """Each position as often as `repeats` says there; PyTorch's errors for numbers that cannot be."""
     counts = repeats.array
     if counts.dtype.kind not in "i" or counts.dtype.itemsize < 4:
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
                                   f"'{from_numpy_dtype(counts.dtype).type_name}'")
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if backend_of(counts) is None and counts.size and counts.min() < 0:
+    if backend_of(counts) is not None:  # with the size of the result nobody has to wait for the device
+        positions = np.arange(int(counts.sum()) if output_size is None else output_size, like=counts)
+        return np.cumsum(counts).searchsorted(positions, "right").astype(counts.dtype)
+    if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
-    if backend_of(counts) is None and output_size is not None and output_size != counts.sum():
+    if output_size not in (None, counts.sum()):
         raise RuntimeError("allocated size does not match required size")
-    return counts
+    return np.arange(counts.size, dtype=counts.dtype).repeat(counts)
 
 
 def chosen(repeats: Tensor, size: int, output_size: int | None) -> Tensor:

@@ -100,8 +100,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
         return SplitWithSizes.forward(tensor, sizes, axis)
     size = split_size_or_sections
     if size == 0 and length:
-        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
-                           f"{length}")
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     sizes = [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
@@ -141,7 +140,13 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = dim_of(dim, input.array.ndim)
     if isinstance(argument, Tensor):
-        argument = indices_in(argument)
+        if argument.array.dtype != np.int64:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                               f"{argument.dtype.type_name}")
+        if argument.array.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                               f"one-dimensional tensor, but got a tensor with {argument.array.ndim} dims")
+        argument = argument.tolist()
     size = input.array.shape[axis]
     if isinstance(argument, (tuple, list)):
         cuts = [operator.index(n) for n in argument]
@@ -159,17 +164,6 @@ def between(start: int, end: int, size: int) -> slice:
     """A slice that ends no earlier than it starts; both may count from the end."""
     first, last = [min(max(n + size if n < 0 else n, 0), size) for n in (start, end)]
     return slice(first, max(first, last))
-
-
-def indices_in(argument: Tensor) -> Any:
-    """The number or the numbers that a tensor says; PyTorch's errors for one that cannot."""
-    if argument.array.dtype != np.int64:
-        raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                           f"{argument.dtype.type_name}")
-    if argument.array.ndim > 1:
-        raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-                           f"one-dimensional tensor, but got a tensor with {argument.array.ndim} dims")
-    return argument.tolist()
 
 
 def split_along(name: str, input: Tensor, argument: Any, dim: int, least: int) -> tuple[Tensor, ...]:

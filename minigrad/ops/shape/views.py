@@ -125,22 +125,16 @@ class Unsqueeze(Node):
     backward = View.backward
 
 
-class Squeeze(Node):
+class Squeeze(View):
     """Of all dimensions of size 1."""
-
-    constants = ("self_sym_sizes",)
 
     @classmethod
     def forward(cls, a: Tensor) -> Tensor:
         return record_view(cls, owned(a).squeeze(), a, (a.array.shape,))
 
-    backward = View.backward
 
-
-class SqueezeDim(Node, name="Squeeze", number=1):
+class SqueezeDim(View, name="Squeeze", number=1):
     """Of one dimension."""
-
-    constants = ("self_sym_sizes",)
 
     @classmethod
     def forward(cls, a: Tensor, dim: int) -> Tensor:
@@ -148,21 +142,15 @@ class SqueezeDim(Node, name="Squeeze", number=1):
         axis = dim_of(dim, x.ndim)
         return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape,))
 
-    backward = View.backward
 
-
-class SqueezeDims(Node, name="Squeeze", number=2):
+class SqueezeDims(View, name="Squeeze", number=2):
     """Of several dimensions."""
-
-    constants = ("self_sym_sizes",)
 
     @classmethod
     def forward(cls, a: Tensor, dims: Sequence[int]) -> Tensor:
         x = owned(a)
         axes = axes_of(dims, x.ndim) or ()
         return record_view(cls, x.squeeze(tuple([d for d in axes if x.shape[d] == 1])), a, (x.shape,))
-
-    backward = View.backward
 
 
 class Expand(Node):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autograd.inplace import turn_in_place
+from minigrad.core.graph import Node
 from minigrad.core.tensor import Tensor
 from minigrad.ops._dispatch.registration import tensor_method
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
@@ -30,20 +31,13 @@ class TransposeInPlace(Transpose, name="Transpose", number=1):
         return super().forward(a, dim_of(dim0, a.array.ndim), dim_of(dim1, a.array.ndim))
 
 
-class UnsqueezeInPlace(Unsqueeze, name="Unsqueeze", number=1):
-    __slots__ = ()
+def numbered(op: type[Node], number: int) -> Any:
+    """The node of an op in place, which PyTorch numbers after those of the op out of place."""
+    return type(op.op, (op,), {"__slots__": (), "__module__": __name__}, number=number)
 
 
-class SqueezeInPlace(Squeeze, name="Squeeze", number=3):
-    __slots__ = ()
-
-
-class SqueezeDimInPlace(SqueezeDim, name="Squeeze", number=4):
-    __slots__ = ()
-
-
-class SqueezeDimsInPlace(SqueezeDims, name="Squeeze", number=5):
-    __slots__ = ()
+UnsqueezeInPlace, SqueezeInPlace = numbered(Unsqueeze, 1), numbered(Squeeze, 3)
+SqueezeDimInPlace, SqueezeDimsInPlace = numbered(SqueezeDim, 4), numbered(SqueezeDims, 5)
 
 
 @tensor_method
@@ -72,5 +66,5 @@ def squeeze_(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """`squeeze`, in place."""
     if dim is None:
         return turn_in_place(SqueezeInPlace.forward, self)
-    op: Any = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
+    op = SqueezeDimsInPlace if isinstance(dim, Sequence) else SqueezeDimInPlace
     return turn_in_place(op.forward, self, dim)

@@ -17,8 +17,6 @@ from minigrad.backends.registry import as_strided, backend_of, beside
 from minigrad.core.tensor import Tensor, VersionCounter, plain
 from minigrad.ops.tensor.storage import UntypedStorage, storage_offset, stride, untyped_storage
 
-__all__ = ["deepcopy", "rebuild", "rebuild_args", "reduce_ex", "setstate"]
-
 NOT_SERIALIZED = (
     "backward hook {!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
     "@torch.utils.hooks.unserializable_hook to suppress this warning"
