@@ -76,12 +76,10 @@ def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
         return formula(*args, place)
 
 
-def endpoints(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[Any, Any, int]:
-    """The first and the last of `steps` numbers, as floats of the dtype that counts.
-
-    Raises:
-        RuntimeError: if there can be none.
-    """
+def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtype: Dtype, device: Any,
+           requires_grad: bool) -> Tensor:
+    """`linspace`, or `base` to the powers that it gives; the bounds are rounded to the dtype of the result first."""
+    kind = numpy_dtype(dtype, what=what)
     bounds = [(name, v.array.ndim) for name, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
     if any(ndim for _, ndim in bounds):
         dims = " and ".join([f"{name} with {ndim} dimension(s)" for name, ndim in bounds])
@@ -92,7 +90,7 @@ def endpoints(start: Any, end: Any, steps: int, kind: Any, what: str) -> tuple[A
     no_bools(kind, what)
     counting = kind if kind.kind == "f" else np.dtype("float64")
     low, high = [counting.type(kind.type(int(v) if kind.kind != "f" else v)) for v in map(number_of, (start, end))]
-    return low, high, steps
+    return new_leaf(computed(evenly_spaced, low, high, steps, kind, base, device=device), requires_grad, what)
 
 
 def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None, place: Any) -> Any:
@@ -115,18 +113,14 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: A
     Raises:
         RuntimeError: if `steps` is negative, or a bound is a tensor that is no number.
     """
-    kind = numpy_dtype(dtype, what="linspace")
-    array = computed(evenly_spaced, *endpoints(start, end, steps, kind, "linspace"), kind, None, device=device)
-    return new_leaf(array, requires_grad, "linspace")
+    return spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
 
 
 @op
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """`base` to the powers that `linspace(start, end, steps)` gives."""
-    kind = numpy_dtype(dtype, what="logspace")
-    array = computed(evenly_spaced, *endpoints(start, end, steps, kind, "logspace"), kind, float(base), device=device)
-    return new_leaf(array, requires_grad, "logspace")
+    return spaced("logspace", start, end, steps, float(base), dtype, device, requires_grad)
 
 
 @op

@@ -21,8 +21,11 @@ from minigrad.ops.factory.values import Dtype, dtype_of, new_leaf, numpy_dtype, 
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros", "zeros_like"]
 
+Maker = Callable[..., Any]  # of an array
+Creator = Callable[..., Tensor]
 
-def sized(name: str, make: Callable[..., Any], make_like: Callable[..., Any], what: str) -> tuple[Any, Any, Any]:
+
+def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator, Creator, Creator]:
     """Register `name`, `name_like` and `Tensor.new_name`, which make tensors by two of NumPy's functions."""
     def create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)

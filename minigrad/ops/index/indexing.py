@@ -63,14 +63,14 @@ class Index(Node):
     @property
     def _saved_indices(self) -> tuple[Tensor | None, ...]:
         """The indices, one per entry of the index: None for a full slice, unless it is at the end."""
-        kept = iter(saved_tensors(self))
-        return tuple([next(kept) if is_index else None for is_index in self._entries()])
+        tensors = iter(saved_tensors(self))
+        return tuple([next(tensors) if is_index else None for is_index in self._entries()])
 
     @property
     def _raw_saved_indices(self) -> tuple[SavedTensor, ...]:
         """Handles on them; one on nothing for None."""
-        kept = iter(saved_tensor_handles(self))
-        return tuple([next(kept) if is_index else saved_tensor_handle(self, None) for is_index in self._entries()])
+        handles = iter(saved_tensor_handles(self))
+        return tuple([next(handles) if is_index else saved_tensor_handle(self, None) for is_index in self._entries()])
 
     def _entries(self) -> list[bool]:
         """For each entry of the index up to the last that is saved: whether it is one."""

@@ -20,7 +20,6 @@ from minigrad.ops.index.gather import check_written, leading, zero_padded
 
 __all__ = ["scatter_reduce"]
 
-Shape = tuple[int, ...]
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 

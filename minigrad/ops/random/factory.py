@@ -6,7 +6,7 @@ The numbers are those of `minigrad.backends.draws`; docs/random.md says which of
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ __all__ = ["normal", "rand", "rand_like", "randint", "randint_like", "randn", "r
 Where = str | Device | None
 
 
-def sized(name: str, draw: Any, what: str) -> tuple[Any, Any]:
+def sized(name: str, draw: Any, what: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
     """Register the two forms of one distribution: `name(2, 3)` or `name((2, 3))`, and `name_like(tensor)`."""
     def create(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
                requires_grad: bool = False, **named: Any) -> Tensor:
@@ -173,7 +173,7 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     stream = stream_of(generator, beside(tensors[0].array) if tensors else home(device))
     if tensors:
-        op = NormalBoth if len(tensors) == 2 else NormalMean if isinstance(mean, Tensor) else NormalStd
+        op: Any = NormalBoth if len(tensors) == 2 else NormalMean if isinstance(mean, Tensor) else NormalStd
         mean, std = [v if isinstance(v, Tensor) else float(v) for v in (mean, std)]
         return op.forward(mean, std, stream)
     if size is None:

@@ -61,16 +61,20 @@ def full_shape(shape: Shape, size: int) -> Shape:
     return tuple([size // known if n == -1 else n for n in shape])
 
 
-class View(Node):
+class Reshaped(Node, number=None):
+    """Another shape of the same elements: the gradient is given the shape of the source again."""
+
     constants = ("self_sym_sizes",)
 
+    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
+        return xp.reshape(g, shape)
+
+
+class View(Reshaped):
     @classmethod
     def forward(cls, a: Tensor, shape: Shape) -> Tensor:
         x = owned(a)
         return record_view(cls, x.reshape(shape), a, (x.shape,))
-
-    def backward(self, xp: Any, g: Any, shape: Shape) -> Any:
-        return xp.reshape(g, shape)
 
 
 class ReshapeAlias(View):
@@ -122,10 +126,10 @@ class Unsqueeze(Node):
         x = owned(a)
         return record_view(cls, np.expand_dims(x, dim_of(dim, x.ndim + 1)), a, (x.shape,))
 
-    backward = View.backward
+    backward = Reshaped.backward
 
 
-class Squeeze(View):
+class Squeeze(Reshaped):
     """Of all dimensions of size 1."""
 
     @classmethod
@@ -133,7 +137,7 @@ class Squeeze(View):
         return record_view(cls, owned(a).squeeze(), a, (a.array.shape,))
 
 
-class SqueezeDim(View, name="Squeeze", number=1):
+class SqueezeDim(Reshaped, name="Squeeze", number=1):
     """Of one dimension."""
 
     @classmethod
@@ -143,7 +147,7 @@ class SqueezeDim(View, name="Squeeze", number=1):
         return record_view(cls, x.squeeze(axis) if x.ndim and x.shape[axis] == 1 else x[...], a, (x.shape,))
 
 
-class SqueezeDims(View, name="Squeeze", number=2):
+class SqueezeDims(Reshaped, name="Squeeze", number=2):
     """Of several dimensions."""
 
     @classmethod
