@@ -91,7 +91,7 @@ class GraphRoot(Node, number=None):
     """Stands before all roots of a pass: its edges lead to them, and the first gradients go along these edges."""
 
     def __init__(self, edges: Sequence[GradientEdge]) -> None:
-        self.fill(tuple([edge.node for edge in edges]), next_output_nrs=[edge.output_nr for edge in edges])
+        self.fill(tuple([e.node for e in edges]), sequence_nr=0, next_output_nrs=[e.output_nr for e in edges])
 
 
 def root_edge(i: int, root: Any) -> GradientEdge:

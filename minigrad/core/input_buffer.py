@@ -46,7 +46,7 @@ class InputBuffer:
         if getrefcount(self.grad) != ALONE or not isinstance(self.grad, ndarray):
             return False
         return self.grad.base is None or (getrefcount(self.grad.base) == ALONE and type(self.grad.base) is ndarray
-                                          and self.grad.flags.c_contiguous and self.grad.size == self.grad.base.size)
+                                          and self.grad.flags.carray and self.grad.size == self.grad.base.size)
 
 
 class InputBuffers(InputBuffer):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import wraps
+from inspect import get_annotations
 from operator import attrgetter
 from typing import Any, ClassVar, dataclass_transform
 
@@ -60,9 +61,10 @@ class Layer(Family):
 
     def __init_subclass__(cls, **class_attributes: Any) -> None:
         super().__init_subclass__(**class_attributes)
-        if class_attributes and "__annotations__" in vars(cls):
+        settings = get_annotations(cls)
+        if class_attributes and settings:
             layer: Any = dataclass(eq=False, repr=False, match_args=False)(cls)
-            for name in cls.__annotations__:  # no default stays on the class: it would hide a buffer of that name
+            for name in settings:  # no default stays on the class: it would hide a buffer of that name
                 if name in vars(cls):
                     delattr(cls, name)
             cls._arguments = class_attributes.get("arguments", tuple([setting.name for setting in fields(layer)]))

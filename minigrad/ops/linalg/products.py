@@ -26,7 +26,19 @@ from minigrad.ops._dispatch.same_device import same_device, where_is
 from minigrad.ops._dispatch.scalars import check_scale
 from minigrad.ops._dispatch.type_promotion import INT64, broadcast_shape, check_cast, input_metadata_of
 from minigrad.ops.linalg import checks
-from minigrad.ops.linalg.matmul import Dot, Mm, Mv, check_3d, check_batches, check_bmm, check_mv, check_vectors, dot, mm
+from minigrad.ops.linalg.matmul import (
+    Dot,
+    Mm,
+    Mv,
+    VectorProduct,
+    check_3d,
+    check_batches,
+    check_bmm,
+    check_mv,
+    check_vectors,
+    dot,
+    mm,
+)
 from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
@@ -36,10 +48,11 @@ __all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm", "cross", "ger", "inne
            "trace", "vdot"]
 
 
-class Vdot(Dot):
+class Vdot(VectorProduct):
     """Of real numbers the same as Dot."""
 
     saves = ("self", "other")
+    backward = Dot.backward
 
 
 class AddProduct(Node, number=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -143,7 +144,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """
     distance = partial(pairwise_distance, p=p, eps=eps)
     reduction = checked(size_average, reduce, reduction)
-    return triplet_loss(anchor, positive, negative, distance, margin, swap, reduction)
+    return triplet_loss(anchor, positive, negative, distance, AddScalar.forward, margin, swap, reduction)
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
@@ -151,12 +152,12 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
     """`triplet_margin_loss` with a distance of one's own."""
     distance = pairwise_distance if distance_function is None else distance_function
-    return triplet_loss(anchor, positive, negative, distance, margin, swap, reduction)
+    return triplet_loss(anchor, positive, negative, distance, operator.add, margin, swap, reduction)
 
 
 def triplet_loss(anchor: Tensor, positive: Tensor, negative: Tensor, distance: Callable[[Tensor, Tensor], Tensor],
-                 margin: float, swap: bool, reduction: str) -> Tensor:
-    """The loss of triplets by a distance."""
+                 add: Callable[[Tensor, float], Tensor], margin: float, swap: bool, reduction: str) -> Tensor:
+    """The loss of triplets by a distance. `add` adds the margin, by the op whose node PyTorch's function records."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if reduction not in ("mean", "sum", "none"):
@@ -169,7 +170,7 @@ def triplet_loss(anchor: Tensor, positive: Tensor, negative: Tensor, distance: C
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = Minimum.forward(far, distance(positive, negative))
-    return apply_reduction(ClampMin.forward(near + margin - far, 0), reduction)
+    return apply_reduction(ClampMin.forward(add(near, margin) - far, 0), reduction)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Flag = None,
