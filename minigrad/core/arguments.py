@@ -40,7 +40,7 @@ def inputs_of(inputs: Any, caller: str) -> tuple[Any, ...]:
 
 
 def check_inputs(inputs: Sequence[Any], accumulate_grad: bool) -> None:
-    """Raise PyTorch's error for an input that no gradient can reach; non-leaves keep theirs if they accumulate."""
+    """Raise PyTorch's error for an input that no gradient can reach; then let non-leaves retain theirs, if asked to."""
     for tensor in inputs:
         if not isinstance(tensor, (Tensor, GradientEdge)):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type_name(tensor)}")
@@ -94,7 +94,7 @@ def metadata_of(root: Any) -> tuple[tuple[int, ...], Any, Any]:
 
 
 def check_shape(i: int, root: Any, shape: tuple[int, ...], grad: Tensor, batched: bool) -> None:
-    """Raise PyTorch's error for a gradient that has not the shape of its root."""
+    """Raise PyTorch's error for a gradient whose shape is not that of its root."""
     got = grad[0].array.shape if batched else grad.array.shape
     if got == shape:
         return

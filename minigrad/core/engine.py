@@ -7,17 +7,19 @@ the node's edges (`run`). In a first-order pass gradients are arrays; in a pass 
 
 NOTE 1 (engine order). A node runs when all its gradients have arrived. A recursion would not do: it would run a node
 once per path, with partial sums. Of several ready nodes the one with the highest sequence number runs first: the one
-that was recorded last, and an AccumulateGrad before all others. Between equal numbers the heap decides; Python's
-moves its entries as C++'s does, so the order is PyTorch's there too. At a node this happens: hooks of the tensor that
-it made, in the order of their registration, retain_grad, the gradient is kept if `inputs=` asks for it, the node's
-pre-hooks, the node, its hooks, release of what it saved. At an AccumulateGrad: hooks of the leaf, pre-hooks,
-accumulation, post-accumulate hooks, hooks. Then the gradients go on.
+that was recorded last, and an AccumulateGrad before all others. Nodes with equal numbers are neither first in, first
+out nor the reverse: they are equal to the heap, and Python's moves equal entries as that of PyTorch (C++) does.
+
+At a node this happens, in this order: the hooks of the tensors that it made, as they were registered; `retain_grad`;
+the node's pre-hooks; its formula; its hooks; release of what it saved. At an AccumulateGrad: hooks of the leaf,
+pre-hooks, accumulation, post-accumulate hooks, hooks. A gradient that `inputs=` asks for is captured before all of
+this; where the node itself is not run, after the hooks of its tensors, which are called all the same.
 
 NOTE 3 (who may keep a gradient). A gradient that arrives at a leaf becomes its `.grad` without a copy, and one that
 waits in a buffer is added to in place, but only if nobody else can see the array. As in PyTorch the reference count
-says so: it is one if only the buffer holds the array. A gradient that a hook or a saved value holds as well, or that a
-formula sent along two edges, has more, and is copied. A view is kept only if it shows all of an array that nobody else
-holds, as the transposed gradient of a weight does.
+says so (`InputBuffer.owns_grad`). A gradient is copied for as long as somebody else holds it too: the user, a hook, a
+saved value, or another buffer to which the formula sent it; the last to receive it may keep it. A view may be kept if
+it shows all of an array that nobody else holds, in the order of memory, as a reshaped gradient does.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ __all__ = ["execute", "start_grads"]
 
 # PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings that code of this package raises
 # are silenced, so that a user's own NumPy code keeps its warnings. A filter that a user adds afterwards comes first:
-# then an op warns. To ask in every op would make small ones half as slow again.
+# then an op warns. To ask in every op would make small ones take 1.5 times as long.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
 SILENCE = warnings.filters[0]
 
@@ -185,6 +187,7 @@ def run(task: GraphTask, node: Node, grads: Any) -> None:
     """Send `grads` along the edges of `node`, then run each node that has all its gradients, and send on (NOTE 1)."""
     buffers, ready, evaluate = task.buffers, task.ready, task.evaluate
     while True:
+        # `grads` first: `report` in observe.py is asked for one more, and reports the last gradient then.
         for grad, edge, output_nr in zip(grads, node.next, node.next_output_nrs):
             buffer = buffers.get(edge)
             if buffer is None:  # no edge, or one to a node that this pass leaves out
@@ -196,7 +199,7 @@ def run(task: GraphTask, node: Node, grads: Any) -> None:
             buffer.dependencies -= 1
             if buffer.dependencies == 0:
                 heappush(ready, (-buffer.node.sequence_nr, buffer))
-        grads = grad = None  # a gradient that was sent is not kept while the next node runs
+        grads = grad = None  # `owns_grad` would count these references (NOTE 3), and they would keep memory
         if not ready:
             return
         buffer = heappop(ready)[1]

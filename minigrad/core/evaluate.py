@@ -1,4 +1,4 @@
-"""Evaluates a node with all that can happen at one: hooks, captures, several outputs, a recorder.
+"""Evaluates a node with everything that can happen at a node: hooks, captures, several outputs, a recorder.
 
 Mirrors `evaluate_function` of PyTorch's `engine.cpp`. A node comes here if it or its leaf has hooks, or if the whole
 pass has `inputs=` or an observer; `engine.evaluate` is the plain path for all others. NOTE 1 in engine.py gives the
@@ -49,7 +49,7 @@ def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
 
 
 def evaluate_with_hooks(task: GraphTask, node: Node, hooks: NodeHooks, grads: Sequence[Any]) -> tuple[Any, ...]:
-    """Evaluate a node between its hooks; all of them get the same tensors."""
+    """Evaluate a node between its hooks. Each gets what the one before returned, post-hooks also what was received."""
     received = call_pre_hooks(task, node, hooks, tuple(call_tensor_hooks(task, node, hooks, grads)))
     results = run_node(task, node, [task.unwrapped(g) for g in received])
     if not hooks.post:
@@ -63,7 +63,7 @@ def run_node(task: GraphTask, node: Node, grads: Sequence[Any], sum_broadcast: b
     """Compute the gradients of a node's inputs as user code sees them.
 
     They have the shapes and dtypes of the inputs, unless `sum_broadcast` is False. None stands where an input has no
-    edge, and where this pass leaves out what the edge leads to. User code has the last word about its own.
+    edge, and where this pass leaves out what the edge leads to. The results of a custom Function are taken as they are.
     """
     if isinstance(node, AccumulateGrad):
         accumulate_with_hooks(task, node, grads[0], owned)

@@ -57,7 +57,7 @@ def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
 
 
 def leaves_out(task: GraphTask, node: Any) -> bool:
-    """Note whether a pass with `inputs` leaves a node out: it is neither run, nor is its gradient captured."""
+    """Whether a pass with `inputs` leaves a node out: it is not run, and its gradient not captured. Notes it if so."""
     left_out = task.runs is not None and node not in task.runs and node not in task.captures
     if left_out:
         task.left_out.add(node)

@@ -7,8 +7,9 @@ and an integer, which says *which output of that node* the input was. A walk alo
 NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. To make one takes a third of
 the time of a small op, and most are never looked at. So an edge may hold the leaf itself, and the AccumulateGrad
 appears when somebody asks for `next_functions`, and in each backward pass. An AccumulateGrad that nobody holds is
-freed, and its hooks would go with it. In PyTorch an older graph would still hold the node and call them. So the leaf
-keeps the hooks and the time of their registration, and a pass over a graph with an older edge calls them.
+freed, and its hooks would go with it. In PyTorch a graph that was recorded before would still hold the node and call
+them, and graphs recorded later would not. So the leaf keeps the hooks, with the sequence number at which they were
+registered, and a pass calls them if it meets a node with a lower number that has an edge to the leaf.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class NodeExtras:
         self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
 
     def counter(self, output_nr: int, new: VersionCounter) -> VersionCounter:
-        """The version counter of a result: the one that is registered, or `new`, which is then."""
+        """The version counter of a result: the one that is registered, or else `new`, which is registered now."""
         if self.result_counters is None:
             self.result_counters = {}
         return self.result_counters.setdefault(output_nr, new)
@@ -79,6 +80,7 @@ class Node(metaclass=NodeType):
 
     A subclass is written as `class Mul(Node)` with `forward` (on Tensors) and right under it `backward`, the formula of
     its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
+    With `number=None` it stays as it is: for classes that are no op of their own.
     """
 
     __slots__ = ("__weakref__", "_extras", "const", "next", "next_output_nrs", "saved", "sequence_nr")
@@ -91,12 +93,12 @@ class Node(metaclass=NodeType):
     _extras: NodeExtras | None
 
     op: ClassVar[str] = ""  # the op's name, `Mul`
-    outputs: int = 1  # how many gradients come in
+    outputs: int = 1  # how many outputs the op has: so many gradients the node receives
     saves: ClassVar[tuple[str, ...]] = ()  # names of the saved values, as in `_saved_self`
     constants: ClassVar[tuple[str, ...]] = ()  # names of `const`, as in `_saved_dim`; "" for what PyTorch does not show
     own_input_grads: ClassVar[bool] = False  # overrides `input_grads`: its results are taken as they are
-    prunes: ClassVar[bool] = True  # gradients that a pass with `inputs=` does not need are dropped; not those of users
-    requires_grad: ClassVar[bool] = True
+    prunes: ClassVar[bool] = True  # what a pass with `inputs=` does not need is dropped; not for custom Functions
+    requires_grad: ClassVar[bool] = True  # PyTorch's flag; always True here
     backward: Any  # the formula: backward(xp, gradient, *saved, *const) gives the gradients of the inputs
 
     def __init_subclass__(cls, name: str = "", number: int | None = 0, **kwargs: Any) -> None:
@@ -209,7 +211,7 @@ class Node(metaclass=NodeType):
 
     def release(self) -> None:
         """Free what was saved; a second pass through a node that had saved something raises."""
-        self.saved = None if self.saved else self.saved
+        self.saved = None if self.saved else self.saved  # () stays
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
@@ -358,7 +360,8 @@ class ManyOutputs(Node, number=None):
 class GradientEdge(NamedTuple):
     """A node and which of its outputs: where a gradient is sent (`torch.autograd.graph.GradientEdge`).
 
-    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch one of Python does not.
+    `ownership_token` is always None here: a node keeps alive what is behind it. In PyTorch that of a custom Function
+    does not.
     """
 
     node: Any

@@ -31,7 +31,7 @@ class InputBuffer:
     grad: Any  # the sum of those that have arrived; None before the first, and if all of them were None
 
     def __lt__(self, other: InputBuffer) -> bool:
-        """No buffer comes before another of the same sequence number in the heap (NOTE 1 in engine.py)."""
+        """Buffers of nodes with the same sequence number are equal to the heap (NOTE 1 in engine.py)."""
         return False
 
     def add(self, grad: Any, output_nr: int) -> None:
@@ -50,7 +50,7 @@ class InputBuffer:
 
 
 class InputBuffers(InputBuffer):
-    """The same for a node with several outputs: `grad` is a list with a sum for each output."""
+    """The same for a node with several outputs: `grad` is a list with a sum for each; none is added to in place."""
 
     __slots__ = ()
 

@@ -1,7 +1,8 @@
 """Records ops: wraps the array that an op computed in a Tensor, and gives it its history.
 
-Every op ends in one of these functions; PyTorch generates them as `VariableType.cpp`. Whether a result requires grad is
-decided here and nowhere else: it does if an input does and grad mode is on. `record1` and `record2` are for ops with
+Every op ends in one of these functions; PyTorch generates them as `VariableType.cpp`. Here it is decided whether the
+result of an op requires grad: it does if an input does and grad mode is on. (While grad mode is off in any thread,
+`UNUSUAL.count` is not 0, so that `record1` and `record2` need not ask for it.) `record1` and `record2` are for ops with
 one and two inputs, `record_n` for any number, `record_many` for ops with several outputs.
 """
 
@@ -41,7 +42,7 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
     result._grad = result._grad_fn = result._extras = None
     result._requires_grad = a._requires_grad
     if a._requires_grad:
-        if a._extras is None and input_metadata is None:
+        if a._extras is None and input_metadata is None:  # output 0 of its node, no view, no version: fill it here
             node = result._grad_fn = cls()
             node.fill((a._grad_fn or a,), saved, const)
         else:

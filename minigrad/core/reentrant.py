@@ -18,7 +18,7 @@ from minigrad.core.grad_mode import LOCAL
 
 __all__ = ["MAX_DEPTH", "in_another_thread", "queue_callback"]
 
-MAX_DEPTH = 32  # so many passes, each started inside the one before, run in one thread
+MAX_DEPTH = 32  # how many passes, each started inside the one before, may share a thread
 
 
 def in_another_thread(function: Callable[..., None], *args: Any) -> None:

@@ -35,7 +35,7 @@ from minigrad.core.grad_mode import LOCAL
 __all__ = ["Tensor", "TensorExtras", "VersionCounter", "alias", "blank", "counter_of", "extras_of", "next_sequence_nr",
            "owned", "plain", "set_requires_grad"]
 
-next_sequence_nr = itertools.count().__next__  # numbers the nodes in the order in which they are recorded
+next_sequence_nr = itertools.count().__next__  # numbers nodes, and stamps `detach_` and hooks, in order of time
 
 
 class VersionCounter:
@@ -62,7 +62,7 @@ class TensorExtras:
         self.post_accumulate: HookDict | None = None  # of a leaf, from register_post_accumulate_grad_hook
         self.accumulator: weakref.ref[Any] | None = None  # the AccumulateGrad of a leaf, while anybody holds it
         self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
-        self.hooked_at = 0  # the sequence number at which these were registered
+        self.hooked_at = 0  # the sequence number at which the accumulator_hooks were registered
         self.view: Any = None  # a View (autograd/views.py), if this tensor is one
         self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
         self.retained = False  # detach_() found retain_grad() on
