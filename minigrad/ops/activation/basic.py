@@ -16,16 +16,24 @@ from minigrad.ops._dispatch.type_promotion import broadcast_and_promote
 from minigrad.ops.pointwise.elementary import floating
 
 SMALL, LARGE = 64, 1 << 15  # elements: from here to there relu keeps an array of zeros
+ZEROS = {np.dtype(name): np.zeros((), name) for name in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8")}
+SCALAR_ZEROS = {dtype.type: zero[()] for dtype, zero in ZEROS.items()}  # by the types of 0-d results
 
 
 def above_zero(x: Any) -> Any:
     """max(0, x), laid out in memory as `x`; on a GPU, row by row."""
-    if x.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
-    if type(x) is np.ndarray and x.size > SMALL and x.flags.c_contiguous:
+    zero = SCALAR_ZEROS.get(type(x))
+    if zero is not None:
+        return max(x, zero)  # on NumPy's scalars Python's own is faster
+    zero = ZEROS.get(x.dtype)
+    if zero is None or type(x) is not np.ndarray:
+        if x.dtype.kind == "b":
+            raise RuntimeError("Boolean inputs not supported for relu")
+        return np.maximum(x.dtype.type(0), x)
+    if x.size > SMALL and x.flags.c_contiguous:
         # NumPy has fast code for the maximum of two arrays, but not for that of a number and an array.
-        return np.maximum(zeros(x.shape, x.dtype) if x.size <= LARGE else np.zeros(x.shape, x.dtype), x)
-    return np.maximum(x.dtype.type(0), x)
+        zero = zeros(x.shape, x.dtype) if x.size <= LARGE else np.zeros(x.shape, x.dtype)
+    return np.maximum(zero, x)
 
 
 @functools.lru_cache(maxsize=64)
