@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad.backends.registry import beside
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.linalg.checks import LinAlgError, floating
 from minigrad.ops.linalg.cholesky_qr import cholesky_ex

@@ -25,7 +25,7 @@ from minigrad._base.device import CPU, device
 from minigrad._base.dtype import DTYPES, Size, dtype
 from minigrad._base.optional import optional
 from minigrad.backends.registry import count, host
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.nn.parameter import Buffer, Parameter
 
 __all__ = ["LoadError", "load", "save"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.activation.basic import Sigmoid
 from minigrad.ops.activation.softmax import log_softmax, softmax

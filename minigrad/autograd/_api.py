@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, overload
 
+from minigrad.core import Tensor
 from minigrad.core.arguments import inputs_of, sequence_of
 from minigrad.core.engine import execute, start_grads
-from minigrad.core.tensor import Tensor
 
 __all__ = ["backward", "grad", "run_backward"]
 

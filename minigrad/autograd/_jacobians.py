@@ -15,7 +15,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd._gradcheck_texts import PERTURBED
 from minigrad.autograd.functional import units
 from minigrad.backends.registry import beside
-from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.core import Tensor, owned, plain
 
 __all__ = ["analytical", "as_tuple", "difference", "numerical", "unit_vectors"]
 

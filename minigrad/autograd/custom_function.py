@@ -16,12 +16,13 @@ from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.views import FUNCTION, MANY, set_history, share
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
+from minigrad.core import LOCAL, Node, Tensor, counter_of, gradient_node, owned, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
-from minigrad.core.grad_mode import LOCAL, switch
-from minigrad.core.graph import Node, NodeExtras, gradient_node, output_nrs_of
+from minigrad.core.grad_mode import switch
+from minigrad.core.graph import NodeExtras, output_nrs_of
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
-from minigrad.core.tensor import Tensor, counter_of, extras_of, owned, plain
+from minigrad.core.tensor import extras_of
 
 __all__ = ["Error", "FunctionBase", "delayed_error", "wrap_outputs"]
 

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 from minigrad.autograd.custom_function import FunctionBase, delayed_error, wrap_outputs
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import Tensor
+from minigrad.core import LOCAL, Tensor
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 from minigrad._base.type_name import type_name
-from minigrad.core.grad_mode import LOCAL, is_grad_enabled, is_inference_mode_enabled, switch
+from minigrad.core import LOCAL, is_grad_enabled
+from minigrad.core.grad_mode import is_inference_mode_enabled, switch
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
            "set_grad_enabled", "set_multithreading_enabled"]

@@ -19,9 +19,7 @@ from minigrad.autograd._api import grad
 from minigrad.autograd._jacobians import analytical, as_tuple, difference, numerical, unit_vectors
 from minigrad.backends import draws
 from minigrad.backends.registry import beside, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, owned, plain
+from minigrad.core import Node, Tensor, owned, plain, record1
 from minigrad.ops.factory.sizes import zeros_like
 from minigrad.ops.shape.join import stack
 

@@ -15,9 +15,9 @@ from minigrad.autograd.saved_hooks import (
     saved_tensors_hooks,
 )
 from minigrad.backends.registry import info_of
-from minigrad.core.graph import AccumulateGrad, GradientEdge, Node
+from minigrad.core import Node, counter_of
+from minigrad.core.graph import AccumulateGrad, GradientEdge
 from minigrad.core.saved import is_tensor
-from minigrad.core.tensor import counter_of
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

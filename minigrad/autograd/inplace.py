@@ -17,12 +17,11 @@ import numpy as np
 from minigrad._base.type_name import type_name
 from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
 from minigrad.backends.registry import OF_TYPE, bounds, check_devices
+from minigrad.core import LOCAL, Node, Tensor, counter_of, gradient_node, owned, plain
 from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import run_node
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, gradient_node
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
-from minigrad.core.tensor import Tensor, VersionCounter, counter_of, owned, plain
+from minigrad.core.tensor import VersionCounter
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 

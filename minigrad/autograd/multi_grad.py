@@ -12,8 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from minigrad._base.hooks import RemovableHandle
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import gradient_node
+from minigrad.core import LOCAL, gradient_node
 
 __all__ = ["register_multi_grad_hook"]
 

@@ -14,7 +14,7 @@ from numpy import asarray, generic
 
 from minigrad.autograd.views import address
 from minigrad.backends.registry import OF_TYPE, is_array, storage
-from minigrad.core.graph import Node
+from minigrad.core import Node
 from minigrad.core.record import NUMBER
 from minigrad.core.saved import Packed, is_tensor
 from minigrad.trace.encode import SAME

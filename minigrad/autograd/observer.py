@@ -16,8 +16,8 @@ from numpy import generic
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.backends.registry import is_array
-from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
-from minigrad.core.graph import Node
+from minigrad.core import LOCAL, Node
+from minigrad.core.grad_mode import UNUSUAL, switch
 from minigrad.core.saved import is_tensor
 from minigrad.trace.build import Builder
 from minigrad.trace.encode import Encoder

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core import LOCAL, counter_of
 from minigrad.core.saved_tensor import CALLABLES, PackHook, SavedTensor, UnpackHook, pack_all, wrong_arguments
-from minigrad.core.tensor import VersionCounter, counter_of
+from minigrad.core.tensor import VersionCounter
 
 __all__ = ["SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "pack_all", "save_on_cpu",
            "saved_tensors_hooks"]

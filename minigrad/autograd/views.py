@@ -15,12 +15,10 @@ from weakref import WeakSet
 import numpy as np
 
 from minigrad.backends.registry import HERE, OF_TYPE, beside
+from minigrad.core import LOCAL, Node, counter_of, gradient_node, record1, record_many
 from minigrad.core.accumulate import repeats
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, gradient_node
-from minigrad.core.record import record1, record_many
 from minigrad.core.saved import op_of
-from minigrad.core.tensor import counter_of, extras_of, set_requires_grad
+from minigrad.core.tensor import extras_of, set_requires_grad
 
 __all__ = ["FUNCTION", "INFERENCE_MODE", "MANY", "NO_GRAD", "AsStrided", "Geometry", "View", "record_view",
            "record_views", "refuse_view", "set_history", "share"]

@@ -6,7 +6,7 @@ NumPy hands a call to the module of the array that it is about (`__array_ufunc__
 `like` (15 ns). So an op keeps to three rules: what it makes of a size, of numbers or of a list, it makes `like` an
 operand (`beside`, where that may be a number); it calls only functions that CuPy has too, with arguments that it knows;
 it never asks an array for a truth value or a number, which would wait for the device, unless its result needs it.
-Arrays of two devices do not mix: CuPy refuses, and `minigrad.ops._dispatch.same_device` says it in PyTorch's words.
+Arrays of two devices do not mix: CuPy refuses, and `minigrad.ops._dispatch.device_guard` says it in PyTorch's words.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from typing import NoReturn
 
 from minigrad._base.dtype import NOT_HERE
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op, tensor_method, tensor_properties
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch.registration import tensor_properties
 
 __all__ = ["complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real", "resolve_conj",
            "resolve_neg", "view_as_complex", "view_as_real"]

@@ -14,7 +14,7 @@ from minigrad._base.device import strided
 from minigrad._base.dtype import DTYPES, Size
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import IN_C
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops.factory.values import PLACED, check_device, sequence, size_of
 from minigrad.ops.shape.slices import Alias
 

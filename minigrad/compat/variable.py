@@ -15,8 +15,8 @@ import numpy as np
 
 from minigrad._base.type_name import type_name
 from minigrad.autograd import _api
+from minigrad.core import Tensor, plain
 from minigrad.core.reentrant import queue_callback as queue
-from minigrad.core.tensor import Tensor, plain
 
 
 class ImperativeEngine:

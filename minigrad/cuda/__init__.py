@@ -17,7 +17,7 @@ from minigrad._base.device import NO_GPU, OutOfMemoryError
 from minigrad._base.device import device as Device
 from minigrad.backends import registry
 from minigrad.backends.protocol import Backend
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.cuda.graphed_callables import make_graphed_callables
 from minigrad.cuda.graphs import CUDAGraph, graph
 from minigrad.ops.random.generator import default_of, manual_seed_of_devices

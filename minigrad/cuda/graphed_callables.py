@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.autograd import grad
 from minigrad.autograd.function import Function, once_differentiable
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.cuda.graphs import CUDAGraph, graph
 from minigrad.ops.factory.sizes import empty_like
 

@@ -24,9 +24,8 @@ from minigrad import cuda
 from minigrad._base.device import device as device_of
 from minigrad.backends import registry
 from minigrad.backends.registry import is_array
-from minigrad.core.graph import Node
+from minigrad.core import Node, Tensor
 from minigrad.core.saved import Packed
-from minigrad.core.tensor import Tensor
 from minigrad.memory.account import Account, Bytes, OfNodes
 from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
 

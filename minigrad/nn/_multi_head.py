@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad._base.dtype import dtype
 from minigrad._base.warnings import warn
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops.activation.softmax import softmax
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.nn.attention import scaled_dot_product_attention

@@ -15,7 +15,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
 from minigrad.backends.registry import MultiDevice
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops._dispatch.arg_parser import guardable, parse_module_functions, parses_arguments
 from minigrad.ops._dispatch.device_guard import guard_nodes

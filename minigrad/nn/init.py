@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.registry import beside
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import guardable
 from minigrad.ops.random.factory import randperm
 from minigrad.ops.random.generator import Generator

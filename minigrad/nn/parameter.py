@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops.tensor.pickling import rebuild, rebuild_args
 from minigrad.ops.tensor.properties import make_subclass
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import Home, beside
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.index import indexing as index
 from minigrad.ops.linalg import matmul as linalg

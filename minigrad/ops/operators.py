@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from minigrad.backends.registry import MultiDevice
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops.factory import values

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import Tensor, counter_of
+from minigrad.core import Tensor, counter_of
 
 BLOCK = 1 << 19  # bytes: parameter, gradient, state and results then fit into a usual L3 cache; measured
 MAX_CACHED = 32  # shapes, or numbers, that are remembered

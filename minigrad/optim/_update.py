@@ -17,8 +17,7 @@ import numpy as np
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, set_grad_enabled
 from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, device_guard
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import Tensor, counter_of, plain
+from minigrad.core import LOCAL, Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
 

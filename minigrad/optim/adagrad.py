@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.backends.registry import device_guard
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.optim._update import ElementwiseOptimizer, check_options, filled, number, scalar_state
 from minigrad.optim.optimizer import Group, State
 

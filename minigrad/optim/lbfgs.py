@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.shape.join import cat
 from minigrad.optim._update import check_options, plain_number
 from minigrad.optim.optimizer import Group, Optimizer, State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.optim._update import ElementwiseOptimizer, change_scalar, check_options, number, scalar_state, steps
 from minigrad.optim.optimizer import Group, State
 

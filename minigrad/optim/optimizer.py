@@ -16,8 +16,7 @@ from typing import Any
 from minigrad._base.dtype import float32
 from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import Tensor
+from minigrad.core import LOCAL, Tensor
 from minigrad.ops.tensor.properties import typename
 from minigrad.optim._blocks import SCALAR_STATE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.optim._update import ElementwiseOptimizer, Kernel, number, plain_number
 from minigrad.optim.optimizer import Group, State
 

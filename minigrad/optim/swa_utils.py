@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.nn.modules.batchnorm import _BatchNorm
 from minigrad.nn.modules.module import Module
 from minigrad.optim.lr_scheduler import LRScheduler, per_group

@@ -25,8 +25,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node
+from minigrad.core import LOCAL, Node
 from minigrad.ops._dispatch.overloads import entries, of_class
 
 __all__ = ["TorchDispatchMode"]

@@ -12,8 +12,7 @@ from typing import Any
 
 from minigrad._base.warnings import warn
 from minigrad.autograd.function import Function
-from minigrad.core.grad_mode import is_grad_enabled
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor, is_grad_enabled
 
 NO_INPUT_GRAD = ("Full backward hook is firing when gradients are computed with respect to module outputs since no "
                  "inputs require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#"

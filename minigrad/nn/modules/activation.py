@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.init import constant_
 from minigrad.nn.modules.module import Module

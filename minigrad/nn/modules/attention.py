@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import init
 from minigrad.nn._multi_head import canonical_mask, dtype_of, multi_head_attention_forward
 from minigrad.nn.modules.linear import Linear

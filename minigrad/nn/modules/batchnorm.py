@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import int64
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.normalization import _Affine
 from minigrad.nn.modules.utils import attributes

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from typing import Any, NoReturn, Self
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module, indented
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.tensor.properties import typename

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn.modules.utils import Layer
 
 __all__ = ["Flatten", "Unflatten"]

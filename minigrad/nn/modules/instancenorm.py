@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.batchnorm import _NormBase
 

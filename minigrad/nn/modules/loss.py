@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import InitVar
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.distance import PairwiseDistance
 from minigrad.nn.modules.utils import Layer

@@ -18,8 +18,7 @@ from minigrad._base.hooks import RemovableHandle
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observer import WATCHING
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import Tensor
+from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter
 from minigrad.ops.factory.sizes import empty_like

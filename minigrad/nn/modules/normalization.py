@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module

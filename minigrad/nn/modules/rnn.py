@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn import init
 from minigrad.nn.modules.utils import Family, empty_parameter
 from minigrad.nn.parameter import Parameter

@@ -16,8 +16,7 @@ import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import beside
-from minigrad.core.grad_mode import is_grad_enabled
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor, is_grad_enabled
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn._multi_head import canonical_mask, dtype_of

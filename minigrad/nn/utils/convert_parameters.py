@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minigrad._base.type_name import type_name
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.shape.join import cat
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

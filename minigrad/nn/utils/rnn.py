@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from minigrad._base.dtype import int64
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
 from minigrad.ops.factory.values import as_tensor
 from minigrad.ops.index.index_select import index_select
 from minigrad.ops.nn.packed_sequence import pack, pad, pad_all

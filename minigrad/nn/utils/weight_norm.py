@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.nn.weight_norm import lengths, normalised

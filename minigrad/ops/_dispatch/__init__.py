@@ -1,1 +1,34 @@
 """What stands between a call of an op and its formula: argument parsing, promotion, devices, `out=`."""
+
+from minigrad.ops._dispatch.device_guard import same_device, together, where_is
+from minigrad.ops._dispatch.elementwise import (
+    ByNumber,
+    OfOne,
+    OfTwo,
+    binary_function,
+    check_kind,
+    unary_function,
+    underived,
+)
+from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.ops._dispatch.scalars import Operand, as_operand, check_scale, number_in
+from minigrad.ops._dispatch.templates import OfInput, OfResult, Scaled, refuse, widely
+from minigrad.ops._dispatch.type_promotion import (
+    NO_BOOLS_MINUS,
+    broadcast_and_promote,
+    broadcast_and_promote_all,
+    broadcast_shape,
+    check_cast,
+    check_minus,
+    floating,
+    input_metadata_of,
+    promote_scalar,
+)
+
+__all__ = [
+    "ByNumber", "NO_BOOLS_MINUS", "OfInput", "OfOne", "OfResult", "OfTwo", "Operand", "Scaled", "as_operand",
+    "binary_function", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape", "check_cast",
+    "check_kind", "check_minus", "check_scale", "floating", "input_metadata_of", "number_in", "op",
+    "promote_scalar", "refuse", "same_device", "tensor_method", "together", "unary_function", "underived",
+    "where_is", "widely",
+]

@@ -19,12 +19,12 @@ from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import MultiDevice
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_errors import matched
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.out import delivered
+from minigrad.ops._dispatch.scalars import as_operand
 from minigrad.ops._dispatch.signatures import Signature, is_number, printed_type, signatures_of
-from minigrad.ops.pointwise.where import as_operand
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from minigrad._base.device import Default, device
 from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, check_devices
-from minigrad.core.graph import Node
-from minigrad.core.tensor import Tensor
+from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, beside, check_devices
+from minigrad.core import Node, Tensor
 
 Function = Callable[..., Any]
 PLAIN: dict[type[Node], Any] = {}  # by class: its forward without a guard
@@ -99,6 +100,27 @@ def guard_nodes(on: bool) -> None:
         for cls, forward in PLAIN.items():
             cls.forward = forward  # type: ignore[attr-defined]  # ops have one
         PLAIN.clear()
+
+
+def together(*arrays: Any) -> list[Any]:
+    """Arrays of one device; a 0-d one of the CPU beside another device's becomes NumPy's scalar, which meets them.
+
+    Raises:
+        RuntimeError: PyTorch's sentence, if they lie on several devices.
+    """
+    check_devices(*[v for v in arrays if v.ndim or type(v) in OF_TYPE])
+    return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in arrays]
+
+
+def same_device(*arrays: Any) -> None:
+    """PyTorch's error where all must lie on one device, 0-d ones too; without a GPU it costs next to nothing."""
+    if OF_TYPE and any(type(v) in OF_TYPE for v in arrays):
+        check_devices(*arrays)
+
+
+def where_is(v: Any) -> Any:
+    """Where an array or a Tensor lies, for NumPy's `like`."""
+    return beside(v.array if isinstance(v, Tensor) else v)
 
 
 MultiDevice.on_change(guard_nodes)

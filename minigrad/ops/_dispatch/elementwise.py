@@ -11,12 +11,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from minigrad.backends.numpy import FLOAT16
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_n
-from minigrad.core.tensor import Tensor
+from minigrad.core import Node, Tensor, record1, record2, record_n
 from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
-from minigrad.ops.pointwise.elementary import floating
+from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, floating, promote_scalar
 
 __all__ = ["BinaryFunction", "ByNumber", "OfNumber", "OfOne", "OfTwo", "UnaryFunction", "Underived", "binary_function",
            "check_kind", "unary_function", "underived"]

@@ -11,9 +11,8 @@ from typing import Any
 
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_memory, check_written
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core import LOCAL, Tensor, counter_of, owned
 from minigrad.core.saved import refuse_outside_inference_mode
-from minigrad.core.tensor import Tensor, counter_of, owned
 
 RESIZED = (
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "

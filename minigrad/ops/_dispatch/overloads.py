@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from minigrad.core.graph import Node
+from minigrad.core import Node
 from minigrad.ops._dispatch.device_guard import op_nodes
 from minigrad.trace.encode import op_name
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from minigrad.autograd.inplace import in_place as write_in_place
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.dtype import default_float
 from minigrad.backends.registry import is_array
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch.type_promotion import promote_scalar
 
 IN_C = {"float16": "c10::Half", "float32": "float", "float64": "double", "uint8": "uint8_t", "int8": "int8_t",
         "int16": "int16_t", "int32": "int", "int64": "int64_t"}
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
 INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64")]
+NUMBER_DTYPES = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # of a number alone; None: the default
+Operand = Any  # a Tensor or a Python number
 # As far as each dtype reaches; a negative number wraps around where there is no sign.
 LIMITS: dict[Any, tuple[float, float]] = {kind: (float(np.finfo(kind).min), float(np.finfo(kind).max))
                                           for kind in FLOATS}
@@ -57,3 +61,18 @@ def check_scale(name: str, scale: Any, dtype: Any) -> None:
 def overflow(dtype: Any) -> RuntimeError:
     """PyTorch's error for a number that a dtype does not reach."""
     return RuntimeError(f"value cannot be converted to type {IN_C.get(dtype.name, dtype.name)} without overflow")
+
+
+def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
+    """A tensor as it is; a number as a 0-d tensor that is promoted with `other` as the number would be.
+
+    If it must be `exact`, an integer outside the range of `other`'s dtype is PyTorch's error.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if type(value) in NUMBER_DTYPES and isinstance(other, Tensor) and other.array.ndim and not exact:
+        return plain(np.asarray(value, NUMBER_DTYPES[type(value)] or default_float()))
+    alone = default_float() if isinstance(other, float) else bool
+    like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
+    x, number = promote_scalar(like, value)
+    return plain(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))

@@ -19,7 +19,7 @@ from minigrad._base.device import device as device_type
 from minigrad._base.device import layout as layout_type
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.type_name import type_name
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 
 TABLE = os.path.join(os.path.dirname(__file__), "signatures.txt")
 PARAMETER = (r"(?P<kind>\w+)(?P<holes>\?(?=\[))?(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)"

@@ -13,9 +13,7 @@ import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad.backends.numpy import FLOAT16, FLOAT32
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
+from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch.type_promotion import input_metadata_of
 
 __all__ = ["Gate", "OfInput", "OfResult", "Scaled", "refuse", "widely"]

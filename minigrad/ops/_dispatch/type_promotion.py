@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
 from minigrad.backends.registry import OF_TYPE, Apart, beside
-from minigrad.ops._dispatch.same_device import together
+from minigrad.ops._dispatch.device_guard import together
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
            "check_cast", "check_minus", "input_metadata_of", "promote_scalar"]
@@ -125,3 +125,8 @@ class Wide(float):
         if dtypes != {FLOAT16}:
             return getattr(ufunc, method)(*whole)
         return getattr(ufunc, method)(*[FLOAT32.type(v) if type(v) is float else v for v in whole]).astype(FLOAT16)
+
+
+def floating(x: Any) -> Any:
+    """An array as the input of a function with real values: integers become floats."""
+    return x if x.dtype.kind == "f" else x.astype(default_float())

@@ -9,11 +9,8 @@ import numpy as np
 
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import OF_TYPE, by_kernel
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote
-from minigrad.ops.pointwise.elementary import floating
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import broadcast_and_promote, floating
 
 SMALL, LARGE = 64, 1 << 15  # elements: from here to there relu keeps an array of zeros
 ZEROS = {np.dtype(name): np.zeros((), name) for name in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8")}

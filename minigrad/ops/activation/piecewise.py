@@ -12,14 +12,9 @@ import numpy as np
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import underived
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import Gate, OfInput, OfResult, refuse
-from minigrad.ops._dispatch.type_promotion import input_metadata_of
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import OfInput, OfResult, input_metadata_of, op, refuse, same_device, underived
+from minigrad.ops._dispatch.templates import Gate
 from minigrad.ops.random.generator import stream_beside
 from minigrad.ops.shape.views import View
 

@@ -10,13 +10,9 @@ import numpy as np
 
 from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import by_kernel
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import OfInput, OfResult, op, unary_function, widely
 from minigrad.ops._dispatch.blocks import in_blocks
-from minigrad.ops._dispatch.elementwise import unary_function
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.templates import OfInput, OfResult, widely
 from minigrad.ops.activation.piecewise import chosen
 from minigrad.ops.pointwise import functions
 from minigrad.ops.pointwise.arithmetic import Add, Div, Sub

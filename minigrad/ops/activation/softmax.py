@@ -13,11 +13,9 @@ import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.registry import backend_of, by_kernel
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import OfResult, check_kind, op
 from minigrad.ops._dispatch.blocks import BLOCK, in_blocks
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.templates import OfResult
 from minigrad.ops.reduce.sums import SumDim
 from minigrad.ops.shape.views import dim_of
 from minigrad.ops.tensor.copy import cast

@@ -11,8 +11,8 @@ import numpy as np
 
 from minigrad._base.dtype import default_float, from_numpy_dtype
 from minigrad.backends.registry import HERE, home
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import op
 from minigrad.ops.factory.values import Dtype, new_leaf, numpy_dtype
 
 __all__ = ["arange", "eye", "linspace", "logspace"]

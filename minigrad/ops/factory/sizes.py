@@ -13,10 +13,9 @@ import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends.registry import beside, home, located, moved
+from minigrad.core import Tensor, owned
 from minigrad.core.accumulate import repeats
-from minigrad.core.tensor import Tensor, owned
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops._dispatch import number_in, op, tensor_method
 from minigrad.ops.factory.values import Dtype, dtype_of, new_leaf, numpy_dtype, size_of
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "scalar_tensor", "zeros", "zeros_like"]

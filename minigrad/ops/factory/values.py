@@ -12,8 +12,8 @@ from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_def
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HERE, beside, home, placed
-from minigrad.core.tensor import Tensor, owned, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import Tensor, owned, plain
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.slices import Alias
 from minigrad.ops.shape.views import shape_of
 from minigrad.ops.tensor.copy import clone, to

@@ -11,14 +11,9 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_n
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Node, Tensor, plain, record1, record2, record_n
+from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
 from minigrad.ops._dispatch.elementwise import Underived
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
 from minigrad.ops.index.flat_indexing import (
     elements_at,
     first_out_of_range,

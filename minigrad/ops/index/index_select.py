@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import (
     elements_at,
     first_out_of_range,

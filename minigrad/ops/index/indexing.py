@@ -17,14 +17,11 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record_n
+from minigrad.core import Node, Tensor, owned, plain, record1, record_n
+from minigrad.core.record import NUMBER
 from minigrad.core.saved import saved_tensors
 from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_tensor_handles
-from minigrad.core.tensor import Tensor, owned, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import together
-from minigrad.ops._dispatch.scalars import number_in
+from minigrad.ops._dispatch import number_in, op, together
 from minigrad.ops.index.flat_indexing import first_out_of_range, raw
 from minigrad.ops.pointwise.inplace import FillTensor
 from minigrad.ops.shape.slices import Alias, Select, Slice

@@ -10,13 +10,8 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops.shape.split import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero"]

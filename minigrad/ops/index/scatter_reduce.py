@@ -11,10 +11,8 @@ import numpy as np
 
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, record2
+from minigrad.ops._dispatch import op
 from minigrad.ops.index.flat_indexing import elements_at, gather_indices, raw, reduce_at, replace_at, scatter_into
 from minigrad.ops.index.gather import check_written, leading, zero_padded
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.same_device import same_device
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import same_device
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.views import expand
 

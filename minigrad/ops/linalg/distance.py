@@ -9,12 +9,8 @@ import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype, result_dtype
 from minigrad.backends.numpy import XP
-from minigrad.core.graph import Node
-from minigrad.core.record import record2, record_n
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, check_minus
+from minigrad.core import Node, Tensor, record2, record_n
+from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, check_minus, op, same_device
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import mT, system_metadata
 from minigrad.ops.linalg.norms import LinalgVectorNorm, VectorNorm, norm_gradient, p_norm

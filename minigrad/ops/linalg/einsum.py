@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad._base.type_name import type_name
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import op
 from minigrad.ops.linalg.matmul import bmm
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import SumDim

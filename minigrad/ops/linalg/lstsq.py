@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from minigrad import return_types
-from minigrad.core.record import record_many
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.core import Tensor, plain, record_many
+from minigrad.ops._dispatch import broadcast_shape, same_device
 from minigrad.ops.linalg.checks import LinAlgError
 from minigrad.ops.linalg.matrices import Factors, mT
 from minigrad.ops.linalg.spectral import LinalgSvd, of_inverse, pinv

@@ -14,11 +14,8 @@ from minigrad import return_types
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_many
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import where_is
+from minigrad.core import Node, Tensor, plain, record1, record2, record_many
+from minigrad.ops._dispatch import op, where_is
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import Factors, lu_factored, mT, system_metadata, triangle, zero_pivots
 from minigrad.ops.linalg.solve import LinalgSolveTriangular, check_sides

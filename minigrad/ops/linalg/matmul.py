@@ -9,12 +9,8 @@ import numpy as np
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
-from minigrad.core.graph import Node
-from minigrad.core.record import record2, record_n
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.core import Node, Tensor, plain, record2, record_n
+from minigrad.ops._dispatch import broadcast_shape, op, same_device, tensor_method
 from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
 from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Add

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import ManyOutputs
-from minigrad.core.record import record_many
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.same_device import where_is
+from minigrad.core import ManyOutputs, Tensor, record_many
+from minigrad.ops._dispatch import where_is
 
 
 class Factors(ManyOutputs, number=None):

@@ -17,10 +17,8 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import matmul, mm
 from minigrad.ops.linalg.matrices import mT

@@ -11,10 +11,8 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op
 from minigrad.ops.index.mask import masked_fill
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.solve import inverted

@@ -18,13 +18,18 @@ from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_n
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.same_device import same_device, where_is
-from minigrad.ops._dispatch.scalars import check_scale
-from minigrad.ops._dispatch.type_promotion import INT64, broadcast_shape, check_cast, input_metadata_of
+from minigrad.core import Node, Tensor, plain, record1, record2, record_n
+from minigrad.ops._dispatch import (
+    broadcast_shape,
+    check_cast,
+    check_scale,
+    input_metadata_of,
+    op,
+    same_device,
+    tensor_method,
+    where_is,
+)
+from minigrad.ops._dispatch.type_promotion import INT64
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import (
     Dot,

@@ -14,12 +14,8 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2, record_many
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.core import Node, Tensor, plain, record1, record2, record_many
+from minigrad.ops._dispatch import broadcast_shape, op, same_device
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import (
     Factors,

@@ -13,11 +13,8 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad.backends.registry import is_array
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import where_is
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op, where_is
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matrices import Factors, diagonal_matrices, mT, reports_failure
 from minigrad.ops.shape.views import Transpose

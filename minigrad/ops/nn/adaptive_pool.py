@@ -11,12 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.arg_parser import parses_arguments
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
 from minigrad.ops.index.flat_indexing import scatter_into
 from minigrad.ops.nn.pool import as_row, from_row
 from minigrad.ops.nn.resample import resampling

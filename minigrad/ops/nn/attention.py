@@ -13,12 +13,8 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import product
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record_n
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import underived
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import OfResult, widely
+from minigrad.core import Node, Tensor, plain, record_n
+from minigrad.ops._dispatch import OfResult, same_device, underived, widely
 from minigrad.ops.activation.softmax import Softmax, SoftmaxBackward
 from minigrad.ops.linalg.matmul import matmul
 from minigrad.ops.nn.dropout import dropout

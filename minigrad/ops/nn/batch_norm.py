@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import Size
-from minigrad.core.graph import Node
-from minigrad.core.record import record_n
-from minigrad.core.tensor import Tensor, counter_of
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, counter_of, record_n
+from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops.nn.normalization import Norm, Shape, check_dtypes, finished, mean_of, of_affine
 from minigrad.ops.shape.repeat import Repeat
 from minigrad.ops.shape.views import View

@@ -17,12 +17,9 @@ from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import FLOAT16, FLOAT32, matmul
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record2, record_n
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import check_cast
+from minigrad.core import Node, Tensor, record2, record_n
+from minigrad.core.record import NUMBER
+from minigrad.ops._dispatch import check_cast, check_kind, op
 from minigrad.ops.nn.pad import ConstantPadNd
 from minigrad.ops.nn.windows import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze

@@ -9,12 +9,8 @@ import numpy as np
 
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import Scaled
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import Scaled, check_kind, same_device
 from minigrad.ops.activation.softmax import log_softmax
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import Flag, checked

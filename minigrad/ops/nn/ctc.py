@@ -14,13 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op, refuse, underived
 from minigrad.ops._dispatch.arg_parser import parses_arguments
-from minigrad.ops._dispatch.elementwise import underived
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops.nn.loss import checked
 from minigrad.ops.pointwise.arithmetic import Div
 from minigrad.ops.pointwise.where import Where

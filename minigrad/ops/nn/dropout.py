@@ -17,11 +17,8 @@ from minigrad.autograd.inplace import in_place
 from minigrad.backends import curand, draws
 from minigrad.backends.numpy import FLOAT32
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import check_cast, promote_scalar
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import check_cast, op, promote_scalar
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.pointwise.arithmetic import Add, Mul
 from minigrad.ops.random.generator import stream_beside

@@ -9,13 +9,8 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import FLOAT32, add_at
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record_n
-from minigrad.core.tensor import Tensor, counter_of, owned
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import Scaled
+from minigrad.core import Node, Tensor, counter_of, owned, record1, record_n
+from minigrad.ops._dispatch import Scaled, check_kind, op, same_device
 from minigrad.ops.index.index_select import check_rows
 from minigrad.ops.pointwise.arithmetic import Add
 from minigrad.ops.shape.views import View, reshape

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops.nn.windows import Window, add_back, columns
 from minigrad.ops.tensor.storage import size
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.nn.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from minigrad.ops.nn.resample import Resample, resampling
 

@@ -12,13 +12,16 @@ import numpy as np
 from minigrad._base.dtype import Size, result_dtype
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops._dispatch.type_promotion import NO_BOOLS_MINUS, broadcast_and_promote, broadcast_shape, check_cast
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import (
+    NO_BOOLS_MINUS,
+    broadcast_and_promote,
+    broadcast_shape,
+    check_cast,
+    check_kind,
+    refuse,
+    same_device,
+)
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.elementary import Abs, Neg

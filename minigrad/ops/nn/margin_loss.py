@@ -14,11 +14,8 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import check_kind, underived
-from minigrad.ops._dispatch.same_device import same_device
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import check_kind, same_device, underived
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.distance import pairwise_distance

@@ -14,12 +14,9 @@ import numpy as np
 
 from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, total
 from minigrad.backends.registry import beside, by_kernel
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record_n
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import refuse
+from minigrad.core import Node, Tensor, record_n
+from minigrad.core.record import NUMBER
+from minigrad.ops._dispatch import op, refuse, same_device
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.pointwise.unary import Rsqrt

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of, beside, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops.shape.slices import narrow
 from minigrad.ops.shape.views import Transpose, dim_of, reshape
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import check_kind
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import check_kind
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
 

@@ -10,11 +10,8 @@ import numpy as np
 
 from minigrad.backends.numpy import masked
 from minigrad.backends.registry import backend_of, beside, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops.nn.resample import Resample, resampling
 from minigrad.ops.nn.windows import Window, offsets
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import HERE, beside, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.templates import widely
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import widely
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
 GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay

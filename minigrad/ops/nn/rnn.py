@@ -20,11 +20,8 @@ from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.backends.numpy import FLOAT32, total
 from minigrad.backends.registry import beside
-from minigrad.core.graph import ManyOutputs
-from minigrad.core.record import record_many
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
+from minigrad.core import ManyOutputs, Tensor, plain, record_many
+from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
 from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.nn.dropout import dropout

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.graph import Node
-from minigrad.core.record import record2
-from minigrad.core.tensor import Tensor
+from minigrad.core import Node, Tensor, record2
 from minigrad.ops.linalg.norms import norm
 from minigrad.ops.pointwise.arithmetic import Div, Mul
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import op
 from minigrad.ops.pointwise import functions
 
 __all__ = ["absolute", "divide", "multiply", "negative", "positive", "subtract", "true_divide"]

@@ -12,17 +12,10 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import default_float
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.scalars import check_scale
-from minigrad.ops._dispatch.type_promotion import (
-    NO_BOOL_MINUS,
-    NO_BOOLS_MINUS,
-    broadcast_and_promote,
-    check_minus,
-    promote_scalar,
-)
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.core.record import NUMBER
+from minigrad.ops._dispatch import NO_BOOLS_MINUS, broadcast_and_promote, check_minus, check_scale, promote_scalar
+from minigrad.ops._dispatch.type_promotion import NO_BOOL_MINUS
 
 Operand = Any  # a Tensor or a Python number
 Grads = tuple[Any, Any]

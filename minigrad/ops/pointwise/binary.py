@@ -11,11 +11,19 @@ import numpy as np
 
 from minigrad._base.dtype import float64
 from minigrad.autograd.inplace import in_place
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import ByNumber, OfTwo, binary_function, check_kind, underived
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.templates import refuse
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import (
+    ByNumber,
+    OfTwo,
+    binary_function,
+    broadcast_and_promote,
+    broadcast_shape,
+    check_kind,
+    op,
+    refuse,
+    tensor_method,
+    underived,
+)
 from minigrad.ops.pointwise.power import Pow, PowScalar, PowTensor
 from minigrad.ops.pointwise.unary import LOG_2, Exp2
 from minigrad.ops.tensor.copy import cast

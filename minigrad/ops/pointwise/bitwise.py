@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar
 
 __all__ = ["bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor"]
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import OF_TYPE, beside
-from minigrad.core.tensor import Tensor, plain
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
 from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device, together
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_shape, promote_scalar
 from minigrad.ops.tensor.storage import from_numpy
 
 __all__ = ["allclose", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin", "isinf",

@@ -11,10 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad.autograd.inplace import in_place
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import tensor_method
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import tensor_method
 from minigrad.ops.pointwise.compare import compared
 
 __all__: list[str] = []  # methods alone

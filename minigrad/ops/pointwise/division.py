@@ -11,12 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record2
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import check_kind, underived
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
+from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.core.record import NUMBER
+from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar, underived
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["floor_divide", "fmod", "remainder"]

@@ -12,9 +12,8 @@ import numpy as np
 
 from minigrad._base.dtype import default_float
 from minigrad.backends.numpy import XP
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import floating
 
 
 class Reciprocal(Node):
@@ -119,8 +118,3 @@ class Sign(Node):
 
     def backward(self, xp: Any, g: Any) -> Any:
         return xp.zeros(g.shape, g)
-
-
-def floating(x: Any) -> Any:
-    """An array as the input of a function with real values: integers become floats."""
-    return x if x.dtype.kind == "f" else x.astype(default_float())

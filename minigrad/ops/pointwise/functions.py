@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import elementary, power

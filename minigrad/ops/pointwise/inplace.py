@@ -10,11 +10,9 @@ import numpy as np
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import beside, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import METHODS, op, tensor_method
-from minigrad.ops._dispatch.scalars import number_in
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import number_in, op, tensor_method
+from minigrad.ops._dispatch.registration import METHODS
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import functions, power
 from minigrad.ops.tensor.copy import Copy

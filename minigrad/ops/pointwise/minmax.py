@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record_n
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfTwo, binary_function, check_kind
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote_all, promote_scalar
+from minigrad.core import Node, Tensor, record1, record_n
+from minigrad.core.record import NUMBER
+from minigrad.ops._dispatch import (
+    OfTwo,
+    binary_function,
+    broadcast_and_promote_all,
+    check_kind,
+    number_in,
+    op,
+    promote_scalar,
+)
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num"]
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, promote_scalar
+from minigrad.core import Node, Tensor, record1, record2
+from minigrad.ops._dispatch import broadcast_and_promote, number_in, promote_scalar
 
 Grads = tuple[Any, Any]
 

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfOne, check_kind, unary_function
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import OfOne, check_kind, op, unary_function
 
 __all__ = ["ceil", "fix", "floor", "frac", "round", "sgn", "trunc"]
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.type_promotion import promote_scalar
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import promote_scalar
 
 __all__ = ["AddScalar", "DivScalar", "MulScalar", "SubScalar"]
 

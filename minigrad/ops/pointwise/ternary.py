@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad._base.tensor_errors import IN_C
-from minigrad.core.graph import Node
-from minigrad.core.record import record2, record_n
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import check_kind
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, broadcast_and_promote_all
+from minigrad.core import Node, Tensor, record2, record_n
+from minigrad.ops._dispatch import broadcast_and_promote, broadcast_and_promote_all, check_kind, op
 
 __all__ = ["addcdiv", "addcmul", "lerp"]
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.inplace import in_place
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import OfOne, unary_function
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import OfOne, op, unary_function
 
 __all__ = ["acos", "acosh", "acosh_", "arccos", "arccosh", "arccosh_", "arcsin", "arcsinh", "arcsinh_", "arctan",
            "arctanh", "arctanh_", "asin", "asinh", "asinh_", "atan", "atanh", "atanh_", "cosh", "deg2rad", "exp2",

@@ -6,22 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import OF_TYPE
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record_n
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.same_device import together
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops._dispatch.type_promotion import (
+from minigrad.core import Node, Tensor, plain, record1, record_n
+from minigrad.ops._dispatch import (
+    Operand,
+    as_operand,
     broadcast_and_promote,
     broadcast_shape,
     input_metadata_of,
-    promote_scalar,
+    together,
 )
 
-Operand = Any  # a Tensor or a Python number
 UINT8_CONDITION = (
     "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
     "PyTorch. Use a boolean condition instead."
@@ -65,21 +61,3 @@ class Where(Node):
 
     def backward(self, xp: Any, g: Any, condition: Any) -> tuple[Any, Any]:
         return xp.masked(condition, g), xp.masked(~condition, g)
-
-
-NUMBER_DTYPES = {bool: np.dtype(bool), int: np.dtype("int64"), float: None}  # of a number alone; None: the default
-
-
-def as_operand(value: Operand, other: Operand, exact: bool = False) -> Tensor:
-    """A tensor as it is; a number as a 0-d tensor that is promoted with `other` as the number would be.
-
-    If it must be `exact`, an integer outside the range of `other`'s dtype is PyTorch's error.
-    """
-    if isinstance(value, Tensor):
-        return value
-    if type(value) in NUMBER_DTYPES and isinstance(other, Tensor) and other.array.ndim and not exact:
-        return plain(np.asarray(value, NUMBER_DTYPES[type(value)] or default_float()))
-    alone = default_float() if isinstance(other, float) else bool
-    like = other.array if isinstance(other, Tensor) else np.zeros((), alone)
-    x, number = promote_scalar(like, value)
-    return plain(np.asarray(number_in(value, x.dtype) if exact and x.dtype.kind in "iu" else number, x.dtype))

@@ -17,11 +17,8 @@ from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.type_name import type_name
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, device_guard, home
-from minigrad.core.graph import Node
-from minigrad.core.record import record_n
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.core import Node, Tensor, record_n
+from minigrad.ops._dispatch import broadcast_shape, op
 from minigrad.ops.factory.values import new_leaf, numpy_dtype
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of

@@ -17,8 +17,8 @@ from minigrad._base.type_name import type_name
 from minigrad.backends.philox import Philox, Source
 from minigrad.backends.registry import HERE, beside, located
 from minigrad.backends.stream import DEFAULT, Stream
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import op
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 

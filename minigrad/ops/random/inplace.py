@@ -17,10 +17,8 @@ from minigrad._base.type_name import type_name
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws, sampling
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1, record2
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
 

@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import underived
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
-from minigrad.ops._dispatch.templates import refuse
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op, refuse, same_device, underived
 from minigrad.ops.reduce.sums import Dims, axes_of, one_of
 
 __all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "searchsorted", "unique",

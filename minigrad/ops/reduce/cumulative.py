@@ -16,11 +16,8 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.templates import refuse
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op, refuse, tensor_method
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduce.minmax import Selection

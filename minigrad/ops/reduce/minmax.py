@@ -14,10 +14,8 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad.backends.registry import beside
-from minigrad.core.graph import ManyOutputs, Node
-from minigrad.core.record import record1, record_many
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
+from minigrad.ops._dispatch import op
 from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
 from minigrad.ops.pointwise.minmax import maximum, minimum
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly

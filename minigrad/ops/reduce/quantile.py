@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import op
 from minigrad.ops.index.gather import Gather
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.pointwise.arithmetic import Mul, Sub

@@ -14,9 +14,8 @@ import numpy as np
 from minigrad import return_types
 from minigrad.backends.numpy import accumulated
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.templates import refuse
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import op, refuse
 from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
 from minigrad.ops.shape.views import dim_of
 

@@ -12,11 +12,8 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
 from minigrad.backends.registry import beside
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import LOCAL, Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]

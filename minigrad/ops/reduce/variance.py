@@ -9,10 +9,8 @@ import numpy as np
 
 from minigrad._base.warnings import warn
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
-from minigrad.core.graph import ManyOutputs, Node
-from minigrad.core.record import record1, record_many
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
+from minigrad.ops._dispatch import op
 from minigrad.ops.linalg.matmul import mm
 from minigrad.ops.pointwise.arithmetic import Div, Mul, Sub
 from minigrad.ops.pointwise.elementary import Sqrt

@@ -6,9 +6,8 @@ import functools
 from typing import Any
 
 from minigrad._base.dtype import Size
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.type_promotion import broadcast_shape
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import broadcast_shape, op
 from minigrad.ops.shape.views import Expand, Unsqueeze, View
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors"]

@@ -10,12 +10,8 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HERE, beside, located, placed
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, owned, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops._dispatch.scalars import number_in
-from minigrad.ops._dispatch.templates import refuse
+from minigrad.core import Node, Tensor, owned, plain, record1
+from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into
 from minigrad.ops.pointwise.inplace import fill_
 from minigrad.ops.shape.views import dim_of, reshape

@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op, tensor_properties
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch.registration import tensor_properties
 from minigrad.ops.reduce.sums import axes_of, one_of
 from minigrad.ops.shape.views import Permute, Transpose, dim_of, shape_of
 

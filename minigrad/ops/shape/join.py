@@ -11,11 +11,8 @@ import numpy as np
 from minigrad._base.dtype import promote_types
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import OF_TYPE, beside
-from minigrad.core.graph import Node
-from minigrad.core.record import record_n
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
-from minigrad.ops._dispatch.same_device import same_device
+from minigrad.core import Node, Tensor, plain, record_n
+from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape.views import dim_of, reshape
 

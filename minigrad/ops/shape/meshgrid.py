@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch import op
 from minigrad.ops.index.mask import MaskedSelect
 from minigrad.ops.shape.broadcast import unpacked
 from minigrad.ops.shape.join import Stack

@@ -9,10 +9,8 @@ import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad.backends.registry import backend_of
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.index_select import IndexSelect
 from minigrad.ops.shape.views import Expand, Unsqueeze, View, dim_of, flatten, shape_of
 from minigrad.ops.tensor.copy import Clone

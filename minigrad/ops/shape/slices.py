@@ -7,9 +7,8 @@ from typing import Any
 
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
-from minigrad.core.graph import Node
-from minigrad.core.tensor import Tensor, owned
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import Node, Tensor, owned
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 

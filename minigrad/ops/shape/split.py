@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.views import record_views
-from minigrad.core.graph import ManyOutputs
-from minigrad.core.record import record_many
-from minigrad.core.tensor import Tensor, owned
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import ManyOutputs, Tensor, owned, record_many
+from minigrad.ops._dispatch import op
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice
 from minigrad.ops.shape.views import dim_of

@@ -15,11 +15,9 @@ import numpy as np
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
+from minigrad.core import Node, Tensor, counter_of, owned, plain, record1
 from minigrad.core.evaluate import sum_to
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, counter_of, owned, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.reduce.sums import axes_of
 from minigrad.ops.tensor.copy import Clone, contiguous
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autograd.inplace import turn_in_place
-from minigrad.core.graph import Node
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import tensor_method
+from minigrad.core import Node, Tensor
+from minigrad.ops._dispatch import tensor_method
 from minigrad.ops.shape.views import Squeeze, SqueezeDim, SqueezeDims, T, Transpose, Unsqueeze, check_matrix, dim_of
 
 __all__: list[str] = []  # methods alone

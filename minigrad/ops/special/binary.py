@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import is_array
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfTwo, check_kind
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import ByNumber, OfTwo, check_kind, op
+from minigrad.ops._dispatch.elementwise import OfNumber
 from minigrad.ops.special import gamma_function as _gamma
 
 __all__ = ["xlogy"]

@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.inplace import in_place
-from minigrad.core.graph import Node
-from minigrad.core.record import record1
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.elementwise import OfOne, unary_function
-from minigrad.ops._dispatch.registration import op, tensor_method
-from minigrad.ops.pointwise.elementary import floating
+from minigrad.core import Node, Tensor, plain, record1
+from minigrad.ops._dispatch import OfOne, floating, op, tensor_method, unary_function
 from minigrad.ops.pointwise.scalar import AddScalar, MulScalar
 from minigrad.ops.special import bessel as _bessel
 from minigrad.ops.special import error_function as _erf

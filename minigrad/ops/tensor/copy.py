@@ -13,10 +13,9 @@ from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
-from minigrad.core.graph import Node
-from minigrad.core.record import NUMBER, record1, record2
-from minigrad.core.tensor import Tensor, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.core.record import NUMBER
+from minigrad.ops._dispatch import op, tensor_method
 
 __all__ = ["clone"]
 

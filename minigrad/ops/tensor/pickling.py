@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import as_strided, backend_of, beside
-from minigrad.core.tensor import Tensor, VersionCounter, plain
+from minigrad.core import Tensor, plain
+from minigrad.core.tensor import VersionCounter
 from minigrad.ops.tensor.storage import UntypedStorage, storage_offset, stride, untyped_storage
 
 NOT_SERIALIZED = (

@@ -16,8 +16,10 @@ from minigrad._base.dtype import DTYPES, from_numpy_dtype
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.type_name import type_name
-from minigrad.core.tensor import Tensor, alias
-from minigrad.ops._dispatch.registration import op, tensor_method, tensor_properties
+from minigrad.core import Tensor
+from minigrad.core.tensor import alias
+from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch.registration import tensor_properties
 from minigrad.ops.pointwise.compare import eq
 from minigrad.ops.tensor.copy import cast, to
 

@@ -16,9 +16,8 @@ from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import address
 from minigrad.backends.registry import backend_of, bounds, device_of, home, host, is_array, moved
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.tensor import Tensor, owned, plain
-from minigrad.ops._dispatch.registration import op, tensor_method
+from minigrad.core import LOCAL, Tensor, owned, plain
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.reduce.sums import one_of
 
 __all__ = ["UntypedStorage", "from_numpy"]

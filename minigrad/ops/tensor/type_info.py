@@ -23,8 +23,8 @@ from minigrad._base.dtype import (
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import promote_types as promoted
 from minigrad._base.type_name import type_name
-from minigrad.core.tensor import Tensor
-from minigrad.ops._dispatch.registration import op
+from minigrad.core import Tensor
+from minigrad.ops._dispatch import op
 
 __all__ = ["can_cast", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype"]
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from minigrad.autograd.graph import saved_tensors_hooks
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core import LOCAL
 from minigrad.nn.modules.container import Sequential
 from minigrad.utils.checkpoint._debug import Logs
 from minigrad.utils.checkpoint._errors import CheckpointError

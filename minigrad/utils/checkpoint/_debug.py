@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.utils._python_dispatch import TorchDispatchMode
 from minigrad.utils.checkpoint._errors import CheckpointError
 

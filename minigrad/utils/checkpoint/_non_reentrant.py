@@ -26,8 +26,7 @@ from typing import Any
 
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.autograd.graph import saved_tensors_hooks
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, gradient_node
+from minigrad.core import LOCAL, Node, gradient_node
 from minigrad.core.saved import saved_tensors, versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice

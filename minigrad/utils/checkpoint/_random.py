@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad.backends.registry import HERE, beside, device_of
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.random.generator import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
 

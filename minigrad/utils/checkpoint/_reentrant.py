@@ -16,8 +16,8 @@ from typing import Any
 from minigrad.autograd._api import backward
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, no_grad
+from minigrad.core import Tensor
 from minigrad.core.exec_info import inside_full_passes
-from minigrad.core.tensor import Tensor
 from minigrad.utils.checkpoint._random import random_state
 from minigrad.utils.checkpoint._told import Run
 

@@ -15,11 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import ManyOutputs, Node
-from minigrad.core.record import record_many, record_n
+from minigrad.core import LOCAL, ManyOutputs, Node, Tensor, counter_of, plain, record_many, record_n
 from minigrad.core.saved_tensor import pack_all
-from minigrad.core.tensor import Tensor, counter_of, plain
 from minigrad.ops._dispatch.overloads import OpOverload, OpOverloadPacket, of_class
 from minigrad.utils._python_dispatch import TorchDispatchMode
 

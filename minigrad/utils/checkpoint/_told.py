@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core import LOCAL
 
 __all__ = ["Run", "tell"]
 

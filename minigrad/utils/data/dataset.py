@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.random.factory import randperm
 from minigrad.ops.random.generator import Generator, default_generator
 

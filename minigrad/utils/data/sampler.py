@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from minigrad._base.dtype import float64, int64
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.factory.sizes import empty
 from minigrad.ops.factory.values import as_tensor
 from minigrad.ops.random.factory import randint, randperm

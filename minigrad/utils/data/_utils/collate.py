@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import float64
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.ops.factory.values import as_tensor, tensor
 from minigrad.ops.shape.join import stack
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.core.tensor import Tensor
+from minigrad.core import Tensor
 from minigrad.utils.data._utils.collate import default_collate
 from minigrad.utils.data.dataset import IterableDataset, Subset, TensorDataset, items_of
 
