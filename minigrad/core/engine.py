@@ -141,20 +141,19 @@ def compute_dependencies(task: GraphTask, root: Node) -> None:
     buffers, stack = task.buffers, [root]
     while stack:
         for edge in stack.pop().next:
-            buffer = buffers.get(edge)
-            if buffer is None and edge is not None:
+            if edge in buffers:
+                buffers[edge].dependencies += 1
+            elif edge is not None:
                 # An edge to a leaf may hold the leaf or its AccumulateGrad (NOTE 6 in graph.py).
                 node = (known_accumulator(edge) or AccumulateGrad(edge)) if isinstance(edge, Tensor) else edge
-                if task.runs is not None and leaves_out(task, node):
-                    continue
-                if node not in buffers:
-                    buffer = buffers[node] = InputBuffer() if node.outputs == 1 else InputBuffers()
-                    buffer.node, buffer.dependencies = node, 0
+                if node is not edge and node in buffers:
+                    buffers[edge] = buffers[node]
+                    buffers[edge].dependencies += 1
+                elif task.runs is None or not leaves_out(task, node):
+                    buffer = buffers[edge] = buffers[node] = InputBuffer() if node.outputs == 1 else InputBuffers()
+                    buffer.node, buffer.dependencies = node, 1
                     buffer.grad = None if node.outputs == 1 else [None] * node.outputs
                     stack.append(node)
-                buffer = buffers[edge] = buffers[node]
-            if buffer is not None:
-                buffer.dependencies += 1
 
 
 def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
@@ -198,11 +197,11 @@ def run(task: GraphTask, node: Node, grads: Any) -> None:
                 buffer.add(grad, output_nr)
             buffer.dependencies -= 1
             if buffer.dependencies == 0:
-                heappush(ready, (-buffer.node.sequence_nr, buffer))
+                heappush(ready, buffer)
         grads = grad = None  # `owns_grad` would count these references (NOTE 3), and they would keep memory
         if not ready:
             return
-        buffer = heappop(ready)[1]
+        buffer = heappop(ready)
         node, grads = buffer.node, evaluate(task, buffer)
 
 
@@ -221,5 +220,5 @@ def evaluate(task: GraphTask, buffer: InputBuffer) -> Any:
     if extras is not None and extras.input_metadata is not None:
         grads = sum_to_inputs(node, grads, task.xp)
     if node.saved and not task.keep_graph:
-        node.release()
+        node.saved = None
     return grads if type(grads) is tuple else (grads,)

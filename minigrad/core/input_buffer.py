@@ -31,8 +31,9 @@ class InputBuffer:
     grad: Any  # the sum of those that have arrived; None before the first, and if all of them were None
 
     def __lt__(self, other: InputBuffer) -> bool:
-        """Buffers of nodes with the same sequence number are equal to the heap (NOTE 1 in engine.py)."""
-        return False
+        """Whether this node runs first: it was recorded later (NOTE 1 in engine.py)."""
+        later: bool = self.node.sequence_nr > other.node.sequence_nr
+        return later
 
     def add(self, grad: Any, output_nr: int) -> None:
         """Add a further gradient of an output of the node; it has one, number 0."""
@@ -78,7 +79,7 @@ class GraphTask:
         self.xp = Tensor.backward_namespace if create_graph else XP  # the functions that formulas call
         self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # gives the gradients of a node's inputs
         self.buffers: dict[Any, InputBuffer] = {}  # by node, and by leaf where an edge holds the leaf
-        self.ready: list[tuple[int, InputBuffer]] = []  # a heap of those that can run, the highest number first
+        self.ready: list[InputBuffer] = []  # a heap of those whose nodes can run
         self.callbacks: list[Callable[[], Any]] = []  # called when the pass ends without an error
         self.outer: GraphTask | None = LOCAL.graph_task  # the pass inside which this one was started
         self.depth: int = 0 if self.outer is None else self.outer.depth + 1  # how many passes it is inside of
