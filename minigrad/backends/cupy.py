@@ -1,6 +1,6 @@
 """The CUDA backend: CuPy's arrays, and its words for what NumPy has no name for.
 
-CuPy's names are NumPy's, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 6 in
+CuPy's names are NumPy's, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 9 in
 protocol.py). This file is imported when somebody first asks for CUDA; CuPy itself is an extra of the distribution.
 """
 

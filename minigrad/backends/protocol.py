@@ -1,6 +1,6 @@
 """What a backend is: an array module, and the few verbs that NumPy has no name for.
 
-NOTE 6 (one source for all devices). The ops are written with NumPy's names, and run on CuPy's arrays as they stand:
+NOTE 9 (one source for all devices). The ops are written with NumPy's names, and run on CuPy's arrays as they stand:
 NumPy hands a call to the module of the array that it is about (`__array_ufunc__`, `__array_function__`), and
 `np.zeros(3, like=x)` makes an array where `x` lies (NEPs 13, 18 and 35). On a CPU this costs nothing but the word
 `like` (15 ns). So an op keeps to three rules: what it makes of a size, of numbers or of a list, it makes `like` an
@@ -22,7 +22,7 @@ class Backend(Protocol):
     """A kind of device. Its devices are numbered from 0; `None` for an index is the current one."""
 
     array_type: type
-    """The type of its arrays, which take part in NumPy's dispatch (NOTE 6)."""
+    """The type of its arrays, which take part in NumPy's dispatch (NOTE 9)."""
     type: str
     """What `Tensor.device.type` says."""
     module: Any

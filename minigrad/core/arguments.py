@@ -40,16 +40,13 @@ def inputs_of(inputs: Any, caller: str) -> tuple[Any, ...]:
 
 
 def check_inputs(inputs: Sequence[Any], accumulate_grad: bool) -> None:
-    """Raise PyTorch's error for an input that no gradient can reach; then let non-leaves retain theirs, if asked to."""
+    """Raise PyTorch's error for an input that no gradient can reach."""
     for tensor in inputs:
         if not isinstance(tensor, (Tensor, GradientEdge)):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type_name(tensor)}")
         if isinstance(tensor, Tensor) and not tensor._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False" if accumulate_grad else
                                "One of the differentiated Tensors does not require grad")
-    for tensor in inputs if accumulate_grad else ():
-        if isinstance(tensor, Tensor):
-            tensor.retain_grad()
 
 
 def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:

@@ -123,6 +123,9 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     root = GraphRoot([root_edge(i, tensor) for i, tensor in enumerate(roots)])
     if inputs or not accumulate_grad:
         check_inputs(inputs, accumulate_grad)
+        for tensor in inputs:
+            if accumulate_grad and isinstance(tensor, Tensor):
+                tensor.retain_grad()
         select(task, root, inputs, accumulate_grad)
     if create_graph and accumulate_grad:
         warn_of_cycle()

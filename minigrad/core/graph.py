@@ -27,12 +27,7 @@ from numpy import generic
 from minigrad._base.hooks import Hook, NodeHooks, RemovableHandle
 from minigrad.core.accumulate import add_in_place, with_layout_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
-from minigrad.core.saved import (
-    saved_arrays,
-    saved_constant,
-    saved_tensors,
-    saved_value,
-)
+from minigrad.core.saved import saved_arrays, saved_constant, saved_tensors, saved_value
 from minigrad.core.saved_tensor import saved_tensor_handle
 from minigrad.core.tensor import Tensor, VersionCounter, extras_of, next_sequence_nr, plain
 
@@ -138,12 +133,13 @@ class Node(metaclass=NodeType):
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """For each input: the node that made it, and which of that node's outputs it was; (None, 0) for no node.
-
-        An edge that held a leaf holds the leaf's AccumulateGrad from now on (NOTE 6).
-        """
-        self.next = tuple([accumulator_of(node) if isinstance(node, Tensor) else node for node in self.next])
+        """For each input: the node that made it, and which of that node's outputs it was; (None, 0) for no node."""
+        self.hold_accumulators()
         return tuple(zip(self.next, self.next_output_nrs))
+
+    def hold_accumulators(self) -> None:
+        """Let each edge that holds a leaf hold the leaf's AccumulateGrad from now on (NOTE 6)."""
+        self.next = tuple([accumulator_of(node) if isinstance(node, Tensor) else node for node in self.next])
 
     def output_nrs(self) -> tuple[int, ...]:
         """For each input, which output of its node it was."""

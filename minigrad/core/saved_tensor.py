@@ -59,7 +59,7 @@ def pack_all(node: Any, outputs: Sequence[Any]) -> None:
 
     Numbers and None stay as they are.
     """
-    node.next_functions  # noqa: B018 (an edge to a leaf holds its AccumulateGrad from now on: see `source_of`)
+    node.hold_accumulators()  # `source_of` finds them
     values, hooks = list(node.saved), LOCAL.saved_tensors_hooks[-1]
     for i in saving_order(node):
         value, output_nr = values[i], node.saved_output_nr(i)
@@ -170,7 +170,7 @@ class SavedTensor:
             raise RuntimeError(HOOKED_LATE)
         if value is None or self.index is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        node.next_functions  # noqa: B018 (as in `pack_all`)
+        node.hold_accumulators()  # as in `pack_all`
         tensor = value.detach() if is_tensor(value) else self._as_tensor(value)
         packed = pack(value, node.saved_output_nr(self.index), tensor, pack_hook, unpack_hook)
         node.saved = tuple([packed if i == self.index else other for i, other in enumerate(node.saved)])
