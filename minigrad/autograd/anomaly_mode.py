@@ -53,7 +53,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
                             f"{type_name(value)}")
     if enabled != ANOMALY.enabled:
-        UNUSUAL.add(1 if enabled else -1)
+        UNUSUAL.set("anomaly mode", enabled)
         UNUSUAL.on_new_node = note if enabled else None
         if enabled:
             UNUSUAL.pass_wrappers.insert(0, watch_pass)  # the innermost: others return their gradients one at a time

@@ -22,6 +22,17 @@ __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mod
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def enter(grad_enabled: bool, inference: bool | None = None) -> bool:
+    """Switch for a block that is being entered, and return the grad mode of before, which an interrupt brings back."""
+    before = LOCAL.grad_enabled, LOCAL.inference
+    try:
+        switch(grad_enabled, inference)
+        return before[0]
+    except BaseException:
+        switch(*before)
+        raise
+
+
 class _DecoratorContextManager:
     """A context that is also a decorator, of functions and of generators.
 
@@ -98,8 +109,7 @@ class no_grad(_NoParamDecoratorContextManager):
     """Nothing inside is recorded: results have `requires_grad=False`, whatever they were computed from."""
 
     def __enter__(self) -> None:
-        self.prev = LOCAL.grad_enabled
-        switch(False)
+        self.prev = enter(False)
 
     def __exit__(self, *error: Any) -> None:
         switch(self.prev)
@@ -109,8 +119,7 @@ class enable_grad(_NoParamDecoratorContextManager):
     """Ops are recorded again, inside of a block without grad mode."""
 
     def __enter__(self) -> None:
-        self.prev = LOCAL.grad_enabled
-        switch(True)
+        self.prev = enter(True)
 
     def __exit__(self, *error: Any) -> None:
         switch(self.prev)
@@ -126,9 +135,8 @@ class set_grad_enabled(_DecoratorContextManager):
         if not isinstance(mode, bool):
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type_name(mode)}")
-        self.prev = LOCAL.grad_enabled
         self.mode = mode
-        switch(mode)
+        self.prev = enter(mode)
 
     def __call__(self, function: F) -> F:
         switch(self.prev)
@@ -163,7 +171,7 @@ class inference_mode(_DecoratorContextManager):
 
     def __enter__(self) -> None:
         self.prev = LOCAL.grad_enabled, LOCAL.inference
-        switch(not self.mode, self.mode)
+        enter(not self.mode, self.mode)
 
     def __exit__(self, *error: Any) -> None:
         switch(*self.prev)

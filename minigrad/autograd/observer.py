@@ -17,7 +17,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.backends.registry import is_array
 from minigrad.core import LOCAL, Node
-from minigrad.core.grad_mode import UNUSUAL, switch
+from minigrad.core.grad_mode import switch
 from minigrad.core.saved import is_tensor
 from minigrad.trace.build import Builder
 from minigrad.trace.encode import Encoder
@@ -55,7 +55,7 @@ class Observer:
         if LOCAL.observer is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         LOCAL.observer = self
-        UNUSUAL.add(1)
+        LOCAL.update()
         WATCHING.append(self)
         RARER.start()
         return self.trace
@@ -63,7 +63,7 @@ class Observer:
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
         """Stop listening; name the tensors that these variables hold, note an error that ended the block."""
         LOCAL.observer = None
-        UNUSUAL.add(-1)
+        LOCAL.update()
         WATCHING.remove(self)
         RARER.stop()
         if error is not None and error is not self.reported:

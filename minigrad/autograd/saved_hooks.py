@@ -49,13 +49,13 @@ class saved_tensors_hooks:
         if LOCAL.saved_tensors_hooks_disabled is not None:
             raise RuntimeError(LOCAL.saved_tensors_hooks_disabled)
         LOCAL.saved_tensors_hooks = (*LOCAL.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
-        LOCAL.share.add(1)
+        LOCAL.update()
 
     def __exit__(self, *error: Any) -> None:
         if not LOCAL.saved_tensors_hooks:
             raise RuntimeError("saved_tensors_hooks was left without having been entered")
         LOCAL.saved_tensors_hooks = LOCAL.saved_tensors_hooks[:-1]
-        LOCAL.share.add(-1)
+        LOCAL.update()
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -2,8 +2,8 @@
 
 Every op ends in one of these functions; PyTorch generates them as `VariableType.cpp`. Here it is decided whether the
 result of an op requires grad: it does if an input does and grad mode is on. (While grad mode is off in any thread,
-`UNUSUAL.count` is not 0, so that `record1` and `record2` need not ask for it.) `record1` and `record2` are for ops with
-one and two inputs, `record_n` for any number, `record_many` for ops with several outputs.
+`UNUSUAL.modes` is not empty, so that `record1` and `record2` need not ask for it.) These two are for ops with one and
+two inputs, `record_n` for any number, `record_many` for ops with several outputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
     wanted gradient needs. `const` are its further arguments. `input_metadata` is given where an input was broadcast or
     promoted: for each input the (shape, dtype) of its gradient, or None.
     """
-    if UNUSUAL.count:
+    if UNUSUAL.modes:
         return record_unusual(cls, array, (a,), saved, const, input_metadata)
     result = blank()
     result.array = array
@@ -53,7 +53,7 @@ def record1(cls: type[Node], array: Any, a: Tensor, saved: tuple[Any, ...] = (),
 def record2(cls: type[Node], array: Any, a: Tensor, b: Tensor, saved: tuple[Any, ...] = (),
             const: tuple[Any, ...] = (), input_metadata: tuple[Any, ...] | None = None) -> Tensor:
     """Wrap `array`, the result of an op with the inputs `a` and `b`; the other arguments are those of `record1`."""
-    if UNUSUAL.count:
+    if UNUSUAL.modes:
         return record_unusual(cls, array, (a, b), saved, const, input_metadata)
     result = blank()
     result.array = array
@@ -72,7 +72,7 @@ def record2(cls: type[Node], array: Any, a: Tensor, b: Tensor, saved: tuple[Any,
 def record_n(cls: type[Node], array: Any, inputs: Sequence[Tensor], saved: tuple[Any, ...] = (),
              const: tuple[Any, ...] = (), input_metadata: tuple[Any, ...] | None = None) -> Tensor:
     """Wrap `array`, the result of an op with any number of inputs."""
-    if UNUSUAL.count:
+    if UNUSUAL.modes:
         return record_unusual(cls, array, inputs, saved, const, input_metadata)
     result = plain(array)
     if any(x._requires_grad for x in inputs):

@@ -31,15 +31,6 @@ from minigrad.ops._dispatch.overloads import entries, of_class
 __all__ = ["TorchDispatchMode"]
 
 
-class Stack(threading.local):
-    """The modes that are on in this thread, the innermost last."""
-
-    modes: tuple[TorchDispatchMode, ...] = ()
-
-
-STACK = Stack()
-
-
 class TorchDispatchMode:
     """A block in which this thread's ops go to `__torch_dispatch__`; inside of the method the mode is off.
 
@@ -53,13 +44,13 @@ class TorchDispatchMode:
 
     def __enter__(self) -> Any:
         DETOURS.open()
-        STACK.modes = (*STACK.modes, self)
-        LOCAL.share.add(1)
+        LOCAL.dispatch_modes = (*LOCAL.dispatch_modes, self)
+        LOCAL.update()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        LOCAL.share.add(-1)
-        STACK.modes = STACK.modes[:-1]
+        LOCAL.dispatch_modes = LOCAL.dispatch_modes[:-1]
+        LOCAL.update()
         DETOURS.close()
 
 
@@ -71,18 +62,18 @@ def lead(*args: Any, _through: Callable[..., Any], **options: Any) -> Any:
 def detour(original: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
     """The way of an op while a mode is on; without `cls` the class of its nodes is the first argument."""
     def through(*args: Any, **options: Any) -> Any:
-        outer = STACK.modes
+        outer = LOCAL.dispatch_modes
         if not outer:
             return original(*args, **options)
         if cls is not None:
             op = of_class(cls, through)
         else:
             op, args = of_class(args[0], functools.partial(through, args[0])), args[1:]
-        STACK.modes = outer[:-1]
+        LOCAL.dispatch_modes = outer[:-1]
         try:
             return outer[-1].__torch_dispatch__(op, (), args, options)
         finally:
-            STACK.modes = outer
+            LOCAL.dispatch_modes = outer
 
     return through
 

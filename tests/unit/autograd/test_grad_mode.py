@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import threading
 import weakref
 
 import pytest
 
 import minigrad
-from minigrad.core.grad_mode import UNUSUAL
+from minigrad.core.grad_mode import LOCAL, UNUSUAL
 
 MODES = ["no_grad", "enable_grad", "inference_mode"]
 
@@ -240,27 +241,27 @@ def test_a_thread_that_ends_inside_a_mode_leaves_no_trace(m):
 
 
 def test_what_a_thread_switched_is_forgotten_when_it_ends():
-    before = UNUSUAL.count
+    before = len(UNUSUAL.modes)
     for _ in range(3):
         thread = threading.Thread(target=lambda: minigrad.set_grad_enabled(False))
         thread.start()
         thread.join(10)
-    assert UNUSUAL.count == before  # else every op of the process stays on the slow path
+    assert len(UNUSUAL.modes) == before  # else every op of the process stays on the slow path
 
 
 def test_every_mode_is_counted_and_taken_off_again():
-    before = UNUSUAL.count
+    before = len(UNUSUAL.modes)
     with minigrad.no_grad():
-        assert UNUSUAL.count == before + 1
+        assert len(UNUSUAL.modes) == before + 1
         with minigrad.inference_mode():
-            assert UNUSUAL.count == before + 2
+            assert len(UNUSUAL.modes) == before + 1
             with minigrad.enable_grad():
-                assert UNUSUAL.count == before + 1
+                assert len(UNUSUAL.modes) == before + 1
             with minigrad.inference_mode(False):
-                assert UNUSUAL.count == before
+                assert len(UNUSUAL.modes) == before
         with contextlib.suppress(KeyError), minigrad.no_grad():
             raise KeyError
-    assert UNUSUAL.count == before
+    assert len(UNUSUAL.modes) == before
 
 
 def test_backward_in_threads(m):
@@ -282,3 +283,56 @@ def test_backward_in_threads(m):
 def test_classes_are_not_decorated_silently(m):
     with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
         m.no_grad()(type("Model", (), {}))
+
+
+def run_interrupted(run, nth):
+    """Run `run`, with Ctrl-C before the `nth` line of minigrad; whether there were so many."""
+    lines = 0
+
+    def trace(frame, event, _):
+        nonlocal lines
+        if not frame.f_globals["__name__"].startswith("minigrad."):
+            return None
+        lines += event == "line"
+        if event == "line" and lines == nth:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        run()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.parametrize("mode", [*MODES, "set_grad_enabled", "saved_tensors_hooks"])
+def test_an_interrupt_at_any_line_leaves_no_mode_half_switched(mode):
+    x = minigrad.ones(1, requires_grad=True)
+    block = {"set_grad_enabled": lambda: minigrad.set_grad_enabled(False),
+             "saved_tensors_hooks": lambda: minigrad.autograd.graph.saved_tensors_hooks(abs, abs)}.get(
+        mode, getattr(minigrad, mode, None))
+    entered = left = False
+
+    def run():
+        nonlocal entered, left
+        with block():
+            entered = True
+        left = True
+
+    nth = 1
+    while run_interrupted(run, nth):
+        if mode != "set_grad_enabled":  # that one switches before its block is entered
+            assert entered or now(minigrad) == (True, False)
+        assert not left
+        assert (x * 2).requires_grad is minigrad.is_grad_enabled()  # ops do what the modes say
+        with minigrad.no_grad():
+            assert not (x * 2).requires_grad
+        minigrad.set_grad_enabled(True)
+        LOCAL.inference, LOCAL.saved_tensors_hooks = False, ()
+        LOCAL.update()
+        assert (x * 2).requires_grad and not UNUSUAL.modes
+        entered, nth = False, nth + 1
+    assert nth > 10 and left
