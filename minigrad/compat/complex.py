@@ -6,7 +6,7 @@ Mirrors the functions of PyTorch that make complex tensors or take them apart. d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from minigrad._base.dtype import NOT_HERE
 from minigrad._base.tensor_errors import check_tensor
@@ -18,78 +18,45 @@ __all__ = ["complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "pol
            "resolve_neg", "view_as_complex", "view_as_real"]
 
 
-def absent(name: str) -> NoReturn:
-    """The error for what would make a tensor of a dtype that is not here."""
-    raise NotImplementedError(f"{name}: {NOT_HERE.strip()}")
-
-
-def unchanged(name: str, doc: str, *, method: bool = True) -> Callable[[Tensor], Tensor]:
-    """The op of this name, which gives a real tensor back."""
-    def function(input: Tensor) -> Tensor:
+def of_real(name: str, doc: str, answer: Any = None, *, method: bool = True) -> Callable[[Tensor], Any]:
+    """The op of this name, which for a real tensor gives the tensor itself, or the same `answer` always."""
+    def function(input: Tensor) -> Any:
         check_tensor(input, name)
-        return input
+        return input if answer is None else answer
 
     function.__doc__ = doc
     return op(method=method, name=name)(function)
 
 
-real = unchanged("real", "The real part of a tensor: itself.", method=False)
-conj = unchanged("conj", "The conjugate of a real tensor: itself.")
-conj_physical = unchanged("conj_physical", "The conjugate of a real tensor: itself.")
-resolve_conj = unchanged("resolve_conj", "The tensor itself: no conjugation waits.")
-resolve_neg = unchanged("resolve_neg", "The tensor itself: no negation waits.")
+def refused(name: str, doc: str, text: str = "") -> Callable[..., NoReturn]:
+    """The op of this name, which raises PyTorch's error for a real tensor, or says that there are no complex ones."""
+    def function(*args: Any, **options: Any) -> NoReturn:
+        raise RuntimeError(text) if text else NotImplementedError(f"{name}(): {NOT_HERE.strip()}")
+
+    function.__doc__ = doc
+    return op(name=name)(function)
 
 
-@op
-def imag(input: Tensor) -> Tensor:
-    """The imaginary part, which real tensors have none of: always PyTorch's error."""
-    check_tensor(input, "imag")
-    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-
-
-@op(method=True)
-def is_conj(input: Tensor) -> bool:
-    """Whether a conjugation waits: never."""
-    check_tensor(input, "is_conj")
-    return False
-
-
-@op(method=True)
-def is_neg(input: Tensor) -> bool:
-    """Whether a negation waits: never."""
-    check_tensor(input, "is_neg")
-    return False
-
-
-@op
-def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor as pairs of real numbers: always PyTorch's error for a real one."""
-    check_tensor(input, "view_as_real")
-    raise RuntimeError("view_as_real is only supported for complex tensors")
-
-
-@op
-def view_as_complex(input: Tensor) -> Tensor:
-    """Pairs of real numbers as complex ones: not here."""
-    absent("view_as_complex()")
-
-
-@op
-def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Two real tensors as a complex one: not here."""
-    absent("complex()")
-
-
-@op
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Lengths and angles as a complex tensor: not here."""
-    absent("polar()")
+real = of_real("real", "The real part of a tensor: itself.", method=False)
+conj = of_real("conj", "The conjugate of a real tensor: itself.")
+conj_physical = of_real("conj_physical", "The conjugate of a real tensor: itself.")
+resolve_conj = of_real("resolve_conj", "The tensor itself: no conjugation waits.")
+resolve_neg = of_real("resolve_neg", "The tensor itself: no negation waits.")
+is_conj = of_real("is_conj", "Whether a conjugation waits: never.", False)
+is_neg = of_real("is_neg", "Whether a negation waits: never.", False)
+imag = refused("imag", "The imaginary part, which real tensors have none of: always PyTorch's error.",
+               "imag is not implemented for tensors with non-complex dtypes.")
+view_as_real = refused("view_as_real", "A complex tensor as pairs of real numbers: always PyTorch's error for a real "
+                       "one.", "view_as_real is only supported for complex tensors")
+view_as_complex = refused("view_as_complex", "Pairs of real numbers as complex ones: not here.")
+complex = refused("complex", "Two real tensors as a complex one: not here.")
+polar = refused("polar", "Lengths and angles as a complex tensor: not here.")
 
 
 def no_conversion(name: str, dtype: str) -> None:
     """Make the method of this name, which would convert to a dtype that is not here: always an error."""
-    def method(input: Tensor) -> Tensor:
-        absent(f"{name}()")
+    def method(input: Tensor) -> NoReturn:
+        raise NotImplementedError(f"{name}(): {NOT_HERE.strip()}")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`to({dtype})`: not here."

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from minigrad._base.device import strided
-from minigrad._base.dtype import DTYPES, Size
+from minigrad._base.dtype import DTYPES
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.tensor_errors import IN_C
-from minigrad.core import Tensor, plain
-from minigrad.ops.factory.values import PLACED, check_device, sequence, size_of
-from minigrad.ops.shape.slices import Alias
+from minigrad.core import Tensor
+from minigrad.ops.factory.values import PLACED, legacy_tensor
 
 __all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
            "LongTensor", "ShortTensor"]
@@ -51,23 +48,12 @@ class tensortype:
         return isinstance(instance, Tensor) and instance.dtype is self.dtype
 
     def __call__(self, *data: Any, device: Any = PLACED) -> Tensor:
-        """A tensor of that size, holding zeros; or of these values.
-
-        Raises:
-            RuntimeError: for another device than the CPU, and for any, also None, beside a tensor.
-            TypeError: for anything but sizes, one sequence, one tensor of this dtype.
-        """
-        is_tensor = len(data) == 1 and isinstance(data[0], Tensor)
-        if device is not PLACED and (is_tensor or device is not None):
-            check_device(is_tensor, device)
-        if len(data) != 1 or isinstance(data[0], (int, Size)):
-            return plain(np.zeros(size_of(data or (0,), "new"), self.dtype.numpy))
-        if not is_tensor:
-            return plain(sequence(data[0], self.dtype))
-        if data[0].dtype is not self.dtype:
-            wanted, got = (OPTIONS.format(IN_C[each.name]) for each in (self.dtype, data[0].dtype))
+        """A tensor of that size, holding zeros; or of these values (errors: `legacy_tensor`)."""
+        tensor = legacy_tensor(self.dtype, data, device)
+        if tensor.dtype is not self.dtype:
+            wanted, got = (OPTIONS.format(IN_C[dtype.name]) for dtype in (self.dtype, tensor.dtype))
             raise TypeError(f"expected {wanted} (got {got})")
-        return Alias.forward(data[0])
+        return tensor
 
 
 TYPES = {kind.type_name: tensortype(kind) for kind in DTYPES}

@@ -5,6 +5,8 @@ Where a function bends, each takes the side that PyTorch takes; the second deriv
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,15 @@ from minigrad.ops.shape.views import View
 __all__ = ["hardshrink", "prelu", "rrelu", "rrelu_", "threshold", "threshold_"]
 
 
+class InPlace(OfResult, number=None):
+    """An op that is written in place: its derivative is computed from its result, since the input is gone."""
+
+    def __init_subclass__(cls, of: Any, **kwargs: Any) -> None:
+        cls.kernel, cls.constants, cls.values = of.kernel, of.constants, of.values
+        super().__init_subclass__(name=of.op, number=1, **kwargs)
+        of.in_place = cls
+
+
 class LeakyRelu(OfInput):
     kernel = "leaky_relu_cpu"
     constants = ("negative_slope",)
@@ -33,13 +44,7 @@ class LeakyRelu(OfInput):
         return xp.apply(Gate, g, a, a > 0, slope)
 
 
-class LeakyReluInPlace(OfResult, name="LeakyRelu", number=1):
-    """`leaky_relu_`, from its result: the input is gone."""
-
-    kernel = LeakyRelu.kernel
-    constants = LeakyRelu.constants
-    values = LeakyRelu.values
-
+class LeakyReluInPlace(InPlace, of=LeakyRelu):
     def backward(self, xp: Any, g: Any, y: Any, slope: float) -> Any:
         if slope < 0:
             raise RuntimeError("In-place leakyReLu backward calculation is triggered with a negative slope which is "
@@ -148,7 +153,7 @@ class Threshold(Node):
 
 
 class ThresholdInPlace(Threshold, name="Threshold", number=1):
-    __slots__ = ()
+    """The same in place."""
 
 
 class PreluKernel(Node):
@@ -179,21 +184,45 @@ class RreluWithNoise(OfInput):
     def values(x: Any, slope: Any) -> Any:
         return np.where(x > 0, x, x * slope)
 
-    def backward(self, xp: Any, g: Any, a: Any, slope: Any) -> Any:
-        return xp.apply(Gate, g, a, a > 0, slope)
+    backward = LeakyRelu.backward
 
 
-class RreluWithNoiseInPlace(OfResult, name="RreluWithNoise", number=1):
+class RreluWithNoiseInPlace(InPlace, of=RreluWithNoise):
     """The same in place; the result has the sign of the input."""
 
-    kernel = RreluWithNoise.kernel
-    values = RreluWithNoise.values
     backward = RreluWithNoise.backward
+
+
+def chosen(op: Any, inplace: bool, input: Tensor, *const: Any) -> Tensor:
+    """An op, out of place or in place."""
+    if not inplace:
+        return op.forward(input, *const)  # type: ignore[no-any-return]  # an op returns a Tensor
+    return in_place(getattr(op, "in_place", op).forward, input, *const)
+
+
+def switchable(op: Any, doc: str, *const: Any) -> Callable[[Tensor, bool], Tensor]:
+    """The public function of an op that takes no argument but the switch `inplace`."""
+    def function(input: Tensor, inplace: bool = False) -> Tensor:
+        return chosen(op, inplace, input, *const)
+
+    function.__doc__, function.__module__ = doc, op.__module__
+    return function
+
+
+def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`function_`: the function with its switch `inplace` on."""
+    @functools.wraps(function)
+    def form(*args: Any, **options: Any) -> Tensor:
+        return function(*args, inplace=True, **options)
+
+    form.__name__ = form.__qualname__ = f"{function.__name__}_"
+    form.__doc__ = f"`{function.__name__}`, in place."
+    return form
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """The input where it is above 0, else times `negative_slope`."""
-    return chosen(LeakyReluInPlace if inplace else LeakyRelu, inplace, input, float(negative_slope))
+    return chosen(LeakyRelu, inplace, input, float(negative_slope))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -207,19 +236,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return chosen(Hardtanh, inplace, input, min_val, max_val)
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """The input, cut off below 0 and above 6."""
-    return chosen(Hardtanh, inplace, input, 0.0, 6.0)
-
-
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """0 below -3, 1 above 3, straight between."""
-    return chosen(Hardsigmoid, inplace, input)
-
-
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`input * hardsigmoid(input)`."""
-    return chosen(Hardswish, inplace, input)
+relu6 = switchable(Hardtanh, "The input, cut off below 0 and above 6.", 0.0, 6.0)
+hardsigmoid = switchable(Hardsigmoid, "0 below -3, 1 above 3, straight between.")
+hardswish = switchable(Hardswish, "`input * hardsigmoid(input)`.")
 
 
 @op(method=True)
@@ -300,32 +319,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
-    return chosen(RreluWithNoiseInPlace if inplace else RreluWithNoise, inplace, input, slope)
+    return chosen(RreluWithNoise, inplace, input, slope)
 
 
-@op
-def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
-    """`rrelu`, in place."""
-    return rrelu(input, lower, upper, training, inplace=True)
-
-
-@op
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """`threshold`, in place."""
-    return chosen(ThresholdInPlace, True, input, threshold, value)
-
-
-def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """`hardtanh`, in place."""
-    return hardtanh(input, min_val, max_val, inplace=True)
-
-
-def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`leaky_relu`, in place."""
-    return leaky_relu(input, negative_slope, inplace=True)
-
-
-def chosen(op: Any, inplace: bool, input: Tensor, *const: Any) -> Tensor:
-    """An op, out of place or in place."""
-    made: Tensor = in_place(op.forward, input, *const) if inplace else op.forward(input, *const)
-    return made
+hardtanh_, leaky_relu_ = in_place_form(hardtanh), in_place_form(leaky_relu)
+rrelu_, threshold_ = op(in_place_form(rrelu)), op(in_place_form(threshold))

@@ -11,9 +11,9 @@ import numpy as np
 from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import by_kernel
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import OfInput, OfResult, op, unary_function, widely
+from minigrad.ops._dispatch import OfInput, op, unary_function, widely
 from minigrad.ops._dispatch.blocks import in_blocks
-from minigrad.ops.activation.piecewise import chosen
+from minigrad.ops.activation.piecewise import InPlace, chosen, in_place_form, switchable
 from minigrad.ops.pointwise import functions
 from minigrad.ops.pointwise.arithmetic import Add, Div, Sub
 from minigrad.ops.shape.views import dim_of
@@ -42,13 +42,7 @@ class Elu(OfInput):
         return xp.where(below, g * slope, g * scale)
 
 
-class EluInPlace(OfResult, name="Elu", number=1):
-    """`elu_`, from its result: the input is gone."""
-
-    kernel = Elu.kernel
-    constants = Elu.constants
-    values = Elu.values
-
+class EluInPlace(InPlace, of=Elu):
     def backward(self, xp: Any, g: Any, y: Any, alpha: float, scale: float, input_scale: float) -> Any:
         return xp.where(y <= 0, g * ((y + alpha * scale) * input_scale), g * scale)
 
@@ -62,10 +56,7 @@ class Celu(OfInput):
     backward = Elu.backward
 
 
-class CeluInPlace(OfResult, name="Celu", number=1):
-    kernel = Elu.kernel
-    constants = Celu.constants
-    values = Elu.values
+class CeluInPlace(InPlace, of=Celu):
     backward = EluInPlace.backward
 
 
@@ -265,13 +256,11 @@ def halves(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The input above 0, `alpha * (exp(input) - 1)` below."""
-    return chosen(EluInPlace if inplace else Elu, inplace, input, float(alpha), 1.0, 1.0)
+    return chosen(Elu, inplace, input, float(alpha), 1.0, 1.0)
 
 
-@op
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`elu` with the constants that keep mean and variance from layer to layer."""
-    return chosen(EluInPlace if inplace else Elu, inplace, input, *SELU, 1.0)
+selu = op(name="selu")(switchable(
+    Elu, "`elu` with the constants that keep mean and variance from layer to layer.", *SELU, 1.0))
 
 
 @op
@@ -279,7 +268,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The input above 0, `alpha * (exp(input / alpha) - 1)` below; a RuntimeError where `alpha` is 0."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return chosen(CeluInPlace if inplace else Celu, inplace, input, float(alpha), 1.0, 1 / alpha)
+    return chosen(Celu, inplace, input, float(alpha), 1.0, 1 / alpha)
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
@@ -293,22 +282,14 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     return GeluTanh.forward(input) if approximate == "tanh" else Gelu.forward(input)
 
 
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`input * sigmoid(input)`."""
-    return chosen(Silu, inplace, input)
-
-
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`input * tanh(softplus(input))`."""
-    return chosen(Mish, inplace, input)
+silu = switchable(Silu, "`input * sigmoid(input)`.")
+mish = switchable(Mish, "`input * tanh(softplus(input))`.")
+logsigmoid = unary_function(LogSigmoid, "`log(sigmoid(input))`.")
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`; the input itself where `beta * input` is above `threshold`."""
     return Softplus.forward(input, float(beta), float(threshold))
-
-
-logsigmoid = unary_function(LogSigmoid, "`log(sigmoid(input))`.")
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -336,18 +317,4 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return Glu.forward(input, axis)
 
 
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`elu`, in place."""
-    return elu(input, alpha, inplace=True)
-
-
-@op
-def selu_(input: Tensor) -> Tensor:
-    """`selu`, in place."""
-    return selu(input, inplace=True)
-
-
-@op
-def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`celu`, in place."""
-    return celu(input, alpha, inplace=True)
+elu_, selu_, celu_ = in_place_form(elu), op(in_place_form(selu)), op(in_place_form(celu))

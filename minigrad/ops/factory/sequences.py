@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import default_float, from_numpy_dtype
+from minigrad._base.dtype import default_float
 from minigrad.backends.registry import HERE, home
 from minigrad.core import Tensor
-from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch import op, refuse
 from minigrad.ops.factory.values import Dtype, new_leaf, numpy_dtype
 
 __all__ = ["arange", "eye", "linspace", "logspace"]
@@ -23,12 +23,6 @@ INT64 = np.dtype("int64")
 def number_of(value: Any) -> Any:
     """A number, or what a tensor of one holds."""
     return value.item() if isinstance(value, (Tensor, np.generic)) else value
-
-
-def no_bools(kind: Any, what: str) -> None:
-    """PyTorch's error for a dtype in which nothing can be counted."""
-    if kind.kind == "b":
-        raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{from_numpy_dtype(kind).type_name}'")
 
 
 @op
@@ -46,7 +40,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     low, high, by = [number_of(v) for v in (0 if start is None else start, end, step)]
     whole = not any(isinstance(v, float) for v in (low, high, by))
     kind = numpy_dtype(dtype, INT64 if whole else default_float(), "arange")
-    no_bools(kind, "arange")
+    if kind.kind == "b":
+        refuse("arange_cpu", kind)
     if by == 0 or (kind.kind != "f" and int(by) == 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -87,7 +82,8 @@ def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtyp
     steps = operator.index(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    no_bools(kind, what)
+    if kind.kind == "b":
+        refuse(f"{what}_cpu", kind)
     counting = kind if kind.kind == "f" else np.dtype("float64")
     low, high = [counting.type(kind.type(int(v) if kind.kind != "f" else v)) for v in map(number_of, (start, end))]
     return new_leaf(computed(evenly_spaced, low, high, steps, kind, base, device=device), requires_grad, what)

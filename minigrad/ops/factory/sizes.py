@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends.registry import beside, home, located, moved
 from minigrad.core import Tensor, owned
 from minigrad.core.accumulate import repeats
@@ -46,7 +45,6 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
 
 def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
     """An array of the shape of a tensor, its memory in the same order; of an expanded one row by row."""
-    check_tensor(input, what)
     order = "C" if repeats(owned(input)) else "K"
     array = make(owned(input), numpy_dtype(dtype, input.array.dtype, what), order)
     return moved(array, home(device)) if device is not None and located(device) != input.device else array

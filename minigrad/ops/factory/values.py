@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from minigrad.backends.registry import HERE, beside, home, placed
 from minigrad.core import Tensor, owned, plain
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.slices import Alias
-from minigrad.ops.shape.views import shape_of
 from minigrad.ops.tensor.copy import clone, to
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import checked, from_numpy
@@ -49,8 +49,6 @@ LIST_OF_ARRAYS = (
     "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
     "single numpy.ndarray with numpy.array() before converting to a tensor."
 )
-
-
 STAYS_ON_RECORD = (
     "asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False "
     "explicitly to get the old behavior and silence this warning."
@@ -67,15 +65,15 @@ def numpy_dtype(dtype: Dtype, default: Any = Default, what: str = "tensor") -> A
 
 
 def size_of(sizes: tuple[Any, ...], what: str) -> tuple[int, ...]:
-    """The shape from `f(2, 3)` or `f((2, 3))`; PyTorch's errors for none and for a negative one."""
-    if not sizes:
-        raise TypeError(f'{what}() missing 1 required positional arguments: "size"')
-    shape = shape_of(sizes)
+    """The shape from `f(2, 3)` or `f((2, 3))`; PyTorch's error for a negative entry."""
+    entries = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if not sizes or bool in map(type, entries[:1]):
+        raise TypeError("size")
+    shape = tuple(map(operator.index, entries))
     for n in shape:
-        if n < 0 and what == "zeros":
-            raise RuntimeError("zeros: Dimension size must be non-negative.")
         if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+            raise RuntimeError("zeros: Dimension size must be non-negative." if what == "zeros" else
+                               f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     return shape
 
 
@@ -175,34 +173,31 @@ def ragged(data: Any) -> Exception:
 
 
 def construct(cls: type[Tensor], *data: Any, device: Any = PLACED) -> Tensor:
-    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype. It
-    makes tensors on the CPU, whatever the default device is; that of a tensor lies where the tensor does.
-
-    Raises:
-        RuntimeError: for another device, and for any beside a tensor.
-        TypeError: for anything but sizes, one sequence, one tensor.
-    """
-    of_tensor = len(data) == 1 and isinstance(data[0], Tensor)
-    if device is not PLACED and (of_tensor or device is not None):
-        check_device(of_tensor, device)
-    if of_tensor:
-        tensor = Alias.forward(data[0])
-    elif len(data) == 1 and not isinstance(data[0], (int, Size)):
-        tensor = plain(sequence(data[0], get_default_dtype()))
-    else:
-        tensor = plain(np.zeros(size_of(data or (0,), "new"), default_float()))
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(tensor)`: the constructor of early PyTorch, in the default dtype."""
+    tensor = legacy_tensor(get_default_dtype(), data, device)
     return tensor if cls is Tensor else make_subclass(cls, tensor)
 
 
-def check_device(of_tensor: bool, device: Any) -> None:
-    """PyTorch's errors for the device argument of `Tensor(...)`, whose other argument is a tensor or is not."""
-    if of_tensor:
-        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported."
-                           "  Use torch.tensor(...) or torch.as_tensor(...) instead.")
-    kind = Device(device).type
+def legacy_tensor(dtype: dtype_type, data: tuple[Any, ...], device: Any) -> Tensor:
+    """A tensor of zeros of a size, or of values. It lies on the CPU, whatever the default device is; a view of a tensor
+    lies, and has the dtype, where and as the tensor does.
+
+    Raises:
+        RuntimeError: for another device, and for any, also None, beside a tensor.
+        TypeError: for anything but sizes, one sequence, one tensor.
+    """
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        if device is not PLACED:
+            raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not "
+                               "supported.  Use torch.tensor(...) or torch.as_tensor(...) instead.")
+        return Alias.forward(data[0])
+    kind = "cpu" if device is PLACED or device is None else Device(device).type
     if kind != "cpu":
         raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {kind} was passed\n\nUse "
                            "minigrad.tensor(...) or minigrad.empty(...).")
+    if len(data) == 1 and not isinstance(data[0], (int, Size)):
+        return plain(sequence(data[0], dtype))
+    return plain(np.zeros(size_of(data or (0,), "new"), dtype.numpy))
 
 
 def sequence(data: Any, dtype: dtype_type) -> Any:

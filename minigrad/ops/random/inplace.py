@@ -6,14 +6,13 @@ The derivative of each is zero, since the result does not depend on what the ten
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from minigrad._base.dtype import from_numpy_dtype
-from minigrad._base.tensor_errors import check_tensor
-from minigrad._base.type_name import type_name
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws, sampling
 from minigrad.backends.registry import backend_of, beside
@@ -73,6 +72,27 @@ def integers(stream: Any, shape: tuple[int, ...], dtype: Any, low: int, high: in
 def successes(stream: Any, shape: tuple[int, ...], dtype: Any, p: Any) -> Any:
     """1 with probability `p`, else 0."""
     return draws.bernoulli(stream, p, shape, dtype)
+
+
+def long(value: Any) -> int:
+    """An integer of 64 bits; a TypeError for a bool."""
+    if isinstance(value, bool):
+        raise TypeError("bool")
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+def by_name(names: tuple[str, ...], positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that can be called without its first parameter; a TypeError if they are others."""
+    count = len(positional) + len(named)
+    if not len(names) - 1 <= count <= len(names):
+        raise TypeError(names)
+    arguments = dict(zip(names[-count:], positional, strict=False)) | named
+    if arguments.keys() != set(names[-count:]):
+        raise TypeError(names)
+    return arguments
 
 
 class RandomFill(Node, number=None):
@@ -184,14 +204,14 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 @tensor_method
 def random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`, `to` not included (None: no end)."""
-    arguments = [*ends, *[named[name] for name in ("from", "to") if name in named]]
-    valid = [v is None or (not isinstance(v, bool) and hasattr(v, "__index__")) for v in arguments]
-    if len(arguments) > 2 or not all(valid) or named.keys() - {"from", "to"} or (arguments and arguments[0] is None):
-        types = [type_name(v) for v in ends] + [f"{name}={type_name(v)}" for name, v in named.items()]
-        raise TypeError(f"random_() received an invalid combination of arguments - got ({', '.join(types)})")
-    bounds = [None if v is None else int(v) for v in arguments]
-    op: Any = (Random, RandomTo, RandomFromTo)[len(bounds)]
-    return in_place(op.forward, self, stream_for(self, generator), *([0] if op is RandomTo else []), *bounds)
+    stream = stream_for(self, generator)
+    if not ends and not named:
+        return in_place(Random.forward, self, stream)
+    arguments = by_name(("from", "to"), ends, named)
+    low, high = arguments.get("from"), arguments["to"]
+    if len(arguments) == 1:
+        return in_place(RandomTo.forward, self, stream, 0, long(high))
+    return in_place(RandomFromTo.forward, self, stream, long(low), None if high is None else long(high))
 
 
 @tensor_method
@@ -199,8 +219,6 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     """Fill with 1 where a draw of chance `p` (a number, or a tensor that broadcasts) succeeds, else 0."""
     if isinstance(p, Tensor):
         return in_place(BernoulliOf.forward, self, stream_for(self, generator), p)
-    if not isinstance(p, (int, float, np.number)):
-        raise TypeError(f"bernoulli_() received an invalid combination of arguments - got ({type_name(p)})")
     return in_place(BernoulliNumber.forward, self, stream_for(self, generator), float(p))
 
 
@@ -212,7 +230,6 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         RuntimeError: for a chance that is not in [0, 1].
         NotImplementedError: for integers as chances.
     """
-    check_tensor(input, "bernoulli")
     stream = stream_for(input, generator)
     if p is None:
         return Bernoulli.forward(input, stream)
@@ -227,7 +244,6 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         RuntimeError: for a negative rate.
         NotImplementedError: for integers.
     """
-    check_tensor(input, "poisson")
     return Poisson.forward(input, stream_for(input, generator))
 
 
@@ -240,16 +256,13 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         RuntimeError: for more than two dimensions, for chances that are negative, infinite, NaN or all zero, for
             integers, and for more samples than there are elements to take without replacement.
     """
-    check_tensor(input, "multinomial")
     chances = raw(input)
     if not 1 <= chances.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if chances.dtype.kind != "f":
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
                            f"{from_numpy_dtype(chances.dtype).type_name}")
-    if isinstance(num_samples, bool) or not hasattr(num_samples, "__index__"):
-        raise TypeError("multinomial(): argument 'num_samples' (position 2) must be int, not "
-                        f"{type_name(num_samples)}")
+    num_samples = long(num_samples)
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > chances.shape[-1]:
@@ -261,4 +274,4 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     stream = stream_for(input, generator)
     with stream.lock:
-        return plain(sampling.multinomial(stream, chances, int(num_samples), bool(replacement)))
+        return plain(sampling.multinomial(stream, chances, num_samples, bool(replacement)))

@@ -14,7 +14,6 @@ import numpy as np
 from minigrad._base.device import strided
 from minigrad._base.dtype import DTYPES, from_numpy_dtype
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
 from minigrad.core.tensor import alias
@@ -27,13 +26,6 @@ __all__ = ["is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_
            "numel", "typename"]
 
 TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
-
-
-def tensor_in(name: str, value: Any, argument: str = "input") -> Tensor:
-    """An argument that must be a tensor; PyTorch's error where it is not."""
-    check_tensor(value, name, argument)
-    tensor: Tensor = value
-    return tensor
 
 
 @op
@@ -77,49 +69,49 @@ def type_of(self: Tensor, dtype: Any = None) -> Any:
 @tensor_method
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of another, and on its device."""
-    return to(self, tensor_in("type_as", other, "other"))
+    return to(self, dtype=other.dtype, device=other.device)
 
 
 @op(method=True)
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both have one shape."""
-    return bool(self.array.shape == tensor_in("is_same_size", other, "other").array.shape)
+    return bool(self.array.shape == other.array.shape)
 
 
 @op(method=True)
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero."""
-    return bool(tensor_in("is_nonzero", input))
+    return Tensor.__bool__(input)
 
 
 @op(method=True)
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating point one."""
-    return tensor_in("is_floating_point", input).dtype.is_floating_point
+    return input.dtype.is_floating_point
 
 
 @op(method=True)
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one."""
-    return tensor_in("is_complex", input).dtype.is_complex
+    return input.dtype.is_complex
 
 
 @op(method=True)
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
-    return tensor_in("is_signed", input).array.dtype.kind in "if"
+    return input.array.dtype.kind in "if"
 
 
 @op
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor was made inside `inference_mode`."""
-    return tensor_in("is_inference", input).is_inference()
+    return input.is_inference()
 
 
 @op
 def numel(input: Tensor) -> int:
     """The number of elements."""
-    return tensor_in("numel", input).numel()
+    return input.numel()
 
 
 @tensor_method
