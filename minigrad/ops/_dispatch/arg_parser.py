@@ -3,7 +3,7 @@
 An op is a plain function, and is first called with the arguments as they are. Only if that fails are they matched
 against PyTorch's signatures (signatures.py). If they match but were written in another way (NumPy's names, `out=`, a
 number in place of a tensor), the function is called again with its own parameters. If they do not match, PyTorch's
-TypeError is raised (arg_errors.py). If they match as they were, the op itself raised the error, and it goes on.
+TypeError is raised. If they match as they were, the op itself raised the error, and it goes on.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
-from minigrad.ops._dispatch.arg_errors import matched
 from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.out import delivered
 from minigrad.ops._dispatch.scalars import as_operand
-from minigrad.ops._dispatch.signatures import Signature, is_number, printed_type, signatures_of
+from minigrad.ops._dispatch.signatures import Signature, is_number, matched, printed_type, signatures_of
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.

@@ -28,12 +28,11 @@ def op(function: F, /) -> F: ...
 
 
 @overload
-def op(function: None = None, /, *, method: bool = False, in_place: bool = False, in_place_function: bool = False,
-       direct_method: bool = False, aliases: tuple[str, ...] = (), name: str = "") -> Callable[[F], F]: ...
+def op(*, method: bool = False, in_place: bool = False, in_place_function: bool = False, direct_method: bool = False,
+       aliases: tuple[str, ...] = (), name: str = "") -> Callable[[F], F]: ...
 
 
-def op(function: Any = None, /, *, method: bool = False, in_place: bool = False, in_place_function: bool = False,
-       direct_method: bool = False, aliases: tuple[str, ...] = (), name: str = "") -> Any:
+def op(function: Any = None, /, **options: Any) -> Any:
     """Make `torch.name` of a function that works on Tensors; the function itself stays as it is.
 
     Args:
@@ -44,21 +43,7 @@ def op(function: Any = None, /, *, method: bool = False, in_place: bool = False,
         aliases: further names of all these; an assignment under the function says them to the reader.
         name: PyTorch's, where it is not the function's.
     """
-    def register(function: F) -> F:
-        if name and "<locals>" in function.__qualname__:  # one description made several functions
-            function.__name__ = function.__qualname__ = name
-        for each in (name or function.__name__, *aliases):
-            add_function(each, function)
-            if direct_method:
-                DIRECT_METHODS[each] = METHODS[each] = function
-                setattr(Tensor, each, function)
-            elif method:
-                add_method(each, function)
-            if in_place or in_place_function:
-                add_in_place(each, function, in_place_function)
-        return function
-
-    return register if function is None else register(function)
+    return functools.partial(register, **options) if function is None else register(function, **options)
 
 
 @overload
@@ -66,23 +51,37 @@ def tensor_method(function: F, /) -> F: ...
 
 
 @overload
-def tensor_method(function: None = None, /, *, aliases: tuple[str, ...] = (), name: str = "") -> Callable[[F], F]: ...
+def tensor_method(*, aliases: tuple[str, ...] = (), name: str = "") -> Callable[[F], F]: ...
 
 
-def tensor_method(function: Any = None, /, *, aliases: tuple[str, ...] = (), name: str = "") -> Any:
+def tensor_method(function: Any = None, /, **options: Any) -> Any:
     """Make `Tensor.name` of a function that PyTorch has as a method alone."""
-    def register(function: F) -> F:
-        for each in (name or function.__name__, *aliases):
-            add_method(each, function)
-        return function
+    return op(function, is_function=False, method=True, **options)  # type: ignore[call-overload]  # for here alone
 
-    return register if function is None else register(function)
+
+def register(function: F, *, is_function: bool = True, method: bool = False, in_place: bool = False,
+             in_place_function: bool = False, direct_method: bool = False, aliases: tuple[str, ...] = (),
+             name: str = "") -> F:
+    """Enter a function under its names, as `op` and `tensor_method` say."""
+    if is_function and name and "<locals>" in function.__qualname__:  # one description made several functions
+        function.__name__ = function.__qualname__ = name
+    for own_name in (name or function.__name__, *aliases):
+        if is_function:
+            add_function(own_name, function)
+        if direct_method:
+            DIRECT_METHODS[own_name] = METHODS[own_name] = function
+            setattr(Tensor, own_name, function)
+        elif method:
+            add_method(own_name, function)
+        if in_place or in_place_function:
+            add_in_place(own_name, function, in_place_function)
+    return function
 
 
 def tensor_properties(properties: dict[str, property]) -> None:
     """Give Tensor these properties."""
-    for name, each in properties.items():
-        setattr(Tensor, name, each)
+    for name, value in properties.items():
+        setattr(Tensor, name, value)
 
 
 def add_function(name: str, function: Callable[..., Any], written: Callable[..., Any] | None = None) -> None:

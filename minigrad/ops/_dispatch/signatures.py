@@ -1,8 +1,12 @@
-"""PyTorch's signatures, and whether arguments fit them: mirrors `python_arg_parser.cpp`.
+"""Matches arguments with PyTorch's signatures, and says in PyTorch's words why they fit none: mirrors
+`python_arg_parser.cpp` and `invalid_arguments.cpp`.
 
-`signatures.txt` holds them in the notation of PyTorch's `native_functions.yaml`, for instance
+`signatures.txt` holds the signatures in the notation of PyTorch's `native_functions.yaml`, for instance
 `sum(Tensor input, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)`: `int[1]?` is a list of ints or one
 int, or None. Nothing here is read before a call fails (see arg_parser.py); a reader finds here why a call was refused.
+
+Where one signature alone takes as many arguments, the error is its own sentence (`Signature.match`). Else it shows all
+signatures, each with what is wrong about the arguments where there are as many of them as of its parameters.
 """
 
 from __future__ import annotations
@@ -10,8 +14,8 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +33,8 @@ ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1")
 NUMBERS_TOO = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"}
 PRINTED = {"Scalar": "Number", "ScalarType": "torch.dtype", "Layout": "torch.layout", "Device": "torch.device",
            "Generator": "torch.Generator", "MemoryFormat": "torch.memory_format", "Any": "object"}
+MATCHING = {"float": ("float", "int"), "int": ("int",)}
+Options = Mapping[str, Any]
 
 
 class Misfit(Exception):
@@ -38,16 +44,12 @@ class Misfit(Exception):
 class Parameter:
     """One parameter of a signature."""
 
-    __slots__ = ("default", "holes", "keyword", "kind", "many", "name", "none", "size")
-
     def __init__(self, text: str, keyword: bool) -> None:
-        found = re.match(PARAMETER, text)
-        if found is None:
-            raise ValueError(f"{text} is no parameter")
-        self.kind, self.name, self.default = found["kind"], found["name"], found["default"]
-        self.many, self.size = found["many"] is not None, found["size"]
-        self.keyword, self.none = keyword, found["none"] is not None or self.default == "None"
-        self.holes = found["holes"] is not None  # a list in which None may stand
+        match = next(re.finditer(PARAMETER, text))
+        self.kind, self.name, self.default = match["kind"], match["name"], match["default"]
+        self.many, self.size = match["many"] is not None, match["size"]
+        self.keyword, self.none = keyword, match["none"] is not None or self.default == "None"
+        self.holes = match["holes"] is not None  # a list in which None may stand
 
     @property
     def type(self) -> str:
@@ -69,13 +71,12 @@ class Parameter:
         return not value or self.kind == "Tensor" or is_one(self.kind, value[0])
 
 
-class Signature:
+class Signature(NamedTuple):
     """One way to call a function."""
 
-    __slots__ = ("deprecated", "function", "parameters")
-
-    def __init__(self, function: str, parameters: list[Parameter], deprecated: bool = False) -> None:
-        self.function, self.parameters, self.deprecated = function, parameters, deprecated
+    function: str
+    parameters: list[Parameter]
+    deprecated: bool = False
 
     @classmethod
     def read(cls, text: str) -> Signature:
@@ -84,7 +85,7 @@ class Signature:
         function, _, inside = now.removesuffix(")").partition("(")
         parts = inside.split(", ") if inside else []
         star = parts.index("*") if "*" in parts else len(parts)
-        parameters = [Parameter(each, i > star) for i, each in enumerate(parts) if i != star]
+        parameters = [Parameter(part, i > star) for i, part in enumerate(parts) if i != star]
         return cls(function, parameters, now != text)
 
     def as_method(self, name: str) -> Signature:
@@ -106,11 +107,12 @@ class Signature:
     def __str__(self) -> str:
         return f"({', '.join(self.shown)})"
 
-    def could_take(self, count: int) -> bool:
-        """Whether it takes this number of arguments at all."""
-        return len([p for p in self.parameters if p.default is None]) <= count <= len(self.parameters)
+    @property
+    def least(self) -> int:
+        """How many arguments it needs, those by name among them."""
+        return len([p for p in self.parameters if p.default is None])
 
-    def match(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+    def match(self, args: tuple[Any, ...], options: Options) -> dict[str, Any]:
         """The arguments by the names of the parameters; what was left out, or is None where it may be, is missing.
 
         Raises:
@@ -154,11 +156,11 @@ class Signature:
         for parameter in self.parameters:
             value = values.get(parameter.name)
             if parameter.many and parameter.kind == "int" and isinstance(value, (tuple, list)):
-                for i, each in enumerate(value):
-                    if not is_one("int", each):
+                for i, element in enumerate(value):
+                    if not is_one("int", element):
                         raise TypeError(f"{self.function}(): argument '{parameter.name}' failed to unpack the object "
                                         f"at pos {i + 1} with error \"type must be {parameter.type},but got "
-                                        f"{printed_type(each)}\"")
+                                        f"{printed_type(element)}\"")
 
     def missing(self, index: int) -> Misfit:
         """For parameters that cannot be left out, from this one on."""
@@ -169,9 +171,9 @@ class Signature:
     def too_many(self, count: int) -> Misfit:
         """For too many positional arguments."""
         most = len(self.positional)
-        least = len([p for p in self.parameters if p.default is None])  # also of keywords, as in PyTorch
-        if least != most:
-            return Misfit(f"{self.function}() takes from {least} to {most} positional arguments but {count} were given")
+        if self.least != most:  # which counts keywords too, as in PyTorch
+            return Misfit(f"{self.function}() takes from {self.least} to {most} positional arguments but {count} were "
+                          "given")
         return Misfit(f"{self.function}() takes {most} positional argument{'' if most == 1 else 's'} but {count} "
                       f"{'was' if count == 1 else 'were'} given")
 
@@ -189,11 +191,11 @@ class Signature:
         return Misfit(f"{self.function}() got an unexpected keyword argument '{name}'")
 
 
-def check_tensors(parameter: Parameter, value: Any, place: int) -> None:
+def check_tensors(parameter: Parameter, value: Any, index: int) -> None:
     """A TypeError for a list of tensors with something else in it: then no other signature is tried."""
-    for i, each in enumerate(value):
-        if not isinstance(each, Tensor) and not (parameter.holes and each is None):
-            raise TypeError(f"expected Tensor as element {i} in argument {place}, but got {printed_type(each)}")
+    for i, element in enumerate(value):
+        if not isinstance(element, Tensor) and not (parameter.holes and element is None):
+            raise TypeError(f"expected Tensor as element {i} in argument {index}, but got {printed_type(element)}")
 
 
 def is_number(value: Any) -> bool:
@@ -236,7 +238,7 @@ def printed_type(value: Any) -> str:
 
 @functools.cache
 def table() -> list[str]:
-    """The lines of the table."""
+    """The lines of `signatures.txt`."""
     with open(TABLE, encoding="utf-8") as file:
         return file.read().splitlines()
 
@@ -252,5 +254,87 @@ def signatures_of(name: str, method: bool) -> tuple[Signature, ...]:
     if written or not method:
         return tuple([Signature.read(line.removeprefix("Tensor.")) for line in written])
     if name.endswith("_"):
-        return tuple([Signature(name, s.parameters, s.deprecated) for s in signatures_of(name[:-1], True)])
+        return tuple([s._replace(function=name) for s in signatures_of(name[:-1], True)])
     return tuple([s.as_method(name) for s in signatures_of(name, False)])
+
+
+def matched(signatures: Sequence[Signature], args: tuple[Any, ...],
+            options: Options) -> tuple[Signature, dict[str, Any]]:
+    """The first signature that arguments fit, and the arguments by its names.
+
+    Raises:
+        TypeError: PyTorch's, if they fit none.
+    """
+    try:
+        for signature in signatures:
+            try:
+                return signature, signature.match(args, options)
+            except Misfit:
+                if len(signatures) == 1:
+                    raise
+        count = len(args) + len(options)
+        plausible = [s for s in signatures if s.least <= count <= len(s.parameters) and not s.deprecated]
+        if len(plausible) == 1:
+            plausible[0].match(args, options)
+    except Misfit as misfit:
+        raise TypeError(str(misfit)) from None
+    raise TypeError(refusal([s for s in signatures if not s.deprecated], args, options))
+
+
+def refusal(signatures: Sequence[Signature], args: tuple[Any, ...], options: Options) -> str:
+    """PyTorch's sentence that shows all signatures."""
+    start = f"{signatures[0].function}() received an invalid combination of arguments - got "
+    types = [*map(printed_type, args), *[f"{name}={printed_type(value)}" for name, value in options.items()]]
+    got = parenthesized(types, args, options)
+    if len(signatures) > 1:
+        lines = [f" * {signature}\n{why_not(signature, args, options)}" for signature in signatures]
+        return f"{start}{got}, but expected one of:\n{''.join(lines)}"
+    unknown = [name for name in options if name not in names_of(signatures[0])]
+    if unknown:
+        return f"{start}unrecognized keyword arguments: {', '.join(unknown)}"
+    return f"{start}{compared(signatures[0], args, options) or got}, but expected {signatures[0]}"
+
+
+def parenthesized(types: list[str], args: tuple[Any, ...], options: Options) -> str:
+    """The types of arguments with commas between them; behind keywords alone PyTorch has one comma too many."""
+    return f"({', '.join(types)}{', ' if options and not args else ''})"
+
+
+def names_of(signature: Signature) -> list[str]:
+    """The last word of each shown parameter: as in PyTorch the name of one with a default is lost."""
+    return [parameter.rpartition(" ")[2] for parameter in signature.shown or [""]]
+
+
+def why_not(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
+    """What is wrong about arguments of which there are as many as are shown of a signature."""
+    names = names_of(signature)
+    if len(names) != len(args) + len(options):
+        return ""
+    wrong = [name for name in options if name not in names[len(names) - len(options):]]
+    if wrong:
+        return f"      didn't match because some of the keywords were incorrect: {', '.join(wrong)}\n"
+    types = compared(signature, args, options)
+    return f"      didn't match because some of the arguments have invalid types: {types}\n"
+
+
+def compared(signature: Signature, args: tuple[Any, ...], options: Options) -> str:
+    """The arguments' types, between exclamation marks where a type has not the name of the parameter's."""
+    shown, names = signature.shown or [""], names_of(signature)
+    if len(shown) != len(args) + len(options) or set(options) - set(names):
+        return ""
+    arguments = [("", v) for v in args] + [(f"{name}=", options[name]) for name in names[len(args):]]
+    types = []
+    for parameter, (name, value) in zip(shown, arguments, strict=True):
+        expected, actual = parameter.rpartition(" ")[0], name + nested_type(value)
+        types.append(actual if printed_type(value) in MATCHING.get(expected, (expected,)) else f"!{actual}!")
+    return parenthesized(types, args, options)
+
+
+def nested_type(value: Any) -> str:
+    """The type of a value; of lists and tuples with the types in them."""
+    if not isinstance(value, (tuple, list)):
+        return printed_type(value)
+    inside = ", ".join(map(printed_type, value))
+    if isinstance(value, list):
+        return f"{printed_type(value)} of [{inside}]"
+    return f"{printed_type(value)} of ({inside}{',' if len(value) == 1 else ''})"
