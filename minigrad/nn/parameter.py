@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.core import Tensor, plain
-from minigrad.ops.tensor.pickling import rebuild, rebuild_args
 from minigrad.ops.tensor.properties import make_subclass
+from minigrad.ops.tensor.storage import rebuild, rebuild_args
 
 __all__ = ["Buffer", "Parameter"]
 

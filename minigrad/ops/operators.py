@@ -16,7 +16,7 @@ from minigrad.ops.factory import values
 from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
 from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, elementary, functions, inplace
-from minigrad.ops.tensor import pickling, properties, storage
+from minigrad.ops.tensor import properties, storage
 
 OPERATORS: dict[str, Any] = {
     "__add__": arithmetic.Add.forward, "__radd__": arithmetic.Add.forward,
@@ -43,7 +43,7 @@ OPERATORS: dict[str, Any] = {
         ("__ifloordiv__", "floor_divide_"), ("__imod__", "remainder_"))},
     "__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__contains__": properties.contains,
     "__new__": values.construct, "__array__": storage.as_array, "__array_wrap__": storage.wrapped,
-    "__deepcopy__": pickling.deepcopy, "__reduce_ex__": pickling.reduce_ex, "__setstate__": pickling.setstate,
+    "__deepcopy__": storage.deepcopy, "__reduce_ex__": storage.reduce_ex, "__setstate__": storage.setstate,
     "__dir__": properties.listed, "type": properties.type_of,
     "_make_subclass": staticmethod(properties.make_subclass),
 }

@@ -11,7 +11,6 @@ from minigrad.compat.complex import *
 from minigrad.ops.activation.piecewise import *
 from minigrad.ops.activation.smooth import *
 from minigrad.ops.activation.softmax import *
-from minigrad.ops.factory.sequences import *
 from minigrad.ops.factory.sizes import *
 from minigrad.ops.factory.values import *
 from minigrad.ops.index.gather import *
@@ -77,4 +76,3 @@ from minigrad.ops.special.unary import *
 from minigrad.ops.tensor.copy import *
 from minigrad.ops.tensor.properties import *
 from minigrad.ops.tensor.storage import *
-from minigrad.ops.tensor.type_info import *

@@ -31,7 +31,7 @@ MISFITS = (TypeError, AttributeError, ValueError, IndexError, RuntimeError)
 PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float: from_numpy_dtype("float64")}
 
 # Plain functions that take more than PyTorch's: what these are given is held against the signatures first.
-TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile", "uniform_"}
+TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile"}
 # Functions that take a number for their first operand, which their methods do not.
 OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
 UNGUARDED = {"cuda"}  # without an argument it means the device in use
@@ -181,7 +181,8 @@ def own_arguments(function: Function, signature: Signature, matched_values: dict
             positional.append(values.pop(parameter.name, None))
         else:
             contiguous = False
-    return positional, {name: value for name, value in values.items() if name in known or not neutral(value)}
+    return positional, {name: value for name, value in values.items()
+                        if name in known or not (value is None or value is False or str(value) == "torch.strided")}
 
 
 def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:
@@ -198,8 +199,3 @@ def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:
         elif kind == "ScalarType" and value in PYTHONS:
             values[name] = PYTHONS[value]
     return values
-
-
-def neutral(value: Any) -> bool:
-    """Whether an option asks for nothing that is not so anyway."""
-    return value is None or value is False or str(value) == "torch.strided"

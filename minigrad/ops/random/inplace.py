@@ -114,12 +114,33 @@ def random_fill(name: str, draw: Distribution, number: int = 0) -> Any:
     return type(name, (RandomFill,), {"__module__": __name__, "draw": staticmethod(draw)}, number=number)
 
 
-Uniform = random_fill("Uniform", draws.uniform)
-Normal = random_fill("Normal", draws.normal)
-Exponential = random_fill("Exponential", draws.exponential)
-LogNormal = random_fill("LogNormal", draws.log_normal)
-Cauchy = random_fill("Cauchy", draws.cauchy)
-Geometric = random_fill("Geometric", draws.geometric)
+def fill(name: str, draw: Distribution, doc: str, **defaults: Any) -> Callable[..., Tensor]:
+    """Register `Tensor.log_normal_` and its kind; `defaults`: its parameters, with None for one that must be given."""
+    forward = random_fill(name.title().replace("_", ""), draw).forward
+
+    def method(self: Tensor, *values: float, generator: Generator | None = None, **named: float) -> Tensor:
+        parameters = dict(zip(defaults, values, strict=False)) | named
+        if len(parameters) != len(values) + len(named) or parameters.keys() - defaults.keys():
+            raise TypeError(name)
+        return in_place(forward, self, stream_for(self, generator), *map(float, (defaults | parameters).values()))
+
+    method.__doc__, method.__name__, method.__qualname__ = doc, name, name
+    return tensor_method(method)
+
+
+uniform_ = fill("uniform_", draws.uniform, "Fill with numbers of [from, to), all equally likely.",
+                **{"from": 0, "to": 1})
+normal_ = fill("normal_", draws.normal, "Fill with numbers of the normal distribution.", mean=0, std=1)
+log_normal_ = fill("log_normal_", draws.log_normal,
+                   "Fill with numbers whose logarithm is normal with `mean` and `std`.", mean=1, std=2)
+exponential_ = fill("exponential_", draws.exponential,
+                    "Fill with waiting times: numbers of density `lambd * exp(-lambd * x)`.", lambd=1)
+cauchy_ = fill("cauchy_", draws.cauchy,
+               "Fill with numbers of the Cauchy distribution, half of them within `sigma` of the median.",
+               median=0, sigma=1)
+geometric_ = fill("geometric_", draws.geometric,
+                  "Fill with the number of trials until one of chance `p` succeeds: 1, 2, …", p=None)
+
 RandomFromTo = random_fill("Random", integers)
 RandomTo = random_fill("Random", integers, 1)
 Random = random_fill("Random", draws.random_integers, 2)  # all integers that the dtype holds without a gap, from 0 on
@@ -162,43 +183,6 @@ class Poisson(Node):
         return record1(Poisson, sampling.poisson(stream, raw(a)), a)
 
     backward = RandomFill.backward
-
-
-@tensor_method
-def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None,
-             **named: float) -> Tensor:
-    """Fill with numbers of [from, to), all equally likely."""
-    return in_place(Uniform.forward, self, stream_for(self, generator), float(named.get("from", from_)), float(to))
-
-
-@tensor_method
-def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of the normal distribution."""
-    return in_place(Normal.forward, self, stream_for(self, generator), float(mean), float(std))
-
-
-@tensor_method
-def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with waiting times: numbers of density `lambd * exp(-lambd * x)`."""
-    return in_place(Exponential.forward, self, stream_for(self, generator), float(lambd))
-
-
-@tensor_method
-def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers whose logarithm is normal with `mean` and `std`."""
-    return in_place(LogNormal.forward, self, stream_for(self, generator), float(mean), float(std))
-
-
-@tensor_method
-def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of the Cauchy distribution, half of them within `sigma` of the median."""
-    return in_place(Cauchy.forward, self, stream_for(self, generator), float(median), float(sigma))
-
-
-@tensor_method
-def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the number of trials until one of chance `p` succeeds: 1, 2, …"""
-    return in_place(Geometric.forward, self, stream_for(self, generator), float(p))
 
 
 @tensor_method

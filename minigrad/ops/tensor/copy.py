@@ -15,7 +15,7 @@ from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, 
 from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.core.record import NUMBER
-from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
 
 __all__ = ["clone"]
 
@@ -81,13 +81,11 @@ class ToCopy(Node):
 
 def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
     """PyTorch's sentence for a source that cannot be broadcast into a target."""
-    ndim = max(len(target), len(source))
-    a, b = ((1,) * (ndim - len(shape)) + shape for shape in (target, source))
-    for dim in reversed(range(ndim)):
-        if a[dim] != b[dim] and 1 not in (a[dim], b[dim]):
-            return (f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at non-singleton "
-                    f"dimension {dim}")
-    return f"output with shape {list(target)} doesn't match the broadcast shape {list(np.broadcast_shapes(a, b))}"
+    try:
+        shape = broadcast_shape(target, source)
+    except RuntimeError as error:
+        return str(error)
+    return f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}"
 
 
 @op(method=True)

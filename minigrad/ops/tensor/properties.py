@@ -1,29 +1,42 @@
-"""Answers the questions that programs ask of a tensor: `type()`, `is_nonzero()`, `x in tensor`, `torch.typename`.
+"""Answers the questions that programs ask of a tensor (`type()`, `is_nonzero()`, `x in tensor`) and of a dtype.
 
-It mirrors parts of PyTorch's `torch/_tensor.py`.
+Ask here, before you compute, which dtype a sum will have (`result_type`) and how exact it is (`finfo`). Mirrors parts
+of PyTorch's `torch/_tensor.py` and `TypeInfo.cpp`.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from minigrad._base.device import strided
-from minigrad._base.dtype import DTYPES, from_numpy_dtype
+from minigrad._base.dtype import (
+    DTYPES,
+    NOT_HERE,
+    default_float,
+    from_numpy_dtype,
+    get_default_dtype,
+    result_dtype,
+    set_default_dtype,
+)
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.dtype import promote_types as promoted
 from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
 from minigrad.core.tensor import alias
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.registration import tensor_properties
+from minigrad.ops._dispatch.type_promotion import RANKS
 from minigrad.ops.pointwise.compare import eq
 from minigrad.ops.tensor.copy import cast, to
 
-__all__ = ["is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
-           "numel", "typename"]
+__all__ = ["can_cast", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point", "is_inference",
+           "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types", "result_type",
+           "set_default_dtype", "typename"]
 
 TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
 
@@ -177,3 +190,117 @@ tensor_properties({
     **dict.fromkeys(("is_meta", "is_mkldnn", "is_quantized", "is_sparse"),
                     property(lambda self: False, doc="False: the elements are a plain array.")),
 })
+
+
+def checked(value: Any, name: str) -> dtype_type:
+    """The argument of `finfo` or `iinfo`; PyTorch's error where it is no dtype."""
+    if not isinstance(value, dtype_type):
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type_name(value)}")
+    return value
+
+
+def limit(name: str, kind: Callable[[Any], Any], text: str, attribute: str = "") -> property:
+    """A property that reads one of NumPy's facts about a dtype."""
+    return property(lambda self: kind(getattr(self._facts, attribute or name)), doc=text)
+
+
+class Info:
+    """What `finfo` and `iinfo` share."""
+
+    __slots__ = ("_facts",)
+    _facts: Any
+    __hash__ = None  # type: ignore[assignment]  # as in PyTorch it cannot be a key
+    bits = limit("bits", int, "How many bits a number takes.")
+    dtype = limit("dtype", str, "The name of the dtype.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.dtype == other.dtype
+
+
+class finfo(Info):
+    """The limits of a floating point dtype, the default one if none is given: `finfo(float32).eps`.
+
+    Raises:
+        TypeError: for another dtype, and for what is none.
+    """
+
+    __slots__ = ()
+    eps = limit("eps", float, "The distance from 1 to the next larger number.")
+    max = limit("max", float, "The largest number.")
+    min = limit("min", float, "The smallest number: minus the largest.")
+    smallest_normal = tiny = limit("tiny", float, "The smallest positive number of full precision.", "smallest_normal")
+    resolution = limit("resolution", lambda digits: 10.0 ** -int(digits),
+                       "The distance of decimal numbers near 1 that are told apart.", "precision")
+
+    def __init__(self, type: Any = ...) -> None:
+        kind = get_default_dtype() if type is ... else checked(type, "finfo")
+        if not kind.is_floating_point:
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                            "'torch.finfo'")
+        self._facts = np.finfo(kind.numpy)
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+class iinfo(Info):
+    """The limits of an integer dtype: `iinfo(int8).max`.
+
+    Raises:
+        TypeError: for another dtype, and for what is none.
+    """
+
+    __slots__ = ()
+    max = limit("max", int, "The largest number.")
+    min = limit("min", int, "The smallest number.")
+
+    def __init__(self, type: dtype_type) -> None:
+        kind = checked(type, "iinfo")
+        if kind.is_floating_point:
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        if kind.numpy.kind == "b":
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        self._facts = np.iinfo(kind.numpy)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+@op
+def can_cast(from_: dtype_type, to: dtype_type) -> bool:
+    """Whether a result of dtype `from_` may be written into a tensor of dtype `to`: never from a higher kind."""
+    return RANKS[from_.numpy.kind] <= RANKS[to.numpy.kind]
+
+
+@op
+def promote_types(type1: dtype_type, type2: dtype_type) -> dtype_type:
+    """The smallest dtype of a kind at least as high as both, that holds both where they are of that kind."""
+    return from_numpy_dtype(promoted(type1.numpy, type2.numpy))
+
+
+@op
+def result_type(tensor: Any, other: Any) -> dtype_type:
+    """The dtype of a result of two operands, each a tensor or a Python number."""
+    operands = [operand(v) for v in (tensor, other)]
+    if isinstance(tensor, Tensor) == isinstance(other, Tensor):
+        return from_numpy_dtype(result_dtype(*operands))
+    array, number = operands if isinstance(tensor, Tensor) else operands[::-1]
+    return from_numpy_dtype((array if RANKS[number.dtype.kind] <= RANKS[array.dtype.kind] else number).dtype)
+
+
+def operand(value: Any) -> Any:
+    """A tensor's array; for a number an array of the dtype that the number has alone."""
+    if isinstance(value, Tensor):
+        return value.array
+    if isinstance(value, complex):
+        raise TypeError(f"result_type() knows no dtype for a complex number{NOT_HERE}")
+    kinds = (((bool, np.bool_), "bool"), ((int, np.integer), "int64"), ((float, np.floating), default_float()))
+    for types, dtype in kinds:
+        if isinstance(value, types):
+            return np.zeros((), dtype)
+    raise TypeError(value)
+
+
+op(get_default_dtype)
+op(set_default_dtype)
