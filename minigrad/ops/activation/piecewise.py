@@ -196,7 +196,7 @@ class RreluWithNoiseInPlace(InPlace, of=RreluWithNoise):
 def chosen(op: Any, inplace: bool, input: Tensor, *const: Any) -> Tensor:
     """An op, out of place or in place."""
     if not inplace:
-        return op.forward(input, *const)  # type: ignore[no-any-return]  # an op returns a Tensor
+        return op.forward(input, *const)
     return in_place(getattr(op, "in_place", op).forward, input, *const)
 
 
