@@ -7,6 +7,7 @@ from typing import Any
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import Home, beside
 from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch.op_wrappers import bind_forwards
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.index import indexing as index
 from minigrad.ops.linalg import matmul as linalg
@@ -79,4 +80,5 @@ class TensorNamespace:
         return x.array.dtype
 
 
+bind_forwards(TensorNamespace)
 Tensor.backward_namespace = TensorNamespace()

@@ -11,6 +11,7 @@ from typing import Any
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.device_guard import guarded
+from minigrad.ops._dispatch.op_wrappers import BOUND, bind_forwards
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops.factory import values
 from minigrad.ops.index import indexing
@@ -51,12 +52,14 @@ NEED_NO_GUARD = {"__new__", "__dir__", "type"}
 
 
 def guard(on: bool) -> None:
-    """Put guards around what goes without a wrapper, or take them off (device_guard.py)."""
+    """Put guards around what goes without a wrapper, or take them off; the forward of an op has its own."""
+    forwards = {name for owner, name, _ in BOUND if owner is Tensor}
     for name, function in {**OPERATORS, **DIRECT_METHODS}.items():
-        if isinstance(function, FunctionType) and name not in NEED_NO_GUARD:
+        if isinstance(function, FunctionType) and name not in NEED_NO_GUARD | forwards:
             setattr(Tensor, name, guarded(function) if on else function)
 
 
 for operator, function in OPERATORS.items():
     setattr(Tensor, operator, function)
+bind_forwards(Tensor)
 MultiDevice.on_change(guard)

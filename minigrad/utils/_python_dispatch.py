@@ -7,10 +7,9 @@
 
 Inside of `with Count():` each op comes to the method first, which may run it, leave it, or give something else.
 
-An op is a class of nodes with a `forward`, and that function is known by many names: `Tensor.__mul__` is
-`Mul.forward` itself, for speed. So while a mode is on, somewhere in the process, it is the function that is led
-another way: its code is exchanged, whoever holds it, and put back when the last mode is left. With no mode on, an op
-costs what it always costs. A thread without a mode of its own is led back at once.
+While a mode is on, somewhere in the process, there is a wrapper around the forward of every op
+(`ops/_dispatch/op_wrappers.py`), which asks whether its own thread has a mode. With no mode on, an op costs what it
+always costs.
 
 What is seen is what ops do on tensors. A formula of a backward pass that works on arrays is not seen; an op in place
 is seen as the op of which it is made, a custom Function as the ops inside of it. Of ops that find places (`max(dim)`,
@@ -20,13 +19,14 @@ is seen as the op of which it is made, a custom Function as the ops inside of it
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 from minigrad.core import LOCAL, Node
-from minigrad.ops._dispatch.overloads import entries, of_class
+from minigrad.ops._dispatch.op_wrappers import wrap_ops
+from minigrad.ops._dispatch.overloads import of_class
 
 __all__ = ["TorchDispatchMode"]
 
@@ -43,7 +43,7 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        DETOURS.open()
+        MODES_ON.add(1)
         LOCAL.dispatch_modes = (*LOCAL.dispatch_modes, self)
         LOCAL.update()
         return self
@@ -51,78 +51,45 @@ class TorchDispatchMode:
     def __exit__(self, *error: Any) -> None:
         LOCAL.dispatch_modes = LOCAL.dispatch_modes[:-1]
         LOCAL.update()
-        DETOURS.close()
+        MODES_ON.add(-1)
 
 
-def lead(*args: Any, _through: Callable[..., Any], **options: Any) -> Any:
-    """Its code takes the place of an op's; `_through` then is a default of the op's function."""
-    return _through(*args, **options)
+def dispatched(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
+    """The forward of an op, for the innermost mode of its thread; without `cls` the class is the first argument."""
+    own = inspect.unwrap(forward)
+    if own.__name__ != "forward" or own.__closure__ is not None:  # a part of an op, which another forward calls
+        return forward
 
-
-def detour(original: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
-    """The way of an op while a mode is on; without `cls` the class of its nodes is the first argument."""
-    def through(*args: Any, **options: Any) -> Any:
+    @functools.wraps(forward)
+    def dispatch(*args: Any, **options: Any) -> Any:
         outer = LOCAL.dispatch_modes
         if not outer:
-            return original(*args, **options)
+            return forward(*args, **options)
         if cls is not None:
-            op = of_class(cls, through)
+            op = of_class(cls, dispatch)
         else:
-            op, args = of_class(args[0], functools.partial(through, args[0])), args[1:]
+            op, args = of_class(args[0], functools.partial(dispatch, args[0])), args[1:]
         LOCAL.dispatch_modes = outer[:-1]
         try:
             return outer[-1].__torch_dispatch__(op, (), args, options)
         finally:
             LOCAL.dispatch_modes = outer
 
-    return through
+    return dispatch
 
 
-class Detour:
-    """One op's function, a copy of what it is, and the other way that it can be led."""
-
-    def __init__(self, function: FunctionType, cls: type[Node] | None) -> None:
-        self.function = function
-        self.own = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
-        self.own.__kwdefaults__ = function.__kwdefaults__
-        self.defaults = {**(function.__kwdefaults__ or {}), "_through": detour(self.own, cls)}
-
-    def take(self) -> None:
-        """Lead the function the other way: first the default, then the code, since any thread may call meanwhile."""
-        self.function.__kwdefaults__ = self.defaults
-        self.function.__code__ = lead.__code__
-        self.function.__wrapped__ = self.own  # type: ignore[attr-defined]  # what `inspect` shows
-
-    def leave(self) -> None:
-        """Make the function what it was."""
-        self.function.__code__ = self.own.__code__
-        self.function.__kwdefaults__ = self.own.__kwdefaults__
-        del self.function.__wrapped__  # type: ignore[attr-defined]  # set in `take`
-
-
-class Detours:
-    """All of them, taken while any thread has a mode on."""
+class ModesOn:
+    """How many modes are on in all threads: with the first all ops get the wrapper, with the last it goes."""
 
     def __init__(self) -> None:
         self.lock, self.count = threading.Lock(), 0
-        self.all: list[Detour] = []  # made when the first mode is entered: by then all ops are loaded
 
-    def open(self) -> None:
-        """One more mode."""
+    def add(self, n: int) -> None:
+        """One more mode, or one less."""
         with self.lock:
-            self.all = self.all or [Detour(*entry) for entry in entries()]
-            self.count += 1
-            if self.count == 1:
-                for each in self.all:
-                    each.take()
-
-    def close(self) -> None:
-        """One mode less."""
-        with self.lock:
-            self.count -= 1
-            if self.count == 0:
-                for each in self.all:
-                    each.leave()
+            self.count += n
+            if self.count == max(n, 0):
+                wrap_ops(dispatched, on=n > 0)
 
 
-DETOURS = Detours()
+MODES_ON = ModesOn()

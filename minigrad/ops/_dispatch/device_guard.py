@@ -19,9 +19,9 @@ from minigrad._base.device import Default, device
 from minigrad.backends.protocol import Backend
 from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, beside, check_devices
 from minigrad.core import Node, Tensor
+from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
 Function = Callable[..., Any]
-PLAIN: dict[type[Node], Any] = {}  # by class: its forward without a guard
 
 
 def guarded(function: Function) -> Function:
@@ -81,25 +81,9 @@ def numbered(value: Any, kind: str, index: int) -> Any:
     return value
 
 
-def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
-    """All classes of nodes that belong to an op of minigrad."""
-    for subclass in cls.__subclasses__():
-        if subclass.__module__.startswith("minigrad.ops."):
-            yield subclass
-        yield from op_nodes(subclass)
-
-
-def guard_nodes(on: bool) -> None:
-    """Put guards around the forward of all nodes, or take them off; also of those that were loaded since."""
-    for cls in op_nodes() if on else ():
-        forward = cls.__dict__.get("forward")
-        if isinstance(forward, (staticmethod, classmethod)) and cls not in PLAIN:
-            PLAIN[cls] = forward
-            cls.forward = type(forward)(guarded(forward.__func__))  # type: ignore[attr-defined]  # ops have one
-    if not on:
-        for cls, forward in PLAIN.items():
-            cls.forward = forward  # type: ignore[attr-defined]  # ops have one
-        PLAIN.clear()
+def guard_op(forward: Function, cls: type[Node] | None) -> Function:
+    """The forward of an op, with a guard."""
+    return guarded(forward)
 
 
 def together(*arrays: Any) -> list[Any]:
@@ -123,4 +107,4 @@ def where_is(v: Any) -> Any:
     return beside(v.array if isinstance(v, Tensor) else v)
 
 
-MultiDevice.on_change(guard_nodes)
+MultiDevice.on_change(functools.partial(wrap_ops, guard_op))

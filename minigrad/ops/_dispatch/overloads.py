@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
-from types import FunctionType
+from collections.abc import Callable
 from typing import Any
 
 from minigrad.core import Node
-from minigrad.ops._dispatch.device_guard import op_nodes
+from minigrad.ops._dispatch.op_wrappers import op_nodes
 from minigrad.trace.encode import op_name
 
 TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
@@ -89,14 +88,6 @@ class Namespace:
             raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
         setattr(self, name, packet)
         return packet
-
-
-def entries() -> Iterator[tuple[FunctionType, type[Node] | None]]:
-    """The functions by which ops are entered, each with the class of its op: None where it is given the class."""
-    for cls in op_nodes():
-        method = vars(cls).get("forward")
-        if method is not None and method.__name__ == "forward" and method.__func__.__closure__ is None:
-            yield method.__func__, None if isinstance(method, classmethod) else cls
 
 
 def by_word(word: str, *args: Any, **options: Any) -> Any:

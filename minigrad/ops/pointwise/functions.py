@@ -12,7 +12,8 @@ import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.core import Tensor, plain
-from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch import op, tensor_method, unary_function
+from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.pointwise import arithmetic as pointwise
 from minigrad.ops.pointwise import elementary, power
@@ -27,26 +28,28 @@ Unary = Callable[[Tensor], Tensor]
 NOT_GIVEN = ""  # with a `rounding_mode`, be it None, the node of a division is another one
 
 
-def unary_op(name: str, forward: Unary, text: str, *, direct_method: bool = False,
-             in_place_function: bool = True) -> Unary:
-    """Register the forward of an op of one tensor as the function `name`, without a call in between."""
-    forward.__doc__ = text
-    return op(name=name, method=True, direct_method=direct_method, in_place=True,
-              in_place_function=in_place_function)(forward)
+def unary_op(name: str, cls: Any, doc: str, *, direct_method: bool = False, in_place_function: bool = True) -> Unary:
+    """Register an op of one tensor as the function `name`; a direct method is the op's forward itself."""
+    function = op(name=name, method=True, in_place=True, in_place_function=in_place_function)(unary_function(cls, doc))
+    if direct_method:
+        cls.forward.__doc__ = doc
+        DIRECT_METHODS[name] = METHODS[name] = cls.forward
+        setattr(Tensor, name, cls.forward)
+    return function
 
 
-abs = unary_op("abs", elementary.Abs.forward, "The absolute value of each element; the derivative at 0 is 0.")
-cos = unary_op("cos", elementary.Cos.forward, "The cosine of each element, in radians.")
-exp = unary_op("exp", elementary.Exp.forward, "The exponential of each element.", direct_method=True)
-log = unary_op("log", elementary.Log.forward, "The natural logarithm of each element.")
-neg = unary_op("neg", elementary.Neg.forward, "`-input`.")
-reciprocal = unary_op("reciprocal", elementary.Reciprocal.forward, "`1 / input`; integers become float32.")
-relu = unary_op("relu", activation.Relu.forward, "max(input, 0).", direct_method=True)
-sigmoid = unary_op("sigmoid", activation.Sigmoid.forward, "1 / (1 + exp(-input)).", direct_method=True)
-sign = unary_op("sign", elementary.Sign.forward, "-1, 0 or 1 for each element.", in_place_function=False)
-sin = unary_op("sin", elementary.Sin.forward, "The sine of each element, in radians.")
-sqrt = unary_op("sqrt", elementary.Sqrt.forward, "The square root of each element.")
-tanh = unary_op("tanh", activation.Tanh.forward, "The hyperbolic tangent of each element.", direct_method=True)
+abs = unary_op("abs", elementary.Abs, "The absolute value of each element; the derivative at 0 is 0.")
+cos = unary_op("cos", elementary.Cos, "The cosine of each element, in radians.")
+exp = unary_op("exp", elementary.Exp, "The exponential of each element.", direct_method=True)
+log = unary_op("log", elementary.Log, "The natural logarithm of each element.")
+neg = unary_op("neg", elementary.Neg, "`-input`.")
+reciprocal = unary_op("reciprocal", elementary.Reciprocal, "`1 / input`; integers become float32.")
+relu = unary_op("relu", activation.Relu, "max(input, 0).", direct_method=True)
+sigmoid = unary_op("sigmoid", activation.Sigmoid, "1 / (1 + exp(-input)).", direct_method=True)
+sign = unary_op("sign", elementary.Sign, "-1, 0 or 1 for each element.", in_place_function=False)
+sin = unary_op("sin", elementary.Sin, "The sine of each element, in radians.")
+sqrt = unary_op("sqrt", elementary.Sqrt, "The square root of each element.")
+tanh = unary_op("tanh", activation.Tanh, "The hyperbolic tangent of each element.", direct_method=True)
 
 
 def refused(name: str, other: Operand) -> Any:

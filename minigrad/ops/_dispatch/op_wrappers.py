@@ -1,0 +1,67 @@
+"""Puts wrappers around the forward of every op: device guards, and modes that see each op.
+
+An op is a class of nodes with a `forward`. While nothing is to be put around the ops, the classes are as they were
+written, and an op does not know that there are wrappers. `wrap_ops` puts one on, or takes it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+from minigrad.core import Node, Tensor
+
+__all__ = ["bind_forwards", "op_nodes", "update_ops", "wrap_ops"]
+
+Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
+WRAPPERS: list[Wrapper] = []  # those that are on, the innermost first
+FORWARDS: dict[type[Node], Any] = {}  # by class: its forward as it was written, a static method or a class method
+WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: what was made of the forward
+BOUND: list[tuple[type, str, type[Node]]] = []  # attributes that are an op's forward: class, name, class of the op
+
+
+def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
+    """All classes of nodes that belong to an op of minigrad."""
+    for subclass in cls.__subclasses__():
+        if subclass.__module__.startswith("minigrad.ops."):
+            yield subclass
+        yield from op_nodes(subclass)
+
+
+def wrap_ops(wrapper: Wrapper, on: bool) -> None:
+    """Put a wrapper around the forward of each op, outside of those that are there, or take it off."""
+    (WRAPPERS.append if on else WRAPPERS.remove)(wrapper)
+    update_ops()
+
+
+def update_ops() -> None:
+    """Give each op the wrappers that are on, also those ops that were loaded since."""
+    for cls in op_nodes():
+        forward = FORWARDS[cls] if cls in FORWARDS else FORWARDS.setdefault(cls, vars(cls).get("forward"))
+        if isinstance(forward, (staticmethod, classmethod)):
+            setattr(cls, "forward", wrapped(cls, forward))  # noqa: B010 (mypy knows no `forward` of a Node)
+    for owner, name, cls in BOUND:
+        function = getattr(cls, "forward")  # noqa: B009 (as above)
+        setattr(owner, name, function if owner is Tensor else staticmethod(function))
+
+
+def wrapped(cls: type[Node], forward: Any) -> Any:
+    """The forward of a class with all wrappers around it, as a static method or a class method again."""
+    key = (cls, *WRAPPERS)
+    if key not in WRAPPED:
+        function = forward.__func__
+        for wrapper in WRAPPERS:
+            function = wrapper(function, None if isinstance(forward, classmethod) else cls)
+        WRAPPED[key] = type(forward)(function) if WRAPPERS else forward
+    return WRAPPED[key]
+
+
+def bind_forwards(owner: type) -> None:
+    """Find the attributes of a class that are an op's forward itself, for speed; they get the wrappers too."""
+    by_function = {vars(cls)["forward"].__func__: cls for cls in op_nodes() if isinstance(
+        vars(cls).get("forward"), staticmethod)}
+    for name, value in vars(owner).items():
+        function = value.__func__ if isinstance(value, staticmethod) else value
+        if isinstance(function, FunctionType) and function in by_function:
+            BOUND.append((owner, name, by_function[function]))
