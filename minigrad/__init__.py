@@ -5,8 +5,6 @@
 
 # ruff: noqa: F403 - a reader looks an op up in `minigrad.ops.public`
 
-from __future__ import annotations
-
 import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any

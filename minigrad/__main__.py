@@ -4,8 +4,6 @@ It stands here because the lessons cannot be imported without the packages of th
 able to say so.
 """
 
-from __future__ import annotations
-
 import sys
 
 from minigrad._base.optional import MissingExtra, optional

@@ -4,8 +4,6 @@ For minigrad that is an NVIDIA GPU or none: without one `current_accelerator()` 
 the CPU; the functions that need one raise a RuntimeError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Linear algebra: mirrors `torch.linalg`. Most names are ops with one derivative each, which `minigrad.ops` defines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

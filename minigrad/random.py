@@ -4,8 +4,6 @@ A reader can fix a program's numbers (`manual_seed`), go back to them (`set_rng_
 the numbers of the rest of the program (`fork_rng`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any

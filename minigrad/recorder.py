@@ -7,8 +7,6 @@ The core knows nothing of traces: while a recorder is on, it calls an observer (
 registers itself here, since a low floor imports no higher one.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ What `x.max(0)` and its like return is a tuple whose parts have names: `values, 
 `x.max(0).values` say the same.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self

@@ -8,8 +8,6 @@ run to load one: pickles, which `torch.save` writes, are refused.
 Tensors that share memory, or look at a part of it, are each written with their own values, and are apart after loading.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

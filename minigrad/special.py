@@ -4,8 +4,6 @@ How exact each is stands in the modules of minigrad/ops/special that compute it 
 gamma_function.py and bessel.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ NOTE 8 (no collection during import). Importing makes 100,000 objects that stay;
 each time that some hundreds were made, finds nothing to collect among them. Not to look takes a seventh off the time.
 """
 
-from __future__ import annotations
-
 import gc
 
 COLLECTING = gc.isenabled()

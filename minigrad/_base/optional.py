@@ -3,8 +3,6 @@
 The one file that imports inside a function.
 """
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

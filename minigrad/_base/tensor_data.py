@@ -3,8 +3,6 @@
 `TensorData` is the base class of `Tensor`. Nothing here is differentiable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

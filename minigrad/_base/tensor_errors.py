@@ -1,7 +1,5 @@
 """What PyTorch says about flags and gradients that a tensor cannot have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad._base.type_name import type_name

@@ -5,8 +5,6 @@ of whole numbers prints as `1.`, when the exponent form is chosen, and where the
 lessons compare printed tensors with PyTorch's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

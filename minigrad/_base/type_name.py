@@ -1,7 +1,5 @@
 """How PyTorch names the type of a wrong argument in its errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

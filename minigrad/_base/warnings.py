@@ -1,7 +1,5 @@
 """Warnings, given where the user's own line is, some once per program: mirrors `torch.set_warn_always`."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 

@@ -1,7 +1,5 @@
 """`backward` and `grad`: mirrors `torch/autograd/__init__.py`, and the checks of PyTorch's `python_engine.cpp`."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from operator import index

@@ -1,7 +1,5 @@
 """What `autograd.functional` refuses: PyTorch's sentences, from `torch/autograd/functional.py`, word for word."""
 
-from __future__ import annotations
-
 # of v
 OUTPUTS = "outputs of the user-provided function"
 NO_VECTOR = "The vector v can only be None if the {} a single Tensor with a single element."

@@ -1,7 +1,5 @@
 """What `gradcheck` says: PyTorch's sentences, from `torch/autograd/gradcheck.py`, word for word."""
 
-from __future__ import annotations
-
 # of arguments and inputs
 NEITHER_MODE = "Expected at least one of check_forward_ad or check_backward_ad to be True"
 NEITHER_ORDER = "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"

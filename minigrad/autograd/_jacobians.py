@@ -4,8 +4,6 @@ Mirrors the middle part of `torch/autograd/gradcheck.py`. A Jacobian is here a m
 input and a column per element of the output.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ Two things are noted in `node.metadata`: `traceback_`, the lines of the call tha
 a node that a recorded pass made, the node whose derivative it belongs to. So the story goes back through all passes.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 import warnings

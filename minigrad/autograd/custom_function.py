@@ -4,8 +4,6 @@ Read `wrap_outputs` to see how a tensor that the user's `forward` computed witho
 and `FunctionBase.input_grads` to see how a backward pass calls the user's `backward` and checks what it returns.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar

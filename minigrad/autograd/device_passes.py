@@ -4,8 +4,6 @@ While more than one device holds tensors (`MultiDevice.active`), each node is ev
 the device of its gradients in use. Nothing here runs before that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ attached to what it returned, which is why an output's `requires_grad` is False 
 forward and backward share *is* that node. What happens between the two is in custom_function.py.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import warnings

@@ -9,8 +9,6 @@ minigrad has no forward mode. `strategy="forward-mode"` gives PyTorch's numbers,
 `vectorize=True` gives those of `vectorize=False`, row by row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ the same of the derivative of the derivative. Besides the numbers it checks what
 pass gives the same, that `grad_output` was multiplied, that a backward survives a gradient which is missing.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 Nodes are defined in core/graph.py, the contexts in saved_hooks.py, the hook on several tensors in multi_grad.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.autograd.multi_grad import register_multi_grad_hook, sure_edge

@@ -6,8 +6,6 @@ view, it is the *base* that has changed: the base's new node, a `CopySlices`, ru
 gradient which the view looks at, and hands the rest on as it is.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ It is a hook on each of them. What these find out in a pass they keep by that pa
 other threads, and one that begins inside of a hook, do not disturb it, and one that fails leaves nothing behind.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any

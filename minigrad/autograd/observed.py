@@ -5,8 +5,6 @@ put into the log. What is the same for every library is in `minigrad.trace.track
 `minigrad.trace.encode`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ them a graph can hold less memory (`save_on_cpu`, checkpointing) or show what it
 core/saved_tensor.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import weakref
 from collections.abc import Iterator

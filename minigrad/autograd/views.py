@@ -6,8 +6,6 @@ get theirs when somebody looks: a view remembers the version at which its node w
 moved on is given an `AsStrided` node, which reads the view out of the base as it is now.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 from weakref import WeakSet

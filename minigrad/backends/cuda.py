@@ -4,8 +4,6 @@ They are kept and change nothing: minigrad computes in the precision of the dtyp
 where the environment variable CUPY_TF32 says 1.)
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from minigrad.backends.registry import count

@@ -4,8 +4,6 @@ Scripts set them to make runs repeatable. They are kept and change nothing, as i
 are repeatable as they are.
 """
 
-from __future__ import annotations
-
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
 
 enabled = True

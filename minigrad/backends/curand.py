@@ -6,8 +6,6 @@ source, the count of numbers, a NumPy dtype and the parameters, which `minigrad.
 flat array where the source says. docs/random.md says what of it is PyTorch's in every bit.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

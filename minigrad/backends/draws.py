@@ -7,8 +7,6 @@ a stream, a shape and a NumPy dtype, and gives an array in row-major order, whic
 a tensor.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence

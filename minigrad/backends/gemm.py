@@ -8,8 +8,6 @@ memory of its own to work in, as NVIDIA asks for graphs. A reader finds here how
 the product's operands exchanged.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -9,8 +9,6 @@ transformer blocks 0.84, a CNN on 28 × 28 0.88, an embedding with 10,000 classe
 MINIGRAD_KEEP_MEMORY=0 leaves the C library as it is; other ones than glibc do not mind.
 """
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -8,8 +8,6 @@ the array code runs. test_kernels.py compiles each with NVIDIA's compiler, which
 compiled for the host, is held against the array code.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

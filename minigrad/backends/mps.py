@@ -1,7 +1,5 @@
 """Apple's graphics cards, which minigrad does not use: mirrors a part of `torch/backends/mps`."""
 
-from __future__ import annotations
-
 __all__ = ["is_available", "is_built"]
 
 

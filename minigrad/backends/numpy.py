@@ -1,7 +1,5 @@
 """The functions that formulas call on arrays, and the sums and products behind them, faster than NumPy's own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

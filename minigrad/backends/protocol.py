@@ -9,8 +9,6 @@ it never asks an array for a truth value or a number, which would wait for the d
 Arrays of two devices do not mix: CuPy refuses, and `minigrad.ops._dispatch.device_guard` says it in PyTorch's words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol

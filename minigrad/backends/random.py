@@ -5,8 +5,6 @@ distribution takes a stream, the count of numbers, a NumPy dtype and the paramet
 checked, and gives a flat array.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ The CPU needs none of the verbs of `minigrad.backends.protocol.Backend`: its arr
 how `device="cuda"` becomes a place where arrays are made, and what is said where there is no such place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial

@@ -5,8 +5,6 @@ without replacement by a race of exponential waiting times; Poisson counts by Kn
 for rates of 10 and more by Hörmann's transformed rejection (PTRS, 1993).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ both libraries. A reader finds here how a draw of 32 bits becomes a fraction; `m
 distributions out of these.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import threading

@@ -3,8 +3,6 @@
 Mirrors the functions of PyTorch that make complex tensors or take them apart. docs/dtypes.md says why there are none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NoReturn
 

@@ -3,8 +3,6 @@
 What they ask for holds anyway: minigrad's results are the same at each run, and a float32 is multiplied as a float32.
 """
 
-from __future__ import annotations
-
 import warnings
 
 

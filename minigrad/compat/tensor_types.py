@@ -4,8 +4,6 @@ They are also names of what a tensor is: `x.type(LongTensor)`, `isinstance(x, Fl
 what takes their place today.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad._base.device import strided

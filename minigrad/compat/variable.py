@@ -4,8 +4,6 @@ Once a Variable was a tensor that takes part in autograd. Today every tensor doe
 What is still used of it is `Variable._execution_engine.queue_callback`: to do something when a backward pass is over.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC
 from operator import index

@@ -1,7 +1,5 @@
 """Adds to a `.grad`, and lays one out in memory. Mirrors PyTorch's `accumulate_grad.h`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Mirrors `_make_grads` of `torch/autograd/__init__.py` and the checks of PyTorch's `python_engine.cpp`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

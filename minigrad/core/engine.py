@@ -22,8 +22,6 @@ saved value, or another buffer to which the formula sent it; the last to receive
 it shows all of an array that nobody else holds, in the order of memory, as a reshaped gradient does.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -5,8 +5,6 @@ pass has `inputs=` or an observer; `engine.evaluate` is the plain path for all o
 order in which things happen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

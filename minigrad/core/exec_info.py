@@ -3,8 +3,6 @@
 Without `inputs` a pass runs every node that it reaches, and nothing here is called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from typing import Any
 

@@ -11,8 +11,6 @@ fields of the thread (`ThreadState.update`), and never counted up or down: whate
 a mode puts it right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import local
 from typing import Any

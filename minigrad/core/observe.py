@@ -3,8 +3,6 @@
 An observer is what a recorder sets (autograd/observer.py). Without one nothing here is called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ result of an op requires grad: it does if an input does and grad mode is on. (Wh
 two inputs, `record_n` for any number, `record_many` for ops with several outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

@@ -7,8 +7,6 @@ ends all of them where they are: leaves that were reached keep what they got, no
 all others are as they were, and nothing that was queued for the end is called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextvars import copy_context
 from threading import Thread

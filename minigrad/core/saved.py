@@ -12,8 +12,6 @@ freeing a chain of a million nodes needs no recursion, since CPython guards the 
 against depth.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn

@@ -5,8 +5,6 @@ what it returns is kept instead. `unpack_hook(packed)` is called when a derivati
 one. The contexts that set hooks for a block are in autograd/saved_hooks.py.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ finds here what such a graph asks for: inputs, results and gradients that stay a
 out of which each call copies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -14,8 +14,6 @@ it has `capturable=True` and counts on the GPU. What waits for the GPU (`item`, 
 Random numbers (dropout) go on: each replay draws what would have been drawn next without a graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any

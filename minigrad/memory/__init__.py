@@ -11,8 +11,6 @@ A storage is the memory that an array owns; it is counted once, whoever looks at
 parameter, else as saved for a backward pass, else as gradient, else as activation. Lesson 10 accounts for a checkpoint.
 """
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ It adds nothing to what a recorder has taken down (docs/trace.md, `bytes`), and 
 as one that grows.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Queries, keys and values are projected and cut into heads; each head attends by 
 projected once more. Sequences come first here: (time, batch, features).
 """
 
-from __future__ import annotations
-
 import math
 from typing import cast
 

@@ -4,8 +4,6 @@ Most are ops, in `minigrad.ops`, each a class with its derivative under it: acti
 softmax). Here stand those that PyTorch too has here alone.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -3,8 +3,6 @@
 A reader finds here where the scales of weights come from: each function says its rule and whose it is.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import warnings

@@ -1,7 +1,5 @@
 """The ops. Each registers itself beside its definition (`@op`), as a function of `torch` and a method of Tensor."""
 
-from __future__ import annotations
-
 from minigrad.ops import backward_namespace, operators, public
 from minigrad.ops._dispatch.overloads import aten
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, FUNCTIONS, METHODS

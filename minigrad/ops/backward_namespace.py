@@ -1,7 +1,5 @@
 """The functions of a formula on Tensors: those of `minigrad.backends.numpy.ArrayNamespace`, as recorded ops."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.backends.numpy import XP

@@ -3,8 +3,6 @@
 An operator that gets something it does not know returns NotImplemented, and Python raises its own error.
 """
 
-from __future__ import annotations
-
 from types import FunctionType
 from typing import Any
 

@@ -5,8 +5,6 @@
 
 # ruff: noqa: F403 - a reader looks a name up in its own module
 
-from __future__ import annotations
-
 from minigrad.compat.complex import *
 from minigrad.ops.activation.piecewise import *
 from minigrad.ops.activation.smooth import *

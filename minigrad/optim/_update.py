@@ -6,8 +6,6 @@ PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`,
 few rules are one kernel, too (`ElementwiseOptimizer.kernel`), which a test compares with them.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Adadelta: mirrors `torch/optim/adadelta.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

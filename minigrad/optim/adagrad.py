@@ -1,7 +1,5 @@
 """Adagrad: mirrors `torch/optim/adagrad.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Adam: mirrors `torch/optim/adam.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Adamax: mirrors `torch/optim/adamax.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """AdamW: mirrors `torch/optim/adamw.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

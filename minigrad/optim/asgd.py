@@ -1,7 +1,5 @@
 """Averaged stochastic gradient descent: mirrors `torch/optim/asgd.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -6,8 +6,6 @@ loss f and slope g·d = f′: f(t) ≤ f + c₁ t f′ and |f′(t)| ≤ c₂ |f
 "Numerical Optimization": a bracket around such steps, made smaller by the minimum of a cubic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ Most are written twice, as in PyTorch: by a factor from epoch to epoch, so that 
 chained and a rate changed by hand stays changed, and in closed form, for a step to an epoch by its number.
 """
 
-from __future__ import annotations
-
 import math
 import types
 import warnings

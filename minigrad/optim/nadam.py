@@ -1,7 +1,5 @@
 """NAdam: mirrors `torch/optim/nadam.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ A reader finds here what an optimiser is apart from its formula: groups of param
 for each parameter, both as plain data (`state_dict`), and hooks around all of it.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

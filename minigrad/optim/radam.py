@@ -1,7 +1,5 @@
 """RAdam: mirrors `torch/optim/radam.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RMSprop: mirrors `torch/optim/rmsprop.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

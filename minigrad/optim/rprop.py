@@ -1,7 +1,5 @@
 """Rprop: mirrors `torch/optim/rprop.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stochastic gradient descent: mirrors `torch/optim/sgd.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ The mean of the weights that training passes through often does better than the 
 (SWA, Izmailov et al. 2018), or the later ones with more (EMA). Here is the model of such a mean, and what goes with it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -3,8 +3,6 @@
 Arrays are asked by their own methods (`shape`, `dtype`, `tolist`, …), so that nothing here imports an array library.
 """
 
-from __future__ import annotations
-
 import linecache
 import math
 import os

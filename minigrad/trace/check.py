@@ -1,7 +1,5 @@
 """The check that refuses what is no trace: every field of every record is held to the schema before it is used."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain

@@ -5,8 +5,6 @@ for each thing that happened. All that can wait waits until somebody looks at th
 and events are made here. So a recorder disturbs the program that it records as little as it can.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import gc

@@ -3,8 +3,6 @@
 The front end has the same fold in `frontend/src/trace/frame.ts`; a golden test holds the two equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 

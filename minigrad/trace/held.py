@@ -5,8 +5,6 @@ through them both ways. The front end does the same in `frontend/src/trace/holde
 equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 

@@ -4,8 +4,6 @@ A storage is the memory that an array owns; views share the storage of their bas
 it. The ledger knows sizes and the identity of the owner, never the array itself.
 """
 
-from __future__ import annotations
-
 __all__ = ["ACTIVATION", "GRADIENT", "PARAMETER", "SAVED", "WAITING", "Ledger", "Storage"]
 
 PARAMETER, ACTIVATION, SAVED, GRADIENT = range(4)  # the order of `bytes` in docs/trace.md

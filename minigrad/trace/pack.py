@@ -5,8 +5,6 @@ asked for. `packed` leaves both out, `unpacked` puts them back: docs/trace.md, *
 in `frontend/src/trace/unpack.ts`.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from base64 import b64decode, b64encode

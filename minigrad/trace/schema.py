@@ -9,8 +9,6 @@ negative), `nr` (a small `int`), `whole` (any integer), `str`, `bool`, or the na
 is a list of that length, whose entries are called by their labels, or by their types.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 __all__ = ["COMMON", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE", "OTHER", "PASS", "SCOPE", "TENSOR",

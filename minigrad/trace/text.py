@@ -3,8 +3,6 @@
 What differs from run to run is left out: sequence numbers, memory addresses, bytes. Notebook tests compare this text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

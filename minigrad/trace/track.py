@@ -7,8 +7,6 @@ NOTE (nothing is kept alive). A log holds no tensor. Objects are known here by t
 long as they live: a weak reference to each tells when it has gone.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 import weakref

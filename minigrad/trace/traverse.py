@@ -4,8 +4,6 @@ The traversal lens of an inspector plays this game, and lesson 3 gives it as an 
 docs/trace.md ("Lenses"); the front end has the same ones in `frontend/src/trace/traverse.ts`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict

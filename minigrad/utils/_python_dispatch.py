@@ -16,8 +16,6 @@ is seen as the op of which it is made, a custom Function as the ops inside of it
 `sort`) the search is not in the op but before it.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import threading

@@ -5,8 +5,6 @@ backward pass has run the outputs' node, the gradients of the outputs are known;
 are those of the inputs. The `grad_fn` of such a module's output is this node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Activations: mirrors `torch/nn/modules/activation.py` (MultiheadAttention is apart, in `attention.py`)."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 What it computes is in minigrad/nn/_multi_head.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type

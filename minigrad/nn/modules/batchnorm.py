@@ -4,8 +4,6 @@ In training a batch is normed by its own mean and variance, and these are noted 
 in evaluation it is normed by what was noted.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad._base.dtype import dtype as dtype_type

@@ -1,7 +1,5 @@
 """Channels in another order: mirrors `torch/nn/modules/channelshuffle.py`."""
 
-from __future__ import annotations
-
 from minigrad.nn import functional as F
 from minigrad.nn.modules.utils import Layer
 

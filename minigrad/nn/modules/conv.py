@@ -3,8 +3,6 @@
 `weight` is (out_channels, in_channels / groups, *kernel_size), and the other way round where transposed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

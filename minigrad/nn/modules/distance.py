@@ -1,7 +1,5 @@
 """Distances: mirrors `torch/nn/modules/distance.py`."""
 
-from __future__ import annotations
-
 from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn.modules.module import Module

@@ -1,7 +1,5 @@
 """Dropout: mirrors `torch/nn/modules/dropout.py`. In evaluation all of them hand their input on."""
 
-from __future__ import annotations
-
 from minigrad.nn import functional as F
 from minigrad.nn.modules.utils import Layer
 

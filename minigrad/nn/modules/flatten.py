@@ -1,7 +1,5 @@
 """Dimensions joined and split: mirrors `torch/nn/modules/flatten.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.core import Tensor

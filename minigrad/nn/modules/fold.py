@@ -1,7 +1,5 @@
 """Windows of a picture as columns, and back: mirrors `torch/nn/modules/fold.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.nn import functional as F

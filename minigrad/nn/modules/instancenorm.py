@@ -1,7 +1,5 @@
 """Norms of each channel of each sample: mirrors `torch/nn/modules/instancenorm.py`."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

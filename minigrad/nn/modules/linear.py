@@ -1,7 +1,5 @@
 """Layers that are a product: mirrors `torch/nn/modules/linear.py`."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 `reduction` is 'mean', 'sum' or 'none'. The two flags `size_average` and `reduce`, PyTorch's way of old, warn.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import InitVar

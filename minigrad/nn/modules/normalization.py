@@ -1,7 +1,5 @@
 """Norms of each sample by itself: mirrors `torch/nn/modules/normalization.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 `padding` is one number for all sides, or two for each dimension, before and after, the last dimension first.
 """
 
-from __future__ import annotations
-
 from dataclasses import field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Channels into pixels and back: mirrors `torch/nn/modules/pixelshuffle.py`."""
 
-from __future__ import annotations
-
 from minigrad.nn import functional as F
 from minigrad.nn.modules.utils import Layer
 

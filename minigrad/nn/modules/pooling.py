@@ -1,7 +1,5 @@
 """Pooling: mirrors `torch/nn/modules/pooling.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.nn import functional as F

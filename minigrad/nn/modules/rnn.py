@@ -4,8 +4,6 @@ RNN, LSTM and GRU run over whole sequences; RNNCell, LSTMCell and GRUCell make o
 minigrad/ops/nn/rnn.py.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A layer is attention and two linear layers, each with dropout, added to what cam
 decoder are stacks of copies of one layer.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Pictures of another size: mirrors `torch/nn/modules/upsampling.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.nn import functional as F

@@ -1,7 +1,5 @@
 """What several layers share: mirrors `torch/nn/modules/utils.py`, and how a layer is declared, created and printed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields

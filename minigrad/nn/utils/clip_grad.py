@@ -1,7 +1,5 @@
 """Clipping gradients: mirrors `torch/nn/utils/clip_grad.py`. All functions change `.grad` in place, off the record."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable
 from types import GeneratorType

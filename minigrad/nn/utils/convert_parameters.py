@@ -1,7 +1,5 @@
 """Parameters as one vector, and back: mirrors `torch/nn/utils/convert_parameters.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from minigrad._base.type_name import type_name

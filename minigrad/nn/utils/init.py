@@ -1,7 +1,5 @@
 """Modules without their initialisation: mirrors `torch/nn/utils/init.py`."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weight normalisation by a hook before `forward`: mirrors `torch/nn/utils/weight_norm.py`."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, TypeVar
 

@@ -6,8 +6,6 @@ number in place of a tensor), the function is called again with its own paramete
 TypeError is raised. If they match as they were, the op itself raised the error, and it goes on.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import operator

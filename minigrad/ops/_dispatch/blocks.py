@@ -1,7 +1,5 @@
 """Long formulas over long arrays, block by block: what they make on the way then stays in the processor's cache."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ first named that is not in use (`MultiDevice`), around the methods of Tensor, th
 the forward of every node. Until then an op does not know that there are guards.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

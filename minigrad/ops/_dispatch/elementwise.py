@@ -5,8 +5,6 @@ A class of this kind says in its head which function it is (`of`), in `saves` wh
 derivative. What the forward does with the function is written here, once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 

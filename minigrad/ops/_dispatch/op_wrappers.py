@@ -4,8 +4,6 @@ An op is a class of nodes with a `forward`. While nothing is to be put around th
 written, and an op does not know that there are wrappers. `wrap_ops` puts one on, or takes it off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any

@@ -4,8 +4,6 @@ Every function that takes `out` in PyTorch takes it here, by this one rule (arg_
 the tensor gets the result's shape, and keeps its dtype where the result can be converted to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ equal. What PyTorch puts together of others (`aten.matmul`) is no op here either
 no node. `overloads.txt` has the names; an op that PyTorch has not is called `minigrad.lstm_layer.default`.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable

@@ -7,8 +7,6 @@ call with arguments of its own would be held against PyTorch's signatures. Opera
 wrapper for the same reason.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload

@@ -1,7 +1,5 @@
 """A Python number as an element of a tensor: mirrors the checked conversion of PyTorch's `Scalar.h`."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

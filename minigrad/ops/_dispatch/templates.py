@@ -4,8 +4,6 @@ An op of such a form is written as `class Silu(OfInput)` with `values`, which wo
 `backward`, the formula of its derivative.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 

@@ -4,8 +4,6 @@ No formula mentions either. The forward notes on the node what each input was (i
 and casts.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

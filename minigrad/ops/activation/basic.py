@@ -1,7 +1,5 @@
 """Activations."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

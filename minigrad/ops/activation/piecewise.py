@@ -3,8 +3,6 @@
 Where a function bends, each takes the side that PyTorch takes; the second derivative is 0 everywhere.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Smooth activations: elu, gelu, silu and their kind. Mirrors rows of `torch.nn.functional`."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ The greatest element is subtracted first, so that no exponential overflows; in s
 exponentials of a row are all small.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -5,8 +5,6 @@ The first have three forms: of a size (`zeros`), of the size of another tensor (
 another (`x.new_zeros`).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

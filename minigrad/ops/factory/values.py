@@ -1,7 +1,5 @@
 """Makes tensors from values: numbers, nested lists, arrays and other tensors. Those of a size are in sizes.py."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from typing import Any

@@ -5,8 +5,6 @@ positions they need only three differentiable functions: `elements_at`, `scatter
 of each is made of the others.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

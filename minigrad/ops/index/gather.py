@@ -3,8 +3,6 @@
 `gather` reads `input[..., index[...], ...]`; `scatter` and `scatter_add` write where `gather` would read.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads and writes slices by number (`index_select`, `index_add`, `index_copy`, `index_fill`) and elements (`take`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Numbers, slices, `None` and `...` make views, one op each. What is left, tensors
 op that copies. Where slices lie between those, their dimensions come first in the result, as in NumPy.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any

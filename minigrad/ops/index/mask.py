@@ -1,7 +1,5 @@
 """Reads and writes elements by a mask: `masked_fill`, `masked_select`, `masked_scatter`, `nonzero`, `argwhere`."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

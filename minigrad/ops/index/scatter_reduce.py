@@ -3,8 +3,6 @@
 For each reduction the derivative says how a gradient is divided among the elements that went into a result.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

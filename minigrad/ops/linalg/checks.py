@@ -1,7 +1,5 @@
 """Checks the operands of linear algebra: each function raises PyTorch's error for a wrong shape, dtype or value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

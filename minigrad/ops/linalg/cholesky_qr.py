@@ -4,8 +4,6 @@ The derivatives: of Cholesky, I. Murray, "Differentiation of the Cholesky decomp
 L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

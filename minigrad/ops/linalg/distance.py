@@ -1,7 +1,5 @@
 """Distances of tensors, of rows, and of each row from each other row: mirrors PyTorch's Distance.cpp."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Each operand is first given all dimensions, in one order (those of the result, t
 a time, from the left, are multiplied and summed by one `bmm`. The graph shows these steps.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Least squares: `x` for which `|a @ x - b|` is least, and of those that do it the shortest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

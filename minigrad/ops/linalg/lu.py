@@ -4,8 +4,6 @@ The derivative follows from `L**-1 @ dA @ U**-1 == L**-1 @ dL + dU @ U**-1`, who
 triangular.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products of matrices and vectors, put together as PyTorch does: which op runs depends on the dimensions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What ops on matrices share: nodes of several factors, what a product saves, triangles, Gaussian elimination."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

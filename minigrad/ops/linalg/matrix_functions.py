@@ -5,8 +5,6 @@ show. The exponential is one op, by scaling and squaring (N. Higham, "The scalin
 exponential revisited", 2005), in float64.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

@@ -1,8 +1,6 @@
 """Norms of vectors and of matrices, and condition numbers: mirrors `linalg_norm` and its like in PyTorch's
 LinearAlgebra.cpp. The p-norm of vectors is an op, all else is made of other ops."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

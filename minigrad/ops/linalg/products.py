@@ -6,8 +6,6 @@ made of `mul`, `mm` and views, as in PyTorch's LinearAlgebra.cpp, so that their 
 to multiply: empty ones may differ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar

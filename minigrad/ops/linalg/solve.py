@@ -4,8 +4,6 @@ All of them take one matrix or any number of matrices, shape (…, n, n). The de
 "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from typing import Any

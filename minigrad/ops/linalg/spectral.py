@@ -5,8 +5,6 @@ them has a gradient that means something. The derivatives are those of J. Townse
 decomposition" (2016), and M. B. Giles (2008); where two values are equal they are not finite.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

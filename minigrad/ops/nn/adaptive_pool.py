@@ -1,7 +1,5 @@
 """Adaptive pools: the last dimensions cut into as many windows as are asked for, and the mean or maximum of each."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 As in PyTorch batches of heads (4-D) without dropout are one op, all else is put together of other ops.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

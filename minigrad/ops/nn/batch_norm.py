@@ -3,8 +3,6 @@
 Mirrors PyTorch's `Normalization.cpp`. What all normalisations share is in normalization.py.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

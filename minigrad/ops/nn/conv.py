@@ -5,8 +5,6 @@ A convolution of x by w, seen by a gradient g, is a product of three: linear in 
 the derivative of the others, so that a formula made of them can be differentiated again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar

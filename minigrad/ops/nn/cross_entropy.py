@@ -1,7 +1,5 @@
 """Losses of classes: nll_loss and cross_entropy. As in PyTorch cross_entropy is log_softmax, then nll_loss."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

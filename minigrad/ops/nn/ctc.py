@@ -5,8 +5,6 @@ letter, blank, second letter, …, blank. `ahead[t, s]` is the log-likelihood of
 `back[t, s]` that of all ways to go on from there to the end; both count step t itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

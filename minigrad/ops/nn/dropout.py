@@ -4,8 +4,6 @@ The same seed drops what PyTorch drops on the CPU. On a GPU the plain one is an 
 mask of bools.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

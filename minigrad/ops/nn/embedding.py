@@ -1,7 +1,5 @@
 """Tables of vectors, and products of three: embedding and bilinear."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

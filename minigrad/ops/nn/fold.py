@@ -1,7 +1,5 @@
 """Windows as columns and back, and channels as pixels: unfold, fold, pixel_shuffle, channel_shuffle."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Interpolation: (N, C, …) made larger or smaller, by the nearest elements, straight lines, cubic curves or areas."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

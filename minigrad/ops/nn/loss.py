@@ -1,7 +1,5 @@
 """Losses between numbers: how far an input is from a target, element by element. Of classes: cross_entropy.py."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

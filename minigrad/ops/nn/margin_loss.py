@@ -1,7 +1,5 @@
 """Losses put together of other ops, as PyTorch does: of margins, of distances, of distributions."""
 
-from __future__ import annotations
-
 import math
 import operator
 import warnings

@@ -4,8 +4,6 @@ What differs is over which dimensions mean and variance are taken; the derivativ
 `layer_norm.cpp` and `group_norm.cpp`; normalisation in a batch is in batch_norm.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

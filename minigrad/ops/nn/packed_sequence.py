@@ -4,8 +4,6 @@ Mirrors PyTorch's `PackedSequence.cpp`. Packed data holds the first step of all 
 second step of those that have one, and so on; `batch_sizes` says how many rows each step has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

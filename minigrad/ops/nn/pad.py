@@ -1,7 +1,5 @@
 """Padding of the last dimensions: with a number, or with what is at the other side of an edge, or at the edge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pools: the greatest element, or the mean, of each window over the last dimensions of (N, C, …) or (C, …)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar

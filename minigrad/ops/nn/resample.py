@@ -5,8 +5,6 @@ dimension. So each of these ops is a few products with small matrices, and its d
 transposed.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

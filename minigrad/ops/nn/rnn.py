@@ -9,8 +9,6 @@ A network is a stack of layers; a bidirectional one runs each cell twice and joi
 small ops that a reader can walk through; only a layer of an LSTM of float32 is one op, `MkldnnRnnLayer`, as in PyTorch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A weight as its length and its direction: w = g * v / |v|. Mirrors PyTorch's `WeightNorm.cpp`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ are that go together. Two orders of the columns have long runs: `Shifted` where 
 inputs are not tiny, `BatchLast` for all others.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

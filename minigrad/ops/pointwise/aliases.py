@@ -1,7 +1,5 @@
 """Other names of pointwise ops: `torch.multiply` is `torch.mul`. Their forms in place are in inplace.py."""
 
-from __future__ import annotations
-
 from minigrad.core import Tensor
 from minigrad.ops._dispatch import op
 from minigrad.ops.pointwise import functions

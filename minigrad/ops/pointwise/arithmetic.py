@@ -5,8 +5,6 @@ of `minigrad.backends.protocol`, and the other arguments are what the forward sa
 and, with `create_graph=True`, on Tensors. A saved value is None if the gradient that needs it is not required.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Mirrors PyTorch's `BinaryOps.cpp` and the rows of `derivatives.yaml` with two inputs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

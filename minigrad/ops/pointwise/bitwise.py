@@ -1,7 +1,5 @@
 """Bits: and, or, exclusive or, not and shifts, of integers and bools. They have no derivative."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

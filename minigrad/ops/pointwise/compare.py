@@ -1,7 +1,5 @@
 """Comparison and logic: results are bool tensors, which never require grad."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 In PyTorch, and so here, a comparison in place has a node, since a tensor that requires grad may not cease to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

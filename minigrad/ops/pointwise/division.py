@@ -4,8 +4,6 @@ Mirrors PyTorch's `BinaryOps.cpp`. `fmod` has the sign of the dividend (rounding
 that of the divisor (rounding down). In PyTorch, and so here, `//` and a number `%` a tensor have no derivative.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -4,8 +4,6 @@ Mirrors the rows of PyTorch's `derivatives.yaml` for `abs`, `cos`, `exp`, `log`,
 `sqrt`. The others are in `unary.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Arguments of the wrong type are not checked here: the argument parser has PyTorch's errors for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """In-place ops: `x.add_(1)` and its kind. Each is the op out of place with its result written into `x`."""
 
-from __future__ import annotations
-
 from numbers import Number
 from typing import Any
 

@@ -4,8 +4,6 @@ Mirrors PyTorch's `TensorCompare.cpp` and `BinaryOps.cpp`. Where two operands ar
 each half of the gradient; at a bound `clamp` gives it to what is clamped.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Powers: a tensor to a number, to a tensor, and a number to a tensor, each with its own node in PyTorch."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

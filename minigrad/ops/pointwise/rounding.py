@@ -4,8 +4,6 @@ Mirrors PyTorch's `UnaryOps.cpp` and the rows of `derivatives.yaml`: all are fla
 derivative is 0, but for `frac`, whose derivative is 1. Integers stay as they are.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 `x + 1` in Python is AddBackward0 with two edges; inside of a loss or a norm the same sum is AddBackward1 with one.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.core import Node, Tensor, record1

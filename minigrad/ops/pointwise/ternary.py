@@ -1,7 +1,5 @@
 """Ops of three tensors: `lerp`, `addcmul`, `addcdiv`. Mirrors PyTorch's `Lerp.cpp` and `PointwiseOps.cpp`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad._base.tensor_errors import IN_C

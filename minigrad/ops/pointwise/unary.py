@@ -4,8 +4,6 @@ Mirrors the rows of PyTorch's `derivatives.yaml` that have one input. Each is a 
 integers become float32. What they share is in `ops/_dispatch/elementwise.py`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

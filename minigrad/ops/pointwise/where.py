@@ -1,7 +1,5 @@
 """Choice between two tensors: `where`, and the op that keeps a gradient only where a mask holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

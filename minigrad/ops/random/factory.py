@@ -3,8 +3,6 @@
 The numbers are those of `minigrad.backends.draws`; docs/random.md says which of them are PyTorch's, digit by digit.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

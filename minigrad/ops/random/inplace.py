@@ -4,8 +4,6 @@ The derivative of each is zero, since the result does not depend on what the ten
 `minigrad.backends.draws` and fill the memory in the order of its addresses.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ The results are integers or bools, which have no gradient. Those of `unique` are
 node that refuses a backward pass, since PyTorch has no derivative for it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

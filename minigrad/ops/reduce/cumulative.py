@@ -4,8 +4,6 @@ The gradients of a running product and of a running logsumexp are both a sum tha
 dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

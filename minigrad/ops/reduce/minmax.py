@@ -5,8 +5,6 @@ dimension sends all of it to the one that it names. NaN counts as the largest an
 base class of all ops that find elements along a dimension, `sort` and `cummax` among them.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any, ClassVar, NoReturn
 

@@ -4,8 +4,6 @@ The graph shows these steps. The last ones change the shape of a result that nob
 bear the names that PyTorch gives to `squeeze_`, `unsqueeze_` and `transpose_`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ NaN counts as larger than all numbers, as in NumPy and PyTorch. Where equal elem
 names any of them; here it is the one that a stable sort puts there.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

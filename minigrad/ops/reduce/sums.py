@@ -1,7 +1,5 @@
 """Computes sums and means, over all dimensions or some: `sum`, `mean`, `nansum`, `nanmean` and `logsumexp`."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

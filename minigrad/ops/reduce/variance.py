@@ -1,7 +1,5 @@
 """Computes variances, standard deviations and covariances."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Brings tensors to a common shape: `broadcast_tensors`, `broadcast_shapes`, `atleast_1d` and its like."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Takes and makes diagonals and triangles: `diagonal`, `diag`, `diag_embed`, `diagflat`, `tril` and `triu`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -3,8 +3,6 @@
 `flip`, `roll` and `rot90` copy, as in PyTorch; the transposes are views.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Joins tensors: `cat`, `stack`, and the functions made of them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any

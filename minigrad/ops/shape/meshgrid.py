@@ -1,7 +1,5 @@
 """Combines the elements of vectors: `meshgrid`, `cartesian_prod`, `combinations`."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tensors repeated: `repeat`, `tile`, `repeat_interleave`."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

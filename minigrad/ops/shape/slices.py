@@ -1,7 +1,5 @@
 """Takes parts of a tensor as views: `select`, `narrow`, `unfold`, and the nodes of `x[0]` and `x[1:]`."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

@@ -4,8 +4,6 @@ The nodes of `unbind` and `split` have several outputs, which the integers of `n
 them. `tensor_split` and the functions made of it give slices, one node each, as in PyTorch.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import Any

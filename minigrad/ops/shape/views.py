@@ -3,8 +3,6 @@
 A view shares its memory and its version counter with the tensor that it looks at (`_base`).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

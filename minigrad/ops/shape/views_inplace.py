@@ -4,8 +4,6 @@ The version goes up all the same, and what was saved of the tensor counts as cha
 its shape so has a new node above its old one; its base keeps the node that it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

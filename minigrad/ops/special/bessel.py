@@ -8,8 +8,6 @@ periodic and smooth. Beyond, they are their asymptotic series. Sources: NIST Dig
 Measured against 40 digits, worst relative error for |x| < 700: 1e-15 (i0e, i1e).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

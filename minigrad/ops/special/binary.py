@@ -4,8 +4,6 @@ Mirrors the part of `torch.special` that has two inputs. PyTorch has a node of i
 may stand, and so has minigrad: number 1 where the first is a number, number 2 where the second is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ Measured against 40 digits, worst relative error over the whole range: erf, erfi
 erfcx 2e-15, log_ndtr 7e-15.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -9,8 +9,6 @@ Measured against 40 digits, worst relative error for x > 0: lgamma 4e-15, around
 4e-15 of max(1, |value|), polygamma of order 1 to 2e-13.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any

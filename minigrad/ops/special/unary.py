@@ -4,8 +4,6 @@ Mirrors `torch.special` (minigrad/special.py is where a user finds them). The fu
 _gamma.py and _bessel.py, which say how exact they are; they are computed in float64 and rounded to the tensor's dtype.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Copies tensors: `clone`, `copy_`, and `to` another dtype or device. All of these are recorded ops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

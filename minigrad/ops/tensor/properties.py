@@ -4,8 +4,6 @@ Ask here, before you compute, which dtype a sum will have (`result_type`) and ho
 of PyTorch's `torch/_tensor.py` and `TypeInfo.cpp`.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from numbers import Number

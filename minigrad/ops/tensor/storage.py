@@ -11,8 +11,6 @@ the storage. Within one `copy.deepcopy`, a tensor and its views share one new st
 for each tensor.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from typing import Any

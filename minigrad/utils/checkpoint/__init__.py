@@ -5,8 +5,6 @@ is not kept: it is computed again when the pass needs it. Memory is paid with a 
 _reentrant.py and _non_reentrant.py are each to be read whole. Lesson 10 does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 PyTorch's error, and its form; the lines in it are of the user's code only, the innermost first.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

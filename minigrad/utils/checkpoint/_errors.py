@@ -1,7 +1,5 @@
 """What goes wrong where a function does not do the same twice: the errors of `torch/utils/checkpoint.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -17,8 +17,6 @@ NOTE 4 (nested checkpoint). A checkpointed function may call checkpoint itself. 
    a second pass computes it again. The pass itself is the key, held weakly.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ A function that is run again must draw the numbers that it drew the first time, 
 nothing had been run again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any

@@ -7,8 +7,6 @@ mode, on detached inputs, and then calls `backward` from inside of the pass that
 says.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -8,8 +8,6 @@ second they are handed out in the same order, and the op does not run. It still 
 always saves: an op computes and records, and here these two are taken apart (`Recorded`).
 """
 
-from __future__ import annotations
-
 import enum
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a recorder is told of checkpoints: the time axis of the inspector's checkpoint lens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from minigrad.core import LOCAL

@@ -4,8 +4,6 @@ A sampler says in which order a loader takes samples. The random ones take their
 PyTorch's do, so that one seed gives one order in both libraries.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar

@@ -4,8 +4,6 @@ Tensors of one shape are stacked, numbers become a tensor, and lists, tuples and
 becomes a pair of batches. A reader can add types of their own to `default_collate_fn_map`.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from functools import partial

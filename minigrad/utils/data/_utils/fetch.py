@@ -1,7 +1,5 @@
 """From indices to a batch: mirrors `torch/utils/data/_utils/fetch.py`."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

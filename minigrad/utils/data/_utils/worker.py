@@ -6,8 +6,6 @@ the data set, so that `worker_init_fn` can set its attributes; the generators of
 `get_worker_info().rng`, seeded as PyTorch seeds them. The default generators are those of the whole program.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 import threading
