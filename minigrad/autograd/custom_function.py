@@ -14,10 +14,10 @@ from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.views import FUNCTION, MANY, set_history, share
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
-from minigrad.core import LOCAL, Node, Tensor, counter_of, gradient_node, owned, plain
+from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import switch
-from minigrad.core.graph import NodeExtras, output_nrs_of
+from minigrad.core.graph import NodeExtras, gradient_node, output_nrs_of
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.core.tensor import extras_of
@@ -87,7 +87,8 @@ class FunctionBase(Node, number=None):
         self.needs_input_grad = tuple([isinstance(a, Tensor) and a._requires_grad for a in args])
         self._recorded = LOCAL.grad_enabled and True in self.needs_input_grad
         inputs = [a for a in args if isinstance(a, Tensor)] if self._recorded else []
-        self.fill(tuple([gradient_node(t) for t in inputs]), next_output_nrs=output_nrs_of(inputs))
+        self.fill(tuple([edge_to(t) for t in inputs]), next_output_nrs=output_nrs_of(inputs))
+        self.hold_accumulators()
         self.node_hooks()  # off the engine's plain path: user code sees the gradients, and may register hooks
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
         if OF_TYPE:
@@ -340,7 +341,7 @@ class Error(Node, number=None):
     own_input_grads = True
 
     def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
-        self.fill(tuple([None if t is None else gradient_node(t) for t in inputs]), (), (message,))
+        self.fill(tuple([None if t is None else edge_to(t) for t in inputs]), (), (message,))
         self.outputs = len(inputs)
 
     def name(self) -> str:

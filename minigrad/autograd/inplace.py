@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.type_name import type_name
 from minigrad.autograd.views import geometry_of, move_retain, refuse_view, set_history
 from minigrad.backends.registry import OF_TYPE, bounds, check_devices
-from minigrad.core import LOCAL, Node, Tensor, counter_of, gradient_node, owned, plain
+from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
 from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import run_node
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
@@ -205,9 +205,8 @@ class CopySlices(Node, number=None):
     op = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
-        _, *edges = function.next_functions
-        self.fill((gradient_node(base), *[node for node, _ in edges]), (function,), (geometry_of(view),),
-                  next_output_nrs=[base._output_nr, *[output_nr for _, output_nr in edges]])
+        self.fill((edge_to(base), *function.next[1:]), (function,), (geometry_of(view),),
+                  next_output_nrs=(base._output_nr, *function.output_nrs()[1:]))
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

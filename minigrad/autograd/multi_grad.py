@@ -10,7 +10,9 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from minigrad._base.hooks import RemovableHandle
-from minigrad.core import LOCAL, gradient_node
+from minigrad.core import LOCAL
+from minigrad.core.exec_info import will_run
+from minigrad.core.graph import gradient_node
 
 __all__ = ["register_multi_grad_hook"]
 
@@ -60,7 +62,7 @@ class _All:
             with self.lock:
                 found = self.passes.get(task)
                 if found is None:
-                    found = _Gathered(len(self.nodes), sum(task.will_run(node) for node in self.nodes))
+                    found = _Gathered(len(self.nodes), sum(will_run(task, node) for node in self.nodes))
                     self.passes[task] = found
                 found.grads[index] = grad
                 found.left -= 1

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import numpy as np
 
 from minigrad.backends.registry import HERE, OF_TYPE, beside
-from minigrad.core import LOCAL, Node, counter_of, gradient_node, record1, record_many
+from minigrad.core import LOCAL, Node, counter_of, edge_to, record1, record_many
 from minigrad.core.accumulate import repeats
 from minigrad.core.saved import op_of
 from minigrad.core.tensor import extras_of, set_requires_grad
@@ -154,7 +154,7 @@ class AsStrided(Node):
     """The node of a view whose base, or another view of it, was written to since the view was taken."""
 
     def __init__(self, view: Any, base: Any) -> None:
-        self.fill((gradient_node(base),), (), (geometry_of(view),), next_output_nrs=[base._output_nr])
+        self.fill((edge_to(base),), (), (geometry_of(view),), next_output_nrs=(base._output_nr,))
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
         return geometry.spread(xp, g)

@@ -7,9 +7,9 @@ devices, each beside what it explains.
 """
 
 from minigrad.core.grad_mode import LOCAL, is_grad_enabled
-from minigrad.core.graph import ManyOutputs, Node, gradient_node
+from minigrad.core.graph import ManyOutputs, Node, edge_to
 from minigrad.core.record import record1, record2, record_many, record_n
 from minigrad.core.tensor import Tensor, counter_of, owned, plain
 
-__all__ = ["LOCAL", "ManyOutputs", "Node", "Tensor", "counter_of", "gradient_node", "is_grad_enabled", "owned", "plain",
+__all__ = ["LOCAL", "ManyOutputs", "Node", "Tensor", "counter_of", "edge_to", "is_grad_enabled", "owned", "plain",
            "record1", "record2", "record_many", "record_n"]

@@ -36,7 +36,7 @@ from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
 from minigrad.core.exec_info import leaves_out, select
 from minigrad.core.grad_mode import LOCAL, UNUSUAL, switch
-from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, gradient_node, known_accumulator
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_to, known_accumulator, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer, InputBuffers
 from minigrad.core.observe import Observed
 from minigrad.core.reentrant import MAX_DEPTH, in_another_thread
@@ -90,18 +90,17 @@ def one_for(root: Tensor) -> Tensor | None:
 class GraphRoot(Node, number=None):
     """Stands before all roots of a pass: its edges lead to them, and the first gradients go along these edges."""
 
-    def __init__(self, edges: Sequence[GradientEdge]) -> None:
-        self.fill(tuple([e.node for e in edges]), sequence_nr=0, next_output_nrs=[e.output_nr for e in edges])
+    def __init__(self, roots: Sequence[Any]) -> None:
+        self.fill(tuple([root_target(i, root) for i, root in enumerate(roots)]), sequence_nr=0,
+                  next_output_nrs=tuple([r.output_nr if isinstance(r, GradientEdge) else r._output_nr for r in roots]))
 
 
-def root_edge(i: int, root: Any) -> GradientEdge:
-    """Return the edge along which the first gradient goes to a root, the user's tensor (or GradientEdge) number `i`."""
-    if isinstance(root, GradientEdge):
-        return root
-    node = gradient_node(root)
-    if node is None:
+def root_target(i: int, root: Any) -> Any:
+    """Return what the edge to a root leads to, where a root is the user's tensor (or GradientEdge) number `i`."""
+    target = target_of(root.node) if isinstance(root, GradientEdge) else edge_to(root)
+    if target is None:
         raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-    return GradientEdge(node, root._output_nr)
+    return target
 
 
 def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create_graph: bool,
@@ -118,7 +117,7 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
     if len(roots) != len(grads):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     task = GraphTask(bool(index(create_graph)), bool(index(keep_graph)), evaluate)
-    root = GraphRoot([root_edge(i, tensor) for i, tensor in enumerate(roots)])
+    root = GraphRoot(roots)
     if inputs or not accumulate_grad:
         check_inputs(inputs, accumulate_grad)
         for tensor in inputs:
@@ -138,23 +137,25 @@ def execute(roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create
 
 
 def compute_dependencies(task: GraphTask, root: Node) -> None:
-    """Give each node of this pass its input buffer, and count the gradients that it is going to receive."""
-    buffers, stack = task.buffers, [root]
+    """Count, for each node and leaf of this pass, the gradients that it is going to receive.
+
+    A leaf and a node with several outputs get their buffers here, any other node when its first gradient arrives.
+    """
+    dependencies, stack = task.dependencies, [root]
     while stack:
-        for edge in stack.pop().next:
-            if edge in buffers:
-                buffers[edge].dependencies += 1
-            elif edge is not None:
-                # An edge to a leaf may hold the leaf or its AccumulateGrad (NOTE 6 in graph.py).
-                node = (known_accumulator(edge) or AccumulateGrad(edge)) if isinstance(edge, Tensor) else edge
-                if node is not edge and node in buffers:
-                    buffers[edge] = buffers[node]
-                    buffers[edge].dependencies += 1
-                elif task.runs is None or not leaves_out(task, node):
-                    buffer = buffers[edge] = buffers[node] = InputBuffer() if node.outputs == 1 else InputBuffers()
-                    buffer.node, buffer.dependencies = node, 1
-                    buffer.grad = None if node.outputs == 1 else [None] * node.outputs
-                    stack.append(node)
+        for target in stack.pop().next:
+            if target in dependencies:
+                dependencies[target] += 1
+            elif target is not None and (task.runs is None or not leaves_out(task, target)):
+                dependencies[target] = 1
+                if isinstance(target, Tensor):
+                    buffer = task.buffers[target] = InputBuffer()
+                    buffer.node, buffer.grad = known_accumulator(target) or AccumulateGrad(target), None
+                else:
+                    stack.append(target)
+                    if target.outputs != 1:
+                        buffer = task.buffers[target] = InputBuffers()
+                        buffer.node, buffer.grad = target, [None] * target.outputs
 
 
 def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
@@ -185,19 +186,28 @@ def quiet() -> AbstractContextManager[Any]:
 
 def run(task: GraphTask, node: Node, grads: Any) -> None:
     """Send `grads` along the edges of `node`, then run each node that has all its gradients, and send on (NOTE 1)."""
-    buffers, ready, evaluate = task.buffers, task.ready, task.evaluate
+    dependencies, buffers, ready, evaluate = task.dependencies, task.buffers, task.ready, task.evaluate
     while True:
-        # `grads` first: `report` in observe.py is asked for one more, and reports the last gradient then.
-        for grad, edge, output_nr in zip(grads, node.next, node.next_output_nrs):
-            buffer = buffers.get(edge)
-            if buffer is None:  # no edge, or one to a node that this pass leaves out
+        edge = -1  # counted by hand: `enumerate` or `zip` would take a tenth of the time of a pass through small ops
+        for grad in grads:
+            edge += 1
+            target = node.next[edge]
+            missing = dependencies.get(target)
+            if missing is None:  # there is no edge, or this pass leaves out what it leads to
                 continue
-            if buffer.grad is None:
+            buffer = buffers.get(target)
+            if buffer is None:
+                buffer = InputBuffer()
+                buffer.node, buffer.grad = target, grad
+                if missing > 1:
+                    buffers[target] = buffer
+            elif buffer.grad is None:
                 buffer.grad = grad
             elif grad is not None:
-                buffer.add(grad, output_nr)
-            buffer.dependencies -= 1
-            if buffer.dependencies == 0:
+                buffer.add(grad, node, edge)
+            if missing > 1:
+                dependencies[target] = missing - 1
+            else:
                 heappush(ready, buffer)
         grads = grad = None  # `owns_grad` would count these references (NOTE 3), and they would keep memory
         if not ready:
@@ -216,8 +226,7 @@ def evaluate(task: GraphTask, buffer: InputBuffer) -> Any:
             return evaluate_fully(task, buffer)
         owned, grad, buffer.grad = buffer.owns_grad(), buffer.grad, None
         return node.accumulate(task, grad, owned)
-    grads = node.input_grads(task, buffer.grad)
-    buffer.grad = None
+    grads, buffer.grad = node.input_grads(task, buffer.grad), None
     if extras is not None and extras.input_metadata is not None:
         grads = sum_to_inputs(node, grads, task.xp)
     if node.saved and not task.keep_graph:

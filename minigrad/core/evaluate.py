@@ -12,7 +12,7 @@ from typing import Any
 from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
 from minigrad.backends.registry import MultiDevice, device_guard, device_of, lies_in, name_of, use_device_of
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node
+from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer
 from minigrad.core.saved import Packed, is_tensor, saved_tensors
 from minigrad.core.tensor import Tensor, extras_of, plain
@@ -25,12 +25,12 @@ def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
     """Evaluate a node, hooks, captures and observer calls included; gives the gradients of its inputs."""
     node, owned = buffer.node, buffer.owns_grad()
     if isinstance(node, AccumulateGrad):
-        node.restore_hooks(task.buffers)
+        node.restore_hooks(task.dependencies)
     grads, buffer.grad = list(buffer.grad) if node.outputs != 1 else [buffer.grad], None
     hooks = None if node._extras is None else node._extras.hooks
     if task.observer is not None:
         task.observer.run(node, grads)
-    if task.runs is not None and node not in task.runs:
+    if task.runs is not None and target_of(node) not in task.runs:
         capture(task, node, [task.unwrapped(g) for g in call_tensor_hooks(task, node, hooks, grads)])
         return ()
     capture(task, node, grads)
@@ -150,7 +150,7 @@ def sum_to(grad: Any, like: tuple[Any, ...], xp: Any) -> Any:
 
 def capture(task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
     """Keep the gradients of those inputs of `autograd.grad` that are found at this node."""
-    for output_nr, index in task.captures.get(node, ()):
+    for output_nr, index in task.captures.get(target_of(node), ()):
         task.captured[index] = grads[output_nr]
         if task.observer is not None and task.inputs is not None and is_tensor(task.inputs[index]):
             task.observer.capture(task.inputs[index], grads[output_nr])

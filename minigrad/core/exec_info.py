@@ -7,10 +7,10 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from minigrad.core.grad_mode import LOCAL
-from minigrad.core.graph import Node, edge_of
+from minigrad.core.graph import AccumulateGrad, GradientEdge, Node, edge_to, target_of
 from minigrad.core.input_buffer import GraphTask
 
-__all__ = ["inside_full_passes", "leaves_out", "select"]
+__all__ = ["inside_full_passes", "leaves_out", "select", "will_run"]
 
 
 def select(task: GraphTask, root: Node, inputs: Sequence[Any], accumulate_grad: bool) -> None:
@@ -19,17 +19,28 @@ def select(task: GraphTask, root: Node, inputs: Sequence[Any], accumulate_grad: 
     As in PyTorch a node that is the only root is looked at even if it leads to none of them: its tensor's hooks run.
     """
     edges = [edge_of(tensor) for tensor in inputs]
-    nodes = {node for node, _ in edges}
-    task.plain, task.inputs, task.runs = False, inputs, nodes_leading_to(nodes, root)
+    targets = {target for target, _ in edges}
+    task.plain, task.inputs, task.runs = False, inputs, nodes_leading_to(targets, root)
     task.left_out, task.captures = set(), {}
     if accumulate_grad:
-        task.runs |= nodes
+        task.runs |= targets
     else:
         task.captured = [None] * len(inputs)
-        for index, (node, output_nr) in enumerate(edges):
-            task.captures.setdefault(node, []).append((output_nr, index))
+        for index, (target, output_nr) in enumerate(edges):
+            task.captures.setdefault(target, []).append((output_nr, index))
     if len(root.next) == 1:
         task.captures.setdefault(root.next[0], [])
+
+
+def edge_of(tensor: Any) -> tuple[Any, int]:
+    """Where the gradient of a tensor, or of a GradientEdge, arrives: a node or a leaf, and the output number.
+
+    For a view that no gradient goes through it is the view itself: nothing leads there.
+    """
+    if isinstance(tensor, GradientEdge):
+        return target_of(tensor.node), tensor.output_nr
+    target = edge_to(tensor)
+    return tensor if target is None else target, tensor._output_nr
 
 
 def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
@@ -44,22 +55,36 @@ def nodes_leading_to(targets: Container[Any], root: Node) -> set[Any]:
     while stack:
         node, decide = stack.pop()
         if decide:
-            if any(following in leading or following in targets for following, _ in node.next_functions):
+            if any(target in leading or target in targets for target in node.next):
                 leading.add(node)
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            stack.extend([(following, False) for following, _ in node.next_functions
-                          if following is not None and following not in seen])
+            stack.extend([(target, False) for target in node.next if isinstance(target, Node) and target not in seen])
     return leading
 
 
-def leaves_out(task: GraphTask, node: Any) -> bool:
-    """Whether a pass with `inputs` leaves a node out: it is not run, and its gradient not captured. Notes it if so."""
-    left_out = task.runs is not None and node not in task.runs and node not in task.captures
+def leaves_out(task: GraphTask, target: Any) -> bool:
+    """Whether a pass with `inputs` leaves out what an edge leads to: it is not run, nor is its gradient captured.
+
+    If so, the pass notes it.
+    """
+    left_out = task.runs is not None and target not in task.runs and target not in task.captures
     if left_out:
-        task.left_out.add(node)
+        task.left_out.add(target)
     return left_out
+
+
+def will_run(task: GraphTask, node: Node) -> bool:
+    """Whether a node is among those that a pass evaluates.
+
+    Raises:
+        RuntimeError: for a leaf whose gradient `autograd.grad` returns.
+    """
+    if task.captured and isinstance(node, AccumulateGrad) and node.variable in task.captures:
+        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
+                           "autograd.grad(). This is currently not supported.")
+    return target_of(node) in task.dependencies
 
 
 def inside_full_passes() -> bool:

@@ -28,7 +28,7 @@ class Unusual:
         self.on_new_node: Callable[[Any], None] | None = None  # called with each new node (anomaly mode)
         self.pass_wrappers: list[Callable[[Any], None]] = []  # called with the GraphTask of each new backward pass
 
-    def set(self, mode: Any, on: bool) -> None:
+    def set(self, mode: Any, on: Any) -> None:
         """Put a mode in, or take it out."""
         (self.modes.add if on else self.modes.discard)(mode)
 
@@ -68,8 +68,8 @@ class ThreadState(local):
 
     def update(self) -> None:
         """Say in `UNUSUAL.modes` whether this thread has a mode on. Call it when one of the fields was changed."""
-        UNUSUAL.set(id(self.key), not self.recording or self.observer is not None or bool(
-            self.saved_tensors_hooks or self.dispatch_modes))
+        hooks_or_modes = self.saved_tensors_hooks or self.dispatch_modes
+        UNUSUAL.set(id(self.key), not self.recording or self.observer is not None or hooks_or_modes)
 
 
 LOCAL = ThreadState()
@@ -88,8 +88,7 @@ def is_inference_mode_enabled() -> bool:
 def switch(grad_enabled: bool, inference: bool | None = None) -> None:
     """Set the modes of this thread; None leaves inference mode as it is."""
     old = LOCAL.grad_enabled, LOCAL.inference
-    new = grad_enabled, old[1] if inference is None else inference
-    LOCAL.grad_enabled, LOCAL.inference = new
+    LOCAL.grad_enabled, LOCAL.inference = new = grad_enabled, old[1] if inference is None else inference
     LOCAL.update()
     if LOCAL.observer is not None:
         for mode, before, after in zip(("grad", "inference"), old, new, strict=True):

@@ -5,11 +5,12 @@ and an integer, which says *which output of that node* the input was. A walk alo
 `AccumulateGrad`, one for each leaf that requires grad. Lesson 3 walks a graph by hand.
 
 NOTE 6 (leaves in edges). In PyTorch an edge to a leaf holds the leaf's AccumulateGrad. To make one takes a third of
-the time of a small op, and most are never looked at. So an edge may hold the leaf itself, and the AccumulateGrad
-appears when somebody asks for `next_functions`, and in each backward pass. An AccumulateGrad that nobody holds is
-freed, and its hooks would go with it. In PyTorch a graph that was recorded before would still hold the node and call
-them, and graphs recorded later would not. So the leaf keeps the hooks, with the sequence number at which they were
-registered, and a pass calls them if it meets a node with a lower number that has an edge to the leaf.
+the time of a small op, and most are never looked at. So an edge to a leaf holds the leaf itself. The AccumulateGrad
+appears when somebody asks for `next_functions`, and in each backward pass. The leaf remembers it weakly, and the nodes
+that lead to it keep it alive from then on. An AccumulateGrad that nobody holds is freed, and its hooks would go with
+it. In PyTorch a graph that was recorded before would still hold the node and call them, and graphs recorded later would
+not. So the leaf keeps the hooks, with the sequence number at which they were registered, and a pass calls them if it
+meets a node with a lower number that has an edge to the leaf.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import operator
 import weakref
 from collections.abc import Iterable
 from functools import partial
-from itertools import repeat
 from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,19 +31,18 @@ from minigrad.core.saved import saved_arrays, saved_constant, saved_tensors, sav
 from minigrad.core.saved_tensor import saved_tensor_handle
 from minigrad.core.tensor import Tensor, VersionCounter, extras_of, next_sequence_nr, plain
 
-__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_of",
-           "edge_to", "gradient_node", "known_accumulator", "output_nrs_of"]
+__all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_to",
+           "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
 
 ACCUMULATING = RLock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
-FIRST_OUTPUTS = repeat(0)  # the `next_output_nrs` of a node whose inputs were made by nodes with one output
 FIRST_OF_ALL = (1 << 64) - 1  # the sequence number of every AccumulateGrad, as in PyTorch: the highest of all
 
 
 class NodeExtras:
     """Rarely used facts about a node, allocated on demand."""
 
-    __slots__ = ("handles", "hooks", "input_metadata", "metadata", "output_info", "result_counters", "versions",
-                 "written")
+    __slots__ = ("accumulators", "handles", "hooks", "input_metadata", "metadata", "output_info", "result_counters",
+                 "versions", "written")
 
     def __init__(self) -> None:
         self.input_metadata: tuple[Any, ...] | None = None  # per input the (shape, dtype) of its gradient, or None
@@ -51,6 +50,7 @@ class NodeExtras:
         self.result_counters: dict[int, VersionCounter] | None = None  # of results, by output number (NOTE 2: saved.py)
         self.hooks: NodeHooks | None = None  # a node that has them, be they empty, leaves the engine's plain path
         self.metadata: dict[Any, Any] | None = None  # whatever a user keeps with the node
+        self.accumulators: list[AccumulateGrad] | None = None  # of the leaves that edges lead to, kept alive
         self.handles: weakref.WeakValueDictionary[int | None, Any] | None = None  # SavedTensors: `_raw_saved_self`
         self.written: weakref.ref[Any] | None = None  # the node of the view that the result was written into
         self.output_info: dict[int, tuple[tuple[int, ...], Any, Any]] | None = None  # outputs with a GradientEdge
@@ -80,8 +80,8 @@ class Node(metaclass=NodeType):
 
     __slots__ = ("__weakref__", "_extras", "const", "next", "next_output_nrs", "saved", "sequence_nr")
 
-    next: tuple[Any, ...]  # for each input the node that its gradient goes to, or None; NOTE 6 about leaves
-    next_output_nrs: Iterable[int]  # for each input, which output of that node it was
+    next: tuple[Any, ...]  # where the gradient of each input goes: to a node, to a leaf (NOTE 6), or nowhere (None)
+    next_output_nrs: tuple[int, ...] | None  # for each input, which output of that node it was; None: the first
     saved: tuple[Any, ...] | None  # inputs (as tensors), results (as arrays) and numbers; None once they were freed
     const: tuple[Any, ...]  # further arguments of the formula: a dimension, an exponent
     sequence_nr: int  # higher for nodes that were recorded later; the engine runs the highest first
@@ -109,7 +109,7 @@ class Node(metaclass=NodeType):
                 setattr(cls, f"_saved_{name}", property(partial(saved_constant, index=index)))
 
     def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
-             sequence_nr: int | None = None, next_output_nrs: Iterable[int] = FIRST_OUTPUTS) -> None:
+             sequence_nr: int | None = None, next_output_nrs: tuple[int, ...] | None = None) -> None:
         """Fill a new node: the one place that does. (As `__init__` it would take twice the time.)"""
         self.next = next_nodes
         self.next_output_nrs = next_output_nrs
@@ -135,15 +135,18 @@ class Node(metaclass=NodeType):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """For each input: the node that made it, and which of that node's outputs it was; (None, 0) for no node."""
         self.hold_accumulators()
-        return tuple(zip(self.next, self.next_output_nrs))
+        nodes = [accumulator_of(target) if isinstance(target, Tensor) else target for target in self.next]
+        return tuple(zip(nodes, self.output_nrs()))
 
     def hold_accumulators(self) -> None:
-        """Let each edge that holds a leaf hold the leaf's AccumulateGrad from now on (NOTE 6)."""
-        self.next = tuple([accumulator_of(node) if isinstance(node, Tensor) else node for node in self.next])
+        """Keep alive, from now on, the AccumulateGrads of the leaves that the edges lead to (NOTE 6)."""
+        leaves = [target for target in self.next if isinstance(target, Tensor)]
+        if leaves:
+            self.extras().accumulators = [accumulator_of(leaf) for leaf in leaves]
 
     def output_nrs(self) -> tuple[int, ...]:
         """For each input, which output of its node it was."""
-        return tuple([output_nr for _, output_nr in zip(self.next, self.next_output_nrs)])
+        return (0,) * len(self.next) if self.next_output_nrs is None else self.next_output_nrs
 
     def name(self) -> str:
         """The node's name, for instance `MulBackward0`."""
@@ -263,7 +266,7 @@ class AccumulateGrad(Node, number=None):
         leaf_extras = extras_of(self.variable)
         if leaf_extras.accumulator_hooks is not None and self.extras().hooks is None and any(
                 isinstance(node, Node) and node.sequence_nr < leaf_extras.hooked_at
-                and any(edge is self.variable or edge is self for edge in node.next) for node in nodes):
+                and any(target is self.variable for target in node.next) for node in nodes):
             self.extras().hooks = leaf_extras.accumulator_hooks
 
     def node_hooks(self) -> NodeHooks:
@@ -279,7 +282,7 @@ class AccumulateGrad(Node, number=None):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor = plain(array)
         tensor._requires_grad = True
-        extras_of(tensor).accumulator = weakref.ref(self)
+        extras_of(tensor).accumulator = lambda: self  # not weak: nobody else may hold it
         return tensor
 
 
@@ -298,41 +301,39 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
     return node
 
 
-def output_nrs_of(tensors: Iterable[Tensor]) -> Iterable[int]:
+def output_nrs_of(tensors: Iterable[Tensor]) -> tuple[int, ...] | None:
     """Which output of its node each tensor is: the `next_output_nrs` of a node with these inputs."""
     output_nrs = tuple([tensor._output_nr for tensor in tensors])
-    return output_nrs if any(output_nrs) else FIRST_OUTPUTS
+    return output_nrs if any(output_nrs) else None
 
 
-def edge_of(tensor: Any) -> tuple[Any, int]:
-    """Return the node and output number at which the gradient of a tensor, or of a GradientEdge, is computed."""
-    if isinstance(tensor, GradientEdge):
-        return tensor.node, tensor.output_nr
-    return gradient_node(tensor) or accumulator_of(tensor), tensor._output_nr
+def target_of(node: Any) -> Any:
+    """What an edge to a node holds: the node, or for an AccumulateGrad its leaf (NOTE 6)."""
+    return node.variable if isinstance(node, AccumulateGrad) else node
 
 
 def edge_to(tensor: Tensor) -> Any:
-    """What an edge to a tensor holds: its node, or the leaf itself (NOTE 6), or None where no gradient goes."""
-    if tensor._grad_fn is not None or not tensor._requires_grad:
-        return tensor._grad_fn
-    if tensor._extras is not None and tensor._extras.view is not None:
-        return gradient_node(tensor)
-    return known_accumulator(tensor) or tensor
-
-
-def gradient_node(tensor: Tensor) -> Any:
-    """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf.
+    """What an edge to a tensor holds: the node that made it, or the leaf (NOTE 6), or None if no gradient goes there.
 
     None for a tensor that does not require grad, and for a view that does only because its base does: no gradient goes
     through a view that was made while grad mode was off.
     """
     if tensor._grad_fn is not None or not tensor._requires_grad:
         return tensor._grad_fn
-    if tensor._extras is not None and tensor._extras.view is not None:
+    if tensor._extras is None:
+        return tensor
+    if tensor._extras.view is not None:
         node = tensor.grad_fn
         if node is not None or not tensor._extras.view.own:
             return node
-    return accumulator_of(tensor)
+    accumulator = known_accumulator(tensor)
+    return tensor if accumulator is None else accumulator.variable
+
+
+def gradient_node(tensor: Tensor) -> Any:
+    """The node that a gradient of a tensor goes to: its `grad_fn`, or the AccumulateGrad of a leaf, or None."""
+    target = edge_to(tensor)
+    return accumulator_of(target) if isinstance(target, Tensor) else target
 
 
 class ManyOutputs(Node, number=None):

@@ -22,21 +22,19 @@ ALONE = 2  # what `getrefcount(self.grad)` gives if only the buffer holds the ar
 
 
 class InputBuffer:
-    """The gradients on their way to one node: how many are still to come, and the sum of those that have arrived."""
+    """The sum of the gradients that have arrived at one node."""
 
-    __slots__ = ("dependencies", "grad", "node")
+    __slots__ = ("grad", "node")
 
-    node: Any  # the node that waits
-    dependencies: int  # how many gradients are still to come
-    grad: Any  # the sum of those that have arrived; None before the first, and if all of them were None
+    node: Any  # the node that they are for
+    grad: Any  # their sum; None before the first, and if all of them were None
 
-    def __lt__(self, other: InputBuffer) -> bool:
+    def __lt__(self, other: InputBuffer) -> Any:
         """Whether this node runs first: it was recorded later (NOTE 1 in engine.py)."""
-        later: bool = self.node.sequence_nr > other.node.sequence_nr
-        return later
+        return self.node.sequence_nr > other.node.sequence_nr
 
-    def add(self, grad: Any, output_nr: int) -> None:
-        """Add a further gradient of an output of the node; it has one, number 0."""
+    def add(self, grad: Any, source: Any, edge: int) -> None:
+        """Add a further gradient, which came from the node `source` along the edge of this number."""
         if type(self.grad) is ndarray and self.owns_grad():
             self.grad += grad
         else:
@@ -55,8 +53,9 @@ class InputBuffers(InputBuffer):
 
     __slots__ = ()
 
-    def add(self, grad: Any, output_nr: int) -> None:
-        """Add a gradient to the sum for one of the outputs."""
+    def add(self, grad: Any, source: Any, edge: int) -> None:
+        """Add a gradient to the sum for the output that the edge leads to."""
+        output_nr = source.output_nrs()[edge]
         total = self.grad[output_nr]
         self.grad[output_nr] = grad if total is None else total + grad
 
@@ -64,11 +63,12 @@ class InputBuffers(InputBuffer):
 class GraphTask:
     """The state of one backward pass."""
 
+    plain: bool = True  # no node needs `evaluate_fully`, unless it has hooks; with `inputs` or an observer all do
     # With `inputs=` (exec_info.py):
-    runs: set[Any] | None = None  # the nodes whose formulas run; None for all
-    left_out: Any = frozenset()  # a set of the nodes that edges lead to and that are not evaluated
+    runs: set[Any] | None = None  # the nodes whose formulas run, and the leaves that accumulate; None for all
+    left_out: Any = frozenset()  # a set of what edges lead to and is not evaluated
     inputs: Sequence[Any] | None = None  # what the user gave as `inputs=`
-    captures: Mapping[Any, list[tuple[int, int]]] = MappingProxyType({})  # by node, (output_nr, index in `captured`)
+    captures: Mapping[Any, list[tuple[int, int]]] = MappingProxyType({})  # the (output_nr, index in `captured`) wanted
     captured: Any = ()  # a list of the gradients that autograd.grad returns
     # In anomaly mode:
     node: Any = None  # the node that is being evaluated
@@ -78,13 +78,14 @@ class GraphTask:
         self.keep_graph = keep_graph  # nodes keep what they saved
         self.xp = Tensor.backward_namespace if create_graph else XP  # the functions that formulas call
         self.evaluate: Callable[[GraphTask, InputBuffer], Any] = evaluate  # gives the gradients of a node's inputs
-        self.buffers: dict[Any, InputBuffer] = {}  # by node, and by leaf where an edge holds the leaf
+        # These two by what edges hold: a node, or a leaf in the place of its AccumulateGrad (NOTE 6 in graph.py).
+        self.dependencies: dict[Any, int] = {}  # how many gradients it waits for; stays at 1 when the last arrives
+        self.buffers: dict[Any, InputBuffer] = {}  # the sum of what it has received, if it receives more than one
         self.ready: list[InputBuffer] = []  # a heap of those whose nodes can run
         self.callbacks: list[Callable[[], Any]] = []  # called when the pass ends without an error
         self.outer: GraphTask | None = LOCAL.graph_task  # the pass inside which this one was started
         self.depth: int = 0 if self.outer is None else self.outer.depth + 1  # how many passes it is inside of
         self.observer = LOCAL.observer  # receives every step, or None
-        self.plain = self.observer is None  # no node needs `evaluate_fully`, unless it has hooks
 
     def wrapped(self, grad: Any) -> Any:
         """A gradient as a tensor, for user code and for `.grad`."""
@@ -97,14 +98,3 @@ class GraphTask:
     def unwrapped(self, grad: Any) -> Any:
         """A gradient as this pass handles it: an array in a first-order pass."""
         return grad.array if self.first_order and grad is not None else grad
-
-    def will_run(self, node: Any) -> bool:
-        """Whether a node is among those that this pass evaluates.
-
-        Raises:
-            RuntimeError: for a leaf whose gradient `autograd.grad` returns.
-        """
-        if self.captured and node in self.captures and hasattr(node, "variable"):
-            raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
-                               "autograd.grad(). This is currently not supported.")
-        return node in self.buffers

@@ -20,10 +20,10 @@ class Observed:
 
     def __enter__(self) -> Iterable[Any]:
         task, root, evaluate = self.task, self.root, self.task.evaluate
+        task.plain = False
         task.evaluate = lambda task, buffer: report(task, buffer.node, buffer.node, evaluate(task, buffer))
-        starts = [(*edge, getattr(grad, "array", grad)) for edge, grad in zip(root.next_functions, self.grads)]
-        dependencies = {buffer.node: buffer.dependencies for buffer in task.buffers.values()}
-        task.observer.backward_start(starts, dependencies, not task.first_order, task.keep_graph, task.inputs)
+        starts = list(zip(root.next, root.output_nrs(), [getattr(grad, "array", grad) for grad in self.grads]))
+        task.observer.backward_start(starts, task.dependencies, not task.first_order, task.keep_graph, task.inputs)
         return report(task, root, None, self.grads)
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -35,9 +35,11 @@ class Observed:
 
 def report(task: GraphTask, node: Node, source: Node | None, grads: Iterable[Any]) -> Iterator[Any]:
     """Give the same gradients. When the next one is asked for, the one before has been added, and is reported."""
-    for index, (grad, edge, output_nr) in enumerate(zip(grads, node.next, node.next_output_nrs)):
+    for index, (grad, target, output_nr) in enumerate(zip(grads, node.next, node.output_nrs())):
+        missing = task.dependencies.get(target)
         yield grad
-        buffer = task.buffers.get(edge)
-        if buffer is not None:
-            total = buffer.grad if buffer.node.outputs == 1 else buffer.grad[output_nr]
-            task.observer.flow(source, index, buffer.node, output_nr, grad, total, buffer.dependencies == 0)
+        if missing is not None:
+            buffer, total = task.buffers.get(target), grad
+            if buffer is not None:
+                total = buffer.grad if buffer.node.outputs == 1 else buffer.grad[output_nr]
+            task.observer.flow(source, index, target, output_nr, grad, total, missing == 1)

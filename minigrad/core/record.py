@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad.backends.registry import MultiDevice, check_in_use, info_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
-from minigrad.core.graph import ManyOutputs, Node, edge_to, output_nrs_of
+from minigrad.core.graph import ManyOutputs, Node, edge_to, known_accumulator, output_nrs_of
 from minigrad.core.saved import versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.core.tensor import Tensor, blank, plain
@@ -83,6 +83,8 @@ def make_node(cls: type[N], inputs: Sequence[Tensor], saved: tuple[Any, ...], co
     """Make a node over any inputs: results of ops with several outputs, views, tensors with a version."""
     node = cls()
     node.fill(tuple([edge_to(x) for x in inputs]), saved, const, next_output_nrs=output_nrs_of(inputs))
+    if [x for x in inputs if known_accumulator(x) is not None]:
+        node.hold_accumulators()
     if [s for s in saved if isinstance(s, Tensor) and s._extras is not None]:
         node.extras().versions = versions_of(saved)
     if input_metadata is not None:

@@ -110,7 +110,7 @@ def saved_arrays(node: Any) -> Sequence[Any]:
         return checked_arrays(node)
     values = []
     for value in node.saved:
-        if isinstance(value, Tensor):
+        if hasattr(value, "_requires_grad"):  # `is_tensor`, without the call
             if value._extras is not None:  # it may have a version by now
                 return checked_arrays(node)
             value = value.array

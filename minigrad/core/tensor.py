@@ -60,7 +60,7 @@ class TensorExtras:
         self.version_counter: VersionCounter | None = None
         self.hooks: HookDict | None = None  # of a leaf, from register_hook; those of other tensors are on their node
         self.post_accumulate: HookDict | None = None  # of a leaf, from register_post_accumulate_grad_hook
-        self.accumulator: weakref.ref[Any] | None = None  # the AccumulateGrad of a leaf, while anybody holds it
+        self.accumulator: Callable[[], Any] | None = None  # gives the AccumulateGrad of a leaf, if anybody holds it
         self.accumulator_hooks: NodeHooks | None = None  # of the AccumulateGrad of a leaf (NOTE 6 in graph.py)
         self.hooked_at = 0  # the sequence number at which the accumulator_hooks were registered
         self.view: Any = None  # a View (autograd/views.py), if this tensor is one

@@ -66,3 +66,41 @@ def gradient(m, program):
 def test_same(torch, name):
     assert outcome(lambda m: gradient(m, PROGRAMS[name]), minigrad) == outcome(
         lambda m: gradient(m, PROGRAMS[name]), torch)
+
+
+def held_by_a_newer_graph(m):
+    """The graph in which the node was looked at is gone; one that was recorded meanwhile keeps the node alive."""
+    x = m.ones(2, requires_grad=True)
+    y = x * 2
+    y.grad_fn.next_functions[0][0].register_prehook(lambda grads: (grads[0] * 10,))
+    z = x * 3
+    del y
+    z.sum().backward()
+    return x.grad.tolist()
+
+
+def registered_during_the_pass(m):
+    """A hook looks at the graph of the running pass and registers one on the node that is still to run."""
+    x, calls = m.ones(2, requires_grad=True), []
+    y = x * 3
+    node = y.grad_fn
+    y.register_hook(lambda _: node.next_functions[0][0].register_hook(lambda *grads: calls.append(len(grads))) and None)
+    (y * 2 + y).sum().backward()
+    return calls, x.grad.tolist()
+
+
+def through_an_unpacked_leaf(m):
+    """What a node saved of a leaf, unpacked by a hook, is another tensor; its gradient goes to the leaf."""
+    x = m.full((2,), 2.0, requires_grad=True)
+    with m.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        y = x * x
+    saved = y.grad_fn._saved_self
+    (saved * 5).sum().backward()
+    return saved is x, saved.is_leaf, saved.grad, x.grad.tolist(), [
+        grad.tolist() for grad in m.autograd.grad((x * saved).sum(), [x, saved])]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("program", [held_by_a_newer_graph, registered_during_the_pass, through_an_unpacked_leaf])
+def test_who_keeps_the_node(torch, program):
+    assert outcome(program, minigrad) == outcome(program, torch)
