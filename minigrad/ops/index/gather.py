@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
-from minigrad.core import Node, Tensor, plain, record1, record2, record_n
+from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
 from minigrad.ops._dispatch.elementwise import Underived
 from minigrad.ops.index.flat_indexing import (
@@ -43,7 +43,7 @@ class Gather(Node):
     def forward(a: Tensor, index: Tensor, dim: int, sparse_grad: bool = False) -> Tensor:
         x = a.array
         out = x.reshape(-1)[gather_indices(index.array, dim, x.shape)]
-        return record1(Gather, out, a, (index,), (dim, sparse_grad, x.shape))
+        return record_n(Gather, out, (a,), (index,), (dim, sparse_grad, x.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, sparse_grad: bool, shape: Shape) -> Any:
         return scatter_into(xp, g, gather_indices(raw(index), dim, shape), shape)
@@ -61,8 +61,8 @@ class Scatter(Node):
     def forward(cls, a: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
         x, y = a.array, src.array
         positions = cls.positions(index.array, dim, x.shape)
-        return record2(cls, write_at(x, positions, leading(y, positions.shape), cls.adds), a, src, (index,),
-                       (dim, y.shape))
+        out = write_at(x, positions, leading(y, positions.shape), cls.adds)
+        return record_n(cls, out, (a, src), (index,), (dim, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
         if self.adds and self.next[1] is None:
@@ -88,8 +88,8 @@ class ScatterValue(Node, name="Scatter", number=1):
         x = a.array
         out = write_at(x, cls.positions(index.array, dim, x.shape), number_in(value, x.dtype))
         if isinstance(value, Tensor):
-            return record2(cls, out, a, value, (index,), (dim,), (None, ((), value.array.dtype)))
-        return record1(cls, out, a, (index,), (dim,))
+            return record_n(cls, out, (a, value), (index,), (dim,), (None, ((), value.array.dtype)))
+        return record_n(cls, out, (a,), (index,), (dim,))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int) -> Any:
         return replace_at(xp, g, self.positions(raw(index), dim, tuple(g.shape)), 0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core import Node, Tensor, record1, record2
+from minigrad.core import Node, Tensor, record_n
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import (
     elements_at,
@@ -33,7 +33,7 @@ class IndexSelect(Node):
     def forward(a: Tensor, dim: int, index: Tensor) -> Tensor:
         x, chosen = a.array, index.array.reshape(-1)
         out = x.take(chosen, dim) if x.ndim else x.reshape(1).take(chosen, 0).reshape(())
-        return record1(IndexSelect, out, a, (index,), (dim, x.shape))
+        return record_n(IndexSelect, out, (a,), (index,), (dim, x.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> Any:
         return scatter_into(xp, xp.reshape(g, (-1,)), slice_indices(raw(index), dim, shape).reshape(-1), shape)
@@ -51,7 +51,7 @@ class IndexAdd(Node):
             positions = slice_indices(index.array, dim, x.shape)
             part = y if alpha == 1 else (y * alpha).astype(y.dtype)
             out = write_at(x, positions, part.reshape(positions.shape), add=True)
-        return record2(IndexAdd, out, a, source, (index,), (dim, alpha, y.shape))
+        return record_n(IndexAdd, out, (a, source), (index,), (dim, alpha, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
         if self.next[1] is None or 0 in g.shape:
@@ -85,7 +85,7 @@ class Take(Node):
     @staticmethod
     def forward(a: Tensor, index: Tensor) -> Tensor:
         x = a.array
-        return record1(Take, x.reshape(-1)[index.array], a, (index,), (x.shape,))
+        return record_n(Take, x.reshape(-1)[index.array], (a,), (index,), (x.shape,))
 
     def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
         return scatter_into(xp, g, raw(index), shape)
@@ -101,7 +101,7 @@ class Put(Node):
     def forward(a: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
         positions, y = index.array, source.array
         out = write_at(a.array, positions, y.reshape(positions.shape), add=accumulate)
-        return record2(Put, out, a, source, (index,), (accumulate, y.shape))
+        return record_n(Put, out, (a, source), (index,), (accumulate, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, accumulate: bool, shape: Shape) -> tuple[Any, Any]:
         positions = raw(index)

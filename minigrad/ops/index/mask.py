@@ -8,7 +8,7 @@ import numpy as np
 from minigrad._base.tensor_errors import IN_C
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of
-from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops.shape.split import unbind
 
@@ -29,8 +29,8 @@ class MaskedFill(Node):
         out = np.where(mask.array, number_in(y, x.dtype), x)
         of_a = None if out.shape == x.shape else (x.shape, x.dtype)
         if isinstance(value, Tensor):
-            return record2(cls, out, a, value, (mask,), (), (of_a, ((), y.dtype)))
-        return record1(cls, out, a, (mask,), (), of_a and (of_a,))
+            return record_n(cls, out, (a, value), (mask,), (), (of_a, ((), y.dtype)))
+        return record_n(cls, out, (a,), (mask,), (), of_a and (of_a,))
 
     def backward(self, xp: Any, g: Any, mask: Any) -> Any:
         return xp.masked(~mask, g)
@@ -53,7 +53,7 @@ class MaskedSelect(Node):
         shape = broadcast_shape(keep.shape, x.shape)
         where = np.broadcast_to(keep, shape)
         input_metadata = None if shape == x.shape else ((x.shape, x.dtype),)
-        return record1(MaskedSelect, np.broadcast_to(x, shape)[where], a, (mask,), (where, shape), input_metadata)
+        return record_n(MaskedSelect, np.broadcast_to(x, shape)[where], (a,), (mask,), (where, shape), input_metadata)
 
     def backward(self, xp: Any, g: Any, mask: Any, where: Any, shape: Shape) -> Any:
         return xp.scatter(g, where, shape)
@@ -77,7 +77,7 @@ class MaskedScatter(Node):
             nth = np.cumsum(where.reshape(-1)).reshape(shape) - 1
             out = np.where(where, source.array.reshape(-1)[np.maximum(nth, 0)], x)
         input_metadata = None if shape == x.shape else ((x.shape, x.dtype), None)
-        return record2(MaskedScatter, out, a, source, (mask,), (where, source.array.shape), input_metadata)
+        return record_n(MaskedScatter, out, (a, source), (mask,), (where, source.array.shape), input_metadata)
 
     def backward(self, xp: Any, g: Any, mask: Any, where: Any, shape: Shape) -> tuple[Any, Any]:
         own = None if self.next[0] is None else xp.masked(~mask, g)

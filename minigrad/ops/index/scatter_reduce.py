@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import beside
-from minigrad.core import Node, Tensor, record2
+from minigrad.core import Node, Tensor, record_n
 from minigrad.ops._dispatch import op
 from minigrad.ops.index.flat_indexing import elements_at, gather_indices, raw, reduce_at, replace_at, scatter_into
 from minigrad.ops.index.gather import check_written, leading, zero_padded
@@ -47,7 +47,7 @@ class ScatterReduce(Node):
     @staticmethod
     def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:
         out = ScatterReduce.values(a.array, src.array, index.array, dim, reduce, include_self)
-        return record2(ScatterReduce, out, a, src, (a, src, index, out), (dim, reduce, include_self))
+        return record_n(ScatterReduce, out, (a, src), (a, src, index, out), (dim, reduce, include_self))
 
     def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, reduce: str,
                  include_self: bool) -> tuple[Any, Any]:

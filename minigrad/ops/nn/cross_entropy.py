@@ -7,7 +7,7 @@ import numpy as np
 
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core import Node, Tensor, plain, record1
+from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, same_device
 from minigrad.ops.activation.softmax import log_softmax
 from minigrad.ops.index.mask import MaskedFill
@@ -41,7 +41,7 @@ class NllLoss(Node):
     For its derivative it keeps where these elements are, and the share of each in the result: 0 for what is ignored.
     """
 
-    saves = ("target",)
+    saves = ("target", "weight")
     kernel = "nll_loss_out_frame"
 
     @classmethod
@@ -72,9 +72,10 @@ class NllLoss(Node):
         if reduction == "mean":
             weights = total(share, None)
             loss, share = loss / weights, share / weights
-        return record1(cls, loss, a, (target,), (-share, index, x.shape))
+        return record_n(cls, loss, (a,), (target, weight), (-share, index, x.shape))
 
-    def backward(self, xp: Any, g: Any, target: Any, share: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    def backward(self, xp: Any, g: Any, target: Any, weight: Any, share: Any, index: Any,
+                 shape: tuple[int, ...]) -> Any:
         return xp.apply(Place, xp.apply(Scaled, g, share), index, shape)
 
 

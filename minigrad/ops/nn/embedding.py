@@ -26,7 +26,7 @@ class Embedding(Node):
     @staticmethod
     def forward(table: Tensor, indices: Tensor, padding_idx: int, by_frequency: bool) -> Tensor:
         w, i = table.array, owned(indices)
-        return record1(Embedding, w[i], table, (indices,), (padding_idx, by_frequency, i.copy(), w.shape))
+        return record_n(Embedding, w[i], (table,), (indices,), (padding_idx, by_frequency, i.copy(), w.shape))
 
     def backward(self, xp: Any, g: Any, saved: Any, padding_idx: int, by_frequency: bool, indices: Any,
                  shape: tuple[int, ...]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from minigrad._base.dtype import Size, result_dtype
 from minigrad.backends.numpy import FLOAT16, FLOAT32, total
 from minigrad.backends.registry import backend_of
-from minigrad.core import Node, Tensor, record1, record2
+from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import (
     NO_BOOLS_MINUS,
     broadcast_and_promote,
@@ -192,7 +192,7 @@ class SoftMarginLoss(Node):
         x, y, input_metadata = broadcast_and_promote(a.array, b.array)
         loss, share = reduced(np.log1p(np.exp(-y * x)).astype(a.array.dtype, copy=False), reduction)
         metadata = input_metadata[:1] if reduction == "none" else ((a.array.shape, a.array.dtype),)
-        return record1(SoftMarginLoss, loss, a, (a, b), (share,), metadata)
+        return record_n(SoftMarginLoss, loss, (a,), (a, b), (share,), metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> Any:
         return b * xp.sigmoid(-b * a) * (g * -share)

@@ -12,7 +12,7 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of, beside
-from minigrad.core import Node, Tensor, plain, record1
+from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import check_kind, same_device, underived
 from minigrad.ops.activation.smooth import LogSigmoid
 from minigrad.ops.index.mask import MaskedFill
@@ -219,7 +219,7 @@ class MultiMarginLoss(Node):
         share = even if weight is None else weight[index[1]] / x.shape[1]
         loss, part = reduced(gaps.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
-        return record1(MultiMarginLoss, loss, a, (a, target), (margin, p, index, (share * part).astype(x.dtype)))
+        return record_n(MultiMarginLoss, loss, (a,), (a, target), (margin, p, index, (share * part).astype(x.dtype)))
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, margin: float, p: int, index: Any, share: Any) -> Any:
         return xp.apply(MultiMarginLossBackward, g, a, margin, p, index, share)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of, beside, moved
-from minigrad.core import Node, Tensor, plain, record1
+from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops.shape.slices import narrow
 from minigrad.ops.shape.views import Transpose, dim_of, reshape
 
@@ -32,7 +32,7 @@ class PackPaddedSequence(Node):
         sizes = batch_sizes.array
         places = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
         places = tuple([moved(each, beside(a.array)) for each in places])  # the sizes are on the CPU, as in PyTorch
-        return record1(PackPaddedSequence, a.array[places], a, (batch_sizes,), (batch_first, places, a.array.shape))
+        return record_n(PackPaddedSequence, a.array[places], (a,), (batch_sizes,), (batch_first, places, a.array.shape))
 
     def backward(self, xp: Any, g: Any, sizes: Any, batch_first: bool, places: Any, shape: tuple[int, ...]) -> Any:
         return xp.scatter(g, places, shape)
