@@ -23,8 +23,8 @@ REASONS = (
      "them and lays arrays on 16 bytes, PyTorch AVX-512 and 64); recording costs 0.5 µs more, as for one element."),
     ("shape [1]", "0.71 to 0.82 from run to run. NumPy's own addition of two arrays of one element takes a quarter of "
      "PyTorch's whole op, to see that their shapes and dtypes agree a tenth; the rest is recording, as for `[]`."),
-    ("chain", "From 0.50 to 0.57. An earlier core took 0.40: it filled nodes in six places and called formulas in four, "
-     "and nobody could read it. Half of a backward pass is the formulas and what was saved for them, a fifth the "
+    ("chain", "From 0.50 to 0.57. An earlier core took 0.40: it filled nodes in six places and called formulas in "
+     "four, and nobody could read it. Half of a backward pass is the formulas and what was saved for them, a fifth the "
      "count of what each node will receive, the rest the loop."),
     ("MLP", "PyTorch's products (MKL, AVX-512) are faster than OpenBLAS's here: NumPy by hand takes 0.8 of PyTorch's "
      "time at batch 32 and all of it at 1,024. What minigrad adds does not grow with the batch: Python's third of a "

@@ -176,7 +176,7 @@ def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph:
             if strict and create_graph and g is not None and not g.requires_grad:
                 raise RuntimeError(texts.NO_GRAPH.format("jacobian", i))
         rows.append([zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)])
-    return tuple([stack([row[j] for row in rows]).view(*output.shape, *x.shape) for j, x in enumerate(inputs)])
+    return tuple([stack([row[j] for row in rows]).view((*output.shape, *x.shape)) for j, x in enumerate(inputs)])
 
 
 def by_rows_of_all(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
@@ -184,7 +184,7 @@ def by_rows_of_all(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tup
     rows = [filled(pull(outputs, inputs, unit, create_graph, retain_graph=True), inputs) for unit in units(outputs)]
     sizes = [output.numel() for output in outputs]
     parts = [stack([row[j] for row in rows]).split(sizes) for j in range(len(inputs))]
-    return tuple([tuple([part[i].view(*output.shape, *x.shape) for part, x in zip(parts, inputs, strict=True)])
+    return tuple([tuple([part[i].view((*output.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)])
                   for i, output in enumerate(outputs)])
 
 
@@ -202,7 +202,7 @@ def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
     blocks = []
     for i, output in enumerate(outputs):
         parts = stack([column[i] for column in columns], -1).split([x.numel() for x in inputs], -1)
-        blocks.append([part.reshape(*output.shape, *x.shape) for part, x in zip(parts, inputs, strict=True)])
+        blocks.append([part.reshape((*output.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)])
     return nested(blocks, many_outputs, many_inputs)
 
 

@@ -91,8 +91,8 @@ class GraphTask:
         """A gradient as a tensor, for user code and for `.grad`."""
         if not self.first_order or grad is None:
             return grad
-        if type(grad) is ndarray and grad.size == 1 and not grad.flags.writeable:
-            grad = grad.copy()  # NumPy's `broadcast_to` gives read-only arrays, and a hook may write to its gradient
+        if type(grad) is ndarray and not grad.flags.writeable:
+            grad.flags.writeable = True  # NumPy's `broadcast_to` gives read-only arrays, PyTorch's `expand` does not
         return plain(grad)
 
     def unwrapped(self, grad: Any) -> Any:

@@ -43,7 +43,9 @@ def number_in(value: Any, dtype: Any) -> Any:
         if not low <= number <= high and math.isfinite(number):
             raise overflow(dtype)
         return dtype.type(number)
-    if not math.isfinite(number) or not low <= int(number) <= high:
+    if isinstance(number, float):  # it does not wrap around, and is compared as a float
+        low, high = float(np.iinfo(dtype).min), float(high)
+    if not low <= number <= high:
         raise overflow(dtype)
     return np.array(int(number)).astype(dtype)[()]
 

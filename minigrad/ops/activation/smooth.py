@@ -35,14 +35,13 @@ class Elu(OfInput):
         return np.where(x < 0, below, x * scale)
 
     def backward(self, xp: Any, g: Any, a: Any, alpha: float, scale: float, input_scale: float) -> Any:
-        below = a <= 0
-        slope = xp.exp(xp.masked(below, a) * input_scale) * (alpha * scale * input_scale)
-        return xp.where(below, g * slope, g * scale)
+        slope = xp.exp(xp.masked(a < 0, a) * input_scale) * (alpha * scale * input_scale)  # at 0 its derivative is 0
+        return xp.where(a <= 0, g * slope, g * scale)
 
 
 class EluInPlace(InPlace, of=Elu):
     def backward(self, xp: Any, g: Any, y: Any, alpha: float, scale: float, input_scale: float) -> Any:
-        return xp.where(y <= 0, g * ((y + alpha * scale) * input_scale), g * scale)
+        return xp.where(y <= 0, g * ((xp.masked(y < 0, y) + alpha * scale) * input_scale), g * scale)
 
 
 class Celu(OfInput):

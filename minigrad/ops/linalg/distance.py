@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import from_numpy_dtype, result_dtype
+from minigrad._base.dtype import from_numpy_dtype, promote_types
 from minigrad.backends.numpy import XP
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, check_minus, op, same_device
@@ -173,7 +173,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         IndexError: if `dim` is out of range.
     """
     shape = broadcast_shape(x1.array.shape, x2.array.shape)
-    dtype = from_numpy_dtype(result_dtype(x1.array, x2.array))
+    dtype = from_numpy_dtype(promote_types(x1.array.dtype, x2.array.dtype))
     if not dtype.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.type_name}")
     axis = dim_of(dim, len(shape))

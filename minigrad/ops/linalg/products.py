@@ -16,7 +16,7 @@ from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE
-from minigrad.core import Node, Tensor, plain, record1, record2, record_n
+from minigrad.core import Node, Tensor, record1, record2, record_n
 from minigrad.ops._dispatch import (
     broadcast_shape,
     check_cast,
@@ -45,7 +45,7 @@ from minigrad.ops.linalg.matmul import (
 from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
-from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
+from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape
 
 __all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm", "cross", "ger", "inner", "kron", "outer", "tensordot",
            "trace", "vdot"]
@@ -236,9 +236,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     left = tuple([n for size in a for n in (size, 1)])
     right = tuple([n for size in b for n in (1, size)])
     product = Mul.forward(UnsafeView.forward(input, left), UnsafeView.forward(other, right))
-    shape = tuple([m * n for m, n in zip(a, b, strict=True)])
-    view(plain(product.array), shape)  # PyTorch's error where the product lies in memory in another order
-    return UnsafeView.forward(product, shape)
+    return UnsafeView.forward(product, tuple([m * n for m, n in zip(a, b, strict=True)]))
 
 
 @op(method=True)

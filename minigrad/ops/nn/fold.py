@@ -22,6 +22,7 @@ class Im2Col(Node):
     def values(x: Any, window: Window) -> Any:
         source = x.reshape(-1, *x.shape[-3:])
         cols = columns(source, window)
+        cols = cols.copy() if math.prod(window.kernel) == 1 else cols  # else `reshape` copies
         return cols.reshape(*x.shape[:-3], x.shape[-3] * math.prod(window.kernel), math.prod(cols.shape[4:]))
 
     @staticmethod
@@ -59,7 +60,7 @@ class Rearranged(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
         x = a.array
-        result = np.ascontiguousarray(x.reshape(parts).transpose(axes), like=x).reshape(shape)
+        result = x.reshape(parts).transpose(axes).copy().reshape(shape)
         return record1(cls, result, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
 
     def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:

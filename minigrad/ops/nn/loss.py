@@ -132,7 +132,7 @@ class BinaryCrossEntropy(Node):
         if x.dtype.kind != "f":
             refuse("binary_cross_entropy", x.dtype)
         for name, v in (("input", x), ("target", y)):
-            if backend_of(v) is None and ((v < 0) | (v > 1)).any():  # to ask a device would wait for it
+            if backend_of(v) is None and not ((v >= 0) & (v <= 1)).all():  # to ask a device would wait for it
                 raise RuntimeError(f"all elements of {name} should be between 0 and 1")
         same_device(x, y, *([] if weight is None else [weight.array]))
         losses = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)

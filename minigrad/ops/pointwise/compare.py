@@ -67,13 +67,13 @@ lt = less = op(method=True, aliases=("less",), name="lt")(comparison(np.less, "<
 le = less_equal = op(method=True, aliases=("less_equal",), name="le")(comparison(np.less_equal, "<="))
 gt = greater = op(method=True, aliases=("greater",), name="gt")(comparison(np.greater, ">"))
 ge = greater_equal = op(method=True, aliases=("greater_equal",), name="ge")(comparison(np.greater_equal, ">="))
-logical_and = op(method=True, in_place=True, name="logical_and")(
+logical_and = op(method=True, name="logical_and")(
     logical(np.logical_and, "Elementwise and, of what is not zero."))
-logical_or = op(method=True, in_place=True, name="logical_or")(
+logical_or = op(method=True, name="logical_or")(
     logical(np.logical_or, "Elementwise or, of what is not zero."))
-logical_xor = op(method=True, in_place=True, name="logical_xor")(
+logical_xor = op(method=True, name="logical_xor")(
     logical(np.logical_xor, "Elementwise: exactly one of two is not zero."))
-logical_not = op(method=True, in_place=True, name="logical_not")(
+logical_not = op(method=True, name="logical_not")(
     predicate(np.logical_not, "Elementwise not, of what is not zero."))
 isnan = op(method=True, name="isnan")(predicate(np.isnan, "Where the elements are NaN."))
 isinf = op(method=True, name="isinf")(predicate(np.isinf, "Where the elements are infinite."))

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.inplace import in_place
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import tensor_method
-from minigrad.ops.pointwise.compare import compared
+from minigrad.ops.pointwise.compare import compared, logical_and, logical_not, logical_or, logical_xor
 
 __all__: list[str] = []  # methods alone
 
@@ -57,3 +58,19 @@ lt_ = less_ = comparison("Lt", "<", np.less, "less_")
 le_ = less_equal_ = comparison("Le", "<=", np.less_equal, "less_equal_")
 gt_ = greater_ = comparison("Gt", ">", np.greater, "greater_")
 ge_ = greater_equal_ = comparison("Ge", ">=", np.greater_equal, "greater_equal_")
+
+
+def unrecorded(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place method of an op that autograd does not look at: also a leaf that requires grad may be written to."""
+    def method(self: Tensor, *args: Any) -> Tensor:
+        with no_grad():
+            return in_place(function, self, *args)
+
+    method.__doc__ = f"`{name}` in place, as if grad mode were off."
+    return tensor_method(name=f"{name}_")(method)
+
+
+logical_and_ = unrecorded("logical_and", logical_and)
+logical_or_ = unrecorded("logical_or", logical_or)
+logical_xor_ = unrecorded("logical_xor", logical_xor)
+logical_not_ = unrecorded("logical_not", logical_not)

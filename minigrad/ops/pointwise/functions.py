@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.core import Tensor, plain
-from minigrad.ops._dispatch import op, tensor_method, unary_function
+from minigrad.ops._dispatch import check_scale, op, promote_scalar, tensor_method, unary_function
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.pointwise import arithmetic as pointwise
@@ -55,13 +55,26 @@ def refused(name: str, other: Operand) -> Any:
     check_tensor(other, name, "other")
 
 
+def scaled(input: Tensor, number: Any, alpha: Any) -> Any:
+    """`alpha * number`, for a sum with `input`.
+
+    Raises:
+        RuntimeError: for an alpha that the dtype of the sum does not take.
+    """
+    x, known = promote_scalar(input.array, number)
+    if known is NotImplemented:
+        return number
+    check_scale("alpha", alpha, x.dtype)
+    return number and bool(alpha) if x.dtype.kind == "b" else number * alpha
+
+
 @op(method=True)
 def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input + alpha * other`, with broadcasting and promotion."""
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         if isinstance(other, Tensor):
             return pointwise.Add.scaled(input, other, alpha)
-        other = other * alpha
+        other = scaled(input, other, alpha)
     result = pointwise.Add.forward(input, other)
     return refused("add", other) if result is NotImplemented else result
 
@@ -69,10 +82,11 @@ def add(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
 @op(method=True)
 def sub(input: Tensor, other: Operand, *, alpha: float = 1) -> Tensor:
     """`input - alpha * other`, with broadcasting and promotion."""
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         if isinstance(other, Tensor):
             return pointwise.Sub.scaled(input, other, alpha)
-        other = other * alpha
+        pointwise.check_minus_number(input.array, other)
+        other = scaled(input, other, alpha)
     result = pointwise.Sub.forward(input, other)
     return refused("sub", other) if result is NotImplemented else result
 

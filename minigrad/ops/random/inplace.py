@@ -165,7 +165,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
             raise RuntimeError(
                 f"expand({p.type()}{{{list(chances.shape)}}}, size={list(x.shape)}): the number of sizes provided "
                 f"({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({chances.ndim})")
-        chances = p.expand(*x.shape).array
+        chances = p.expand(x.shape).array
         out = np.empty_like(x)
         axes = sorted(range(x.ndim), key=lambda axis: -out.strides[axis])
         drawn = draws.bernoulli(stream, np.transpose(chances, axes), np.transpose(x, axes).shape, x.dtype)

@@ -63,7 +63,7 @@ def rolled(xp: Any, x: Any, dim: int) -> Any:
 def accumulate(op: Any, x: Any, dim: int) -> Any:
     """A running reduction along a dimension, of float32 in float64, as PyTorch's, of float16 in float32."""
     if not x.ndim:
-        return x
+        return x.copy()
     wide = {FLOAT16: FLOAT32, FLOAT32: FLOAT64}.get(x.dtype)
     if wide is None:
         return accumulated(op, x, dim, x.dtype)
@@ -113,6 +113,8 @@ class Prod(Node):
         return record1(Prod, y, a, (a, y), (), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
+        if not a.ndim:
+            return g
         if not (a == 0).any():
             return g * (y / a)
         return xp.reshape(g * products_of_others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
@@ -129,6 +131,8 @@ class ProdDim(Node, name="Prod", number=1):
         return record1(ProdDim, y, a, (a, y), (dim, keepdim, kept_shape(x.shape, (dim,))), input_metadata)
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int, keepdim: bool, kept: tuple[int, ...]) -> Any:
+        if not a.ndim:
+            return g
         g, y = xp.reshape(g, kept), xp.reshape(y, kept)
         return g * (y / a if not (a == 0).any() else products_of_others(xp, a, dim))
 

@@ -92,19 +92,26 @@ class Std(Var):
 class VarMean(ManyOutputs):
     saves: ClassVar[tuple[str, ...]] = ("self",)
     constants = ("correction",)
+    fills_missing = False
 
     forward = classmethod(recorded)
 
     def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
-        g, of_mean = [xp.reshape(g, kept) for g in gs]
-        return from_variance(xp, g, a, correction, axes) + of_mean / math.prod([a.shape[i] for i in axes])
+        g, of_mean = [None if g is None else xp.reshape(g, kept) for g in gs]
+        if of_mean is not None:
+            of_mean = xp.zeros(a.shape, a) + of_mean / math.prod([a.shape[i] for i in axes])
+        if g is None:
+            return of_mean
+        of_variance = from_variance(xp, g, a, correction, axes)
+        return of_variance if of_mean is None else of_variance + of_mean
 
 
 class StdMean(VarMean):
     saves = ("self", "result0")
 
     def backward(self, xp: Any, gs: list[Any], a: Any, y: Any, *const: Any) -> Any:
-        return VarMean.backward(self, xp, [from_deviation(xp, gs[0], y), gs[1]], a, *const)
+        of_variance = None if gs[0] is None else from_deviation(xp, gs[0], y)
+        return VarMean.backward(self, xp, [of_variance, gs[1]], a, *const)
 
 
 def spread(name: str, node: Any, doc: str) -> Any:

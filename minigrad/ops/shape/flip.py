@@ -45,7 +45,7 @@ class Flip(Reordering):
 
     @staticmethod
     def values(x: Any, dims: Shape) -> Any:
-        return np.flip(x, dims).copy() if x.ndim else x
+        return (np.flip(x, dims) if x.ndim else x).copy()
 
     def backward(self, xp: Any, g: Any, dims: Shape) -> Any:
         return xp.apply(Flip, g, dims)

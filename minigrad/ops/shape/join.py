@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.dtype import promote_types
+from minigrad._base.dtype import promote_types, result_dtype
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import OF_TYPE, beside
 from minigrad.core import Node, Tensor, plain, record_n
@@ -45,14 +45,18 @@ class BlockDiag(Node):
     @staticmethod
     def forward(tensors: Sequence[Tensor]) -> Tensor:
         arrays = [v.array for v in tensors]
-        dtype, _ = joined(arrays)
+        same_device(*arrays)
+        # A number (of no dimensions) does not promote the others within their kind; `cat` is given none.
+        dtypes = [functools.reduce(promote_types, [x.dtype for x in arrays if bool(x.ndim) is has_dims] or [bool])
+                  for has_dims in (True, False)]
+        dtype = result_dtype(np.empty(1, dtypes[0]), np.empty((), dtypes[1]))
         sizes = [(1,) * (2 - x.ndim) + x.shape for x in arrays]
         ends = np.cumsum(sizes, 0).tolist()
         boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])
                  for size, at in zip(sizes, ends, strict=True)]
         out = np.zeros(tuple(ends[-1]), dtype, like=beside(arrays[0]))
         for box, x in zip(boxes, arrays, strict=True):
-            out[box] = x
+            out[box] = x.astype(dtype)
         return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),
                         tuple([(x.shape, x.dtype) for x in arrays]))
 

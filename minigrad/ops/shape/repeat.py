@@ -54,7 +54,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 @op(method=True)
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """`repeat`, where dimensions that `dims` lacks are not repeated."""
-    times = shape_of(dims)
+    times = shape_of(dims) if dims else ()
     return repeat(input, (1,) * (input.array.ndim - len(times)) + times)
 
 

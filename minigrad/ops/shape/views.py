@@ -26,7 +26,13 @@ Shape = tuple[int, ...]
 
 
 def shape_of(sizes: tuple[Any, ...]) -> Shape:
-    """The shape from `f(2, 3)` or `f((2, 3))`."""
+    """The shape from `f(2, 3)` or `f((2, 3))`.
+
+    Raises:
+        TypeError: from `f()`; the message names the argument that is missing.
+    """
+    if not sizes:
+        raise TypeError("missing")
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     return tuple([operator.index(n) for n in sizes])

@@ -32,9 +32,9 @@ from minigrad.ops._dispatch.type_promotion import RANKS
 from minigrad.ops.pointwise.compare import eq
 from minigrad.ops.tensor.copy import cast, to
 
-__all__ = ["can_cast", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point", "is_inference",
-           "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types", "result_type",
-           "set_default_dtype", "typename"]
+__all__ = ["can_cast", "detach", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point",
+           "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types",
+           "result_type", "set_default_dtype", "typename"]
 
 TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
 
@@ -111,6 +111,12 @@ def is_complex(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return input.array.dtype.kind in "if"
+
+
+@op
+def detach(input: Tensor) -> Tensor:
+    """The same values without history, as `input.detach()`."""
+    return input.detach()
 
 
 @op

@@ -68,7 +68,6 @@ DIFFER = {
     "div": TOO_EARLY,
     "true_divide": TOO_EARLY,
     "sub": zero_d("True", *[d for d in DTYPES if d != "bool"]),
-    "add alpha": {("bool[2]", "True"), ("bool[]", "True")},
     # PyTorch fills with infinity where a 0-d tensor is filled, and where a number is assigned
     "full_like": {("float16[]", "2**40")},
     "fill_": {("float16[]", "2**40")},
