@@ -88,17 +88,25 @@ class Namespace:
         return packet
 
 
+@functools.cache
+def class_of(word: str) -> Any:
+    """The class whose nodes have this word in their names: of several the first that computes."""
+    return next(each for each in op_nodes() if each.op == word and hasattr(each, "forward"))
+
+
 def by_word(word: str, *args: Any, **options: Any) -> Any:
     """Run the op whose nodes have this word in their names."""
-    cls: Any = next(each for each in op_nodes() if each.op == word and hasattr(each, "forward"))
-    return cls.forward(*args, **options)
+    return class_of(word).forward(*args, **options)
 
 
 def of_class(cls: type[Node], forward: Callable[..., Any]) -> OpOverload:
-    """The op of a class of nodes; called, it runs `forward`."""
+    """The op of a class of nodes; called, it runs `forward`. It is the one in `torch.ops`, if that runs this class."""
     packet = packets().get(cls.op)
     if packet is None:
         return OpOverload(f"minigrad.{op_name(cls.op)}", "default", forward)
+    if cls is class_of(cls.op):
+        overload: OpOverload = getattr(packet, packet._overloads[0])
+        return overload
     return OpOverload(packet._name, packet._overloads[0], forward)
 
 
