@@ -11,7 +11,7 @@ from typing import Any
 
 from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
 from minigrad.backends.registry import MultiDevice, device_guard, device_of, lies_in, name_of, use_device_of
-from minigrad.core.grad_mode import LOCAL
+from minigrad.core.grad_mode import LOCAL, switch
 from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer
 from minigrad.core.saved import Packed, is_tensor, saved_tensors
@@ -22,7 +22,23 @@ __all__ = ["call_node", "check_device", "check_gradient", "evaluate_fully", "on_
 
 
 def evaluate_fully(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
-    """Evaluate a node, hooks, captures and observer calls included; gives the gradients of its inputs."""
+    """Evaluate a node, hooks, captures and observer calls included; gives the gradients of its inputs.
+
+    The modes of the thread are afterwards as they were before: what a hook switches holds for the rest of its node.
+    """
+    grad_enabled, inference, hooks = LOCAL.grad_enabled, LOCAL.inference, LOCAL.saved_tensors_hooks
+    try:
+        return evaluate_in_order(task, buffer)
+    finally:
+        if (grad_enabled, inference) != (LOCAL.grad_enabled, LOCAL.inference):
+            switch(grad_enabled, inference)
+        if LOCAL.saved_tensors_hooks is not hooks:
+            LOCAL.saved_tensors_hooks = hooks
+            LOCAL.update()
+
+
+def evaluate_in_order(task: GraphTask, buffer: InputBuffer) -> tuple[Any, ...]:
+    """Do all that happens at a node, in the order of NOTE 1 in engine.py."""
     node, owned = buffer.node, buffer.owns_grad()
     if isinstance(node, AccumulateGrad):
         node.restore_hooks(task.dependencies)

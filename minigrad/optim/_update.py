@@ -95,6 +95,11 @@ def steps(state: dict[str, Any], group: dict[str, Any], key: str = "step") -> An
     return state[key] if group["capturable"] else state[key].item()
 
 
+def before_write(t: Any) -> Any:
+    """A tensor that an op reads before the rule writes to it: a copy if autograd keeps what the op reads."""
+    return t.clone() if LOCAL.recording and isinstance(t, Tensor) else t
+
+
 def check_options(**options: Any) -> None:
     """Raise PyTorch's error for the first option that is out of its range: betas in [0, 1), all others at least 0."""
     for name, value in options.items():

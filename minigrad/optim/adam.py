@@ -4,7 +4,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, Kernel, check_options, filled, number, plain_number, steps
+from minigrad.optim._update import (
+    ElementwiseOptimizer,
+    Kernel,
+    before_write,
+    check_options,
+    filled,
+    number,
+    plain_number,
+    steps,
+)
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Adam"]
@@ -48,7 +57,7 @@ class Adam(ElementwiseOptimizer):
         m.lerp_(g, 1 - beta1)
         v.mul_(beta2).add_((1 - beta2) * g * g)
         if group["amsgrad"]:
-            v = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(v))
+            v = state["max_exp_avg_sq"].copy_(before_write(state["max_exp_avg_sq"]).maximum(v))
         root = (1 - beta2 ** t) ** 0.5  # √v̂ = √v / root
         p.sub_(lr * root / (1 - beta1 ** t) * m / (v.sqrt() + root * group["eps"]))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, check_options, number, steps
+from minigrad.optim._update import ElementwiseOptimizer, before_write, check_options, number, steps
 from minigrad.optim.optimizer import Group
 
 __all__ = ["Adamax"]
@@ -33,5 +33,5 @@ class Adamax(ElementwiseOptimizer):
         g = self.effective_grad(p, g, group)
         m.lerp_(g, 1 - beta1)
         u.mul_(beta2)
-        u.copy_(u.maximum(g.abs() + group["eps"]))
+        u.copy_(before_write(u).maximum(g.abs() + group["eps"]))
         p.sub_(number(group["lr"], group) / (1 - beta1 ** steps(state, group)) * m / u)

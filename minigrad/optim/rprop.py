@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core import Tensor
-from minigrad.optim._update import ElementwiseOptimizer, check_options, filled, scalar_state
+from minigrad.optim._update import ElementwiseOptimizer, before_write, check_options, filled, scalar_state
 from minigrad.optim.optimizer import Group, State
 
 __all__ = ["Rprop"]
@@ -33,7 +33,7 @@ class Rprop(ElementwiseOptimizer):
     def update(self, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         (less, more), prev, size = group["etas"], state["prev"], state["step_size"]
         g = self.effective_grad(p, g, group)
-        sign = (g * prev).sign()
+        sign = (g * before_write(prev)).sign()
         changed = sign.lt(0)
         factor = sign.masked_fill(sign.eq(0), 1).masked_fill(sign.gt(0), more).masked_fill(changed, less)
         size.mul_(factor).clamp_(*group["step_sizes"])
