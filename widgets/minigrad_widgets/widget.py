@@ -21,8 +21,9 @@ from minigrad_widgets.page import STATIC, write_page
 class Widget(anywidget.AnyWidget):
     """A widget; `frontend/src/index.ts` knows by its traits which view it is. A subclass says its text and figure."""
 
-    _esm = STATIC / "inspector.js"
-    _css = STATIC / "inspector.css"
+    # As text: of a path anywidget would watch the file, by a callback that keeps every instance alive.
+    _esm = (STATIC / "inspector.js").read_text(encoding="utf-8")
+    _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
 
     STATE: ClassVar[tuple[str, ...]] = ()
     """The traits that make the view: a page of its own gets these."""

@@ -135,6 +135,14 @@ describe("what is shown", () => {
     expect(root.querySelector(".mg-current")?.textContent).toBe("2y = x * x");
   });
 
+  it.each(["constructor", "toString", "__proto__", "hasOwnProperty"])("shows a node of the name %s", (name) => {
+    const trace = square("x");
+    (trace.nodes[0] as { name: string }).name = name;
+    const [, root] = show({ step: 7, selected: 0 }, trace);
+    expect(root.querySelector(".mg-details")?.textContent).toContain(name);
+    expect(root.querySelector(".mg-formula")).toBeNull();
+  });
+
   it("puts nothing of a trace into the page as markup", () => {
     const name = "<img src=x onerror=alert(1)>";
     const [, root] = show({ step: 10, selected: 1 }, square(name));

@@ -101,7 +101,7 @@ export class DetailsPane {
   }
 
   private formula(name: string): HTMLElement | null {
-    const text = this.trace.formulas[name];
+    const text = Object.hasOwn(this.trace.formulas, name) ? this.trace.formulas[name] : undefined;
     return text ? section("its derivative, as written", html("pre", { class: "mg-formula" }, dedent(text))) : null;
   }
 

@@ -1,0 +1,47 @@
+"""A widget that is closed and dropped is freed, and with it its trace."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import pytest
+
+import minigrad
+from minigrad.recorder import Trace, record
+from minigrad_widgets import AliasView, Comparison, Inspector, ParameterLedger, StateExplorer, explore
+from minigrad_widgets.widget import Widget
+
+
+def trace() -> Trace:
+    x = minigrad.ones(2, requires_grad=True)
+    with record() as recorded:
+        y = x * x
+        y[:1].sum().backward()
+    return recorded
+
+
+WIDGETS: dict[type[Widget], Callable[[], Widget]] = {
+    Inspector: lambda: Inspector(trace()),
+    ParameterLedger: lambda: ParameterLedger(trace()),
+    AliasView: lambda: AliasView(trace()),
+    Comparison: lambda: Comparison({"a": trace(), "b": trace()}),
+    StateExplorer: lambda: StateExplorer(explore(minigrad)),
+}
+
+
+@pytest.mark.parametrize("kind", WIDGETS, ids=lambda kind: kind.__name__)
+def test_a_closed_widget_dies(kind: type[Widget]) -> None:
+    references = []
+    for _ in range(3):
+        widget = WIDGETS[kind]()
+        references.append(weakref.ref(widget))
+        widget.close()
+        del widget
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 3
+
+
+def test_every_widget_is_tried() -> None:
+    assert set(WIDGETS) == {kind for kind in Widget.__subclasses__() if kind.__module__.startswith("minigrad_widgets")}
