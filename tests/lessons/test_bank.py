@@ -1,6 +1,5 @@
 """The bank: no answer is stored, every misconception differs from what the engine does, one reason survives."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,12 @@ def test_every_entry_of_the_bank_is_asked_and_has_a_key() -> None:
 @pytest.mark.parametrize("id", sorted(QUESTIONS))
 def test_a_question_tells_its_misconceptions_from_the_answer(id: str) -> None:
     question = QUESTIONS[id]
-    began = time.perf_counter()
     found = question.run()
     assert id not in RECALL or same(eval(RECALL[id]), found)
     assert question.beliefs
     for belief in question.beliefs:
         assert not same(belief.answer(), found), belief.text
         assert recognise(belief.answer(), question.beliefs, same) == belief.text
-    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize("id", sorted(PREDICTIONS))
@@ -54,13 +51,11 @@ def test_a_prediction_tells_its_misconceptions_from_the_answer(id: str) -> None:
 @pytest.mark.parametrize("id", sorted(PREDICTIONS))
 def test_one_reason_survives_and_the_engine_contradicts_the_others(id: str) -> None:
     why = PREDICTIONS[id].why
-    began = time.perf_counter()
     assert set(why.reasons) == set("abc")
     assert [letter for letter in why.reasons if why.refute(letter) is None] == [WHY[id]]
     for letter in set(why.reasons) - {WHY[id]}:
         refuted = why.refute(letter)
         assert refuted is not None and refuted[1] != refuted[2]
-    assert time.perf_counter() - began < 1
 
 
 def test_right_reasons_are_not_always_the_same_letter() -> None:
