@@ -50,18 +50,31 @@ class record:
         RuntimeError: if a recorder is on already in this thread.
     """
 
+    _observer: Any = None  # what listens, while it does
+    _frame: FrameType | None = None  # that of the code around the block
+
     def __init__(self, names: Mapping[str, Any] | None = None) -> None:
         self._names = names
-        self._observer: Any = None
-        self._frame: FrameType | None = None
 
     def __enter__(self) -> Trace:
+        observer = self._new_observer()
+        try:
+            trace: Trace = observer.start()
+            self._observer, self._frame = observer, sys._getframe(1)
+        except BaseException:  # an interrupt may come at any line; without `__exit__` the observer would stay on
+            observer.detach()
+            raise
+        return trace
+
+    def __del__(self) -> None:
+        if self._observer is not None:  # an interrupt came between `__enter__` and the block
+            self._observer.detach()
+
+    def _new_observer(self) -> Any:
+        """What listens: it has `start`, `stop` and `detach`."""
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
-        observer = OBSERVERS[-1](Trace)
-        trace: Trace = observer.start()
-        self._observer, self._frame = observer, sys._getframe(1)
-        return trace
+        return OBSERVERS[-1](Trace)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:

@@ -4,12 +4,12 @@ It is a hook on each of them. What these find out in a pass they keep by that pa
 other threads, and one that begins inside of a hook, do not disturb it, and one that fails leaves nothing behind.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from minigrad._base.hooks import RemovableHandle
+from minigrad._base.locks import new_lock
 from minigrad.core import LOCAL
 from minigrad.core.exec_info import will_run
 from minigrad.core.graph import gradient_node
@@ -52,7 +52,7 @@ class _All:
         self.nodes = [sure_edge(t)[0] for t in tensors]
         self.fn = fn
         self.passes: WeakKeyDictionary[Any, _Gathered] = WeakKeyDictionary()
-        self.lock = threading.Lock()
+        self.lock = new_lock()
 
     def hook(self, index: int) -> Callable[[Any], None]:
         """The hook of one of the tensors."""
@@ -79,7 +79,7 @@ class _Any:
     def __init__(self, fn: Callable[[Any], None]) -> None:
         self.fn = fn
         self.passes: WeakSet[Any] = WeakSet()
-        self.lock = threading.Lock()
+        self.lock = new_lock()
 
     def hook(self, grad: Any) -> None:
         """The hook of each of the tensors."""

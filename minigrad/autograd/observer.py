@@ -57,15 +57,21 @@ class Observer:
         LOCAL.observer = self
         LOCAL.update()
         WATCHING.append(self)
-        RARER.start()
+        RARER.start(self)
         return self.trace
+
+    def detach(self) -> None:
+        """Listen no more, whether `start` came to its end or not; to call it again does nothing."""
+        if LOCAL.observer is self:
+            LOCAL.observer = None
+        LOCAL.update()
+        if self in WATCHING:
+            WATCHING.remove(self)
+        RARER.stop(self)
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
         """Stop listening; name the tensors that these variables hold, note an error that ended the block."""
-        LOCAL.observer = None
-        LOCAL.update()
-        WATCHING.remove(self)
-        RARER.stop()
+        self.detach()
         if error is not None and error is not self.reported:
             self.log.event("error", NOWHERE, -1, type=type(error).__name__, message=str(error))
         self.reported = None
@@ -232,8 +238,9 @@ class Observer:
 
     def leave(self) -> None:
         """Go back to the pass outside of this one, or to none."""
-        self.passes.pop()
-        self.depth -= 1
+        if self.passes:  # else an interrupt came while the pass began or ended
+            self.passes.pop()
+            self.depth -= 1
         self.seen.at = self.passes[-1] if self.passes else NOWHERE
 
     # a checkpointed call: its first run, and those in backward passes

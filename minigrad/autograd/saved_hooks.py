@@ -46,8 +46,13 @@ class saved_tensors_hooks:
             raise wrong_arguments("_push_saved_tensors_default_hooks", CALLABLES, self.pack_hook, self.unpack_hook)
         if LOCAL.saved_tensors_hooks_disabled is not None:
             raise RuntimeError(LOCAL.saved_tensors_hooks_disabled)
-        LOCAL.saved_tensors_hooks = (*LOCAL.saved_tensors_hooks, (self.pack_hook, self.unpack_hook))
-        LOCAL.update()
+        before = LOCAL.saved_tensors_hooks
+        LOCAL.saved_tensors_hooks = (*before, (self.pack_hook, self.unpack_hook))
+        try:
+            LOCAL.update()
+        except BaseException:  # an interrupt: the block is not entered
+            LOCAL.saved_tensors_hooks = before
+            raise
 
     def __exit__(self, *error: Any) -> None:
         if not LOCAL.saved_tensors_hooks:

@@ -7,10 +7,11 @@ distributions out of these.
 
 import os
 import struct
-import threading
 from typing import Any
 
 import numpy as np
+
+from minigrad._base.locks import free_in_children, new_lock
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +30,7 @@ class Seeded:
     _seed: int
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = new_lock()
         self.start(DEFAULT_SEED)
 
     def start(self, seed: int) -> None:
@@ -116,6 +117,7 @@ class Stream(Seeded):
 def twister_at(words: Any, position: int) -> np.random.MT19937:
     """A Mersenne Twister with this state, of whose 624 words `position` are used up."""
     bits = np.random.MT19937(0)
+    free_in_children(bits.lock)
     bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
     return bits
 

@@ -170,8 +170,8 @@ def process(task: GraphTask, root: GraphRoot, grads: Sequence[Any]) -> None:
             for callback in task.callbacks:  # a callback may queue more
                 callback()
     finally:
-        LOCAL.graph_task = task.outer
-        switch(grad_enabled)
+        LOCAL.graph_task, LOCAL.grad_enabled = task.outer, grad_enabled  # no interrupt can come before these are set
+        LOCAL.update()
 
 
 def quiet() -> AbstractContextManager[Any]:

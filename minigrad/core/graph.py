@@ -19,12 +19,12 @@ import operator
 import weakref
 from collections.abc import Iterable
 from functools import partial
-from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 
 from numpy import generic
 
 from minigrad._base.hooks import Hook, NodeHooks, RemovableHandle
+from minigrad._base.locks import new_lock
 from minigrad.core.accumulate import add_in_place, with_layout_of
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.saved import saved_arrays, saved_constant, saved_tensors, saved_value
@@ -34,7 +34,7 @@ from minigrad.core.tensor import Tensor, VersionCounter, extras_of, next_sequenc
 __all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras", "accumulator_of", "edge_to",
            "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
 
-ACCUMULATING = RLock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
+ACCUMULATING = new_lock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
 FIRST_OF_ALL = (1 << 64) - 1  # the sequence number of every AccumulateGrad, as in PyTorch: the highest of all
 
 

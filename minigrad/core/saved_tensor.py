@@ -80,11 +80,12 @@ def pack(value: Any, output_nr: int, tensor: Any, pack_hook: PackHook, unpack_ho
     packed.is_result, packed.is_number = is_array(value), not is_array(value) and not is_tensor(value)
     packed.source, packed.output_nr = (source_of(value), value._output_nr) if is_tensor(value) else (None, output_nr)
     version, grad_enabled = tensor._version, LOCAL.grad_enabled
-    switch(False)
     try:
+        switch(False)
         packed.value = pack_hook(tensor)
     finally:
-        switch(grad_enabled)
+        LOCAL.grad_enabled = grad_enabled  # before anything that an interrupt could end
+        LOCAL.update()
     if tensor._version != version:
         raise RuntimeError(WRITES)
     return packed

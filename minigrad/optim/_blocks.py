@@ -167,12 +167,14 @@ class Result(Block):
     __slots__ = ("pool",)
 
     def __init__(self, scratch: Scratch) -> None:
-        pool = self.pool = scratch.pool
+        pool = scratch.pool
         self.array = pool.pop() if pool else np.empty_like(scratch.like)
         self.scratch, self.writes = scratch, 0
+        self.pool = pool
 
     def __del__(self) -> None:
-        self.pool.append(self.array)
+        if hasattr(self, "pool"):  # an interrupt may have ended `__init__`
+            self.pool.append(self.array)
 
 
 class BlockwiseUpdate:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._base.warnings import warn
-from minigrad.autograd.grad_mode import enable_grad, set_grad_enabled
+from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, device_guard
 from minigrad.core import LOCAL, Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
@@ -178,7 +178,7 @@ class ElementwiseOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with set_grad_enabled(bool(self.defaults["differentiable"])):
+        with enable_grad() if self.defaults["differentiable"] else no_grad():
             for group in self.param_groups:
                 for p in group["params"]:
                     if p._grad is None:

@@ -8,11 +8,11 @@ long as they live: a weak reference to each tells when it has gone.
 """
 
 import gc
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from minigrad._base.locks import new_lock
 from minigrad.trace.build import Large
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
 
@@ -175,23 +175,24 @@ class RarerCollections:
     MORE = 8  # how many lists and tuples an op leaves behind when it is recorded, for one when it is not
 
     def __init__(self) -> None:
-        self.lock, self.count = threading.Lock(), 0
-        self.usual = self.raised = gc.get_threshold()
+        self.lock = new_lock()
+        self.on: weakref.WeakSet[Any] = weakref.WeakSet()  # the observers that listen, of all threads
+        self.usual, self.raised = gc.get_threshold(), (0, 0, 0)
 
-    def start(self) -> None:
-        """One more recorder is on."""
+    def start(self, observer: Any) -> None:
+        """An observer begins to listen."""
         with self.lock:
-            self.count += 1
-            if self.count == 1:
+            if not self.on and gc.get_threshold() != self.raised:
                 self.usual = gc.get_threshold()
                 self.raised = (min(self.usual[0] * self.MORE, 1 << 30), *self.usual[1:])
                 gc.set_threshold(*self.raised)
+            self.on.add(observer)
 
-    def stop(self) -> None:
-        """One less."""
+    def stop(self, observer: Any) -> None:
+        """It listens no more, if it did."""
         with self.lock:
-            self.count -= 1
-            if self.count == 0 and gc.get_threshold() == self.raised:
+            self.on.discard(observer)
+            if not self.on and gc.get_threshold() == self.raised:
                 gc.set_threshold(*self.usual)
 
 

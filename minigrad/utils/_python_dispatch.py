@@ -18,10 +18,10 @@ is seen as the op of which it is made, a custom Function as the ops inside of it
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from minigrad._base.locks import new_lock
 from minigrad.core import LOCAL, Node
 from minigrad.ops._dispatch.op_wrappers import wrap_ops
 from minigrad.ops._dispatch.overloads import of_class
@@ -80,7 +80,7 @@ class ModesOn:
     """How many modes are on in all threads: with the first all ops get the wrapper, with the last it goes."""
 
     def __init__(self) -> None:
-        self.lock, self.count = threading.Lock(), 0
+        self.lock, self.count = new_lock(), 0
 
     def add(self, n: int) -> None:
         """One more mode, or one less."""

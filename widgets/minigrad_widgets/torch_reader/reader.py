@@ -42,6 +42,7 @@ class Reader:
         self.seen = self.passes.seen
         self.ops = Ops(self.seen, self.log)
         self.mode = Watching(self.dispatched)
+        self.watching = False  # whether the mode is on
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the calls of modules that are running
         self.touched: list[Any] = []  # see Pass
@@ -57,20 +58,28 @@ class Reader:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         READING.reader = self
         self.stack = Stack(self.builder, sys._getframe(2))
-        RARER.start()
+        RARER.start(self)
         self.ops.applied = self.stack.applied
         self.mode.__enter__()
+        self.watching = True
         if sys.getprofile() is None:
             sys.setprofile(self.entering)
         return self.trace
 
-    def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
-        """Look no more; name the tensors that these variables hold; note an error that ended the block."""
-        READING.reader = None
+    def detach(self) -> None:
+        """Look no more, whether `start` came to its end or not; to call it again does nothing."""
+        if getattr(READING, "reader", None) is self:
+            READING.reader = None
         if sys.getprofile() == self.entering:
             sys.setprofile(None)
-        self.mode.__exit__(None, None, None)
-        RARER.stop()
+        if self.watching:
+            self.watching = False
+            self.mode.__exit__(None, None, None)
+        RARER.stop(self)
+
+    def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
+        """Look no more; name the tensors that these variables hold; note an error that ended the block."""
+        self.detach()
         self.caught_up(Look(NOWHERE, None, []))
         told = None if error is None else (type(error).__name__, str(error))
         if told is not None and not self.passes.running:
@@ -229,8 +238,5 @@ class record(recorder.record):
         RuntimeError: if a recorder is on already in this thread.
     """
 
-    def __enter__(self) -> Trace:
-        observer = Reader()
-        trace = observer.start()
-        self._observer, self._frame = observer, sys._getframe(1)
-        return trace
+    def _new_observer(self) -> Reader:
+        return Reader()
