@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
+from minigrad._base.files import replace_file
 from minigrad.trace.build import LIBRARIES, Builder, Large
 from minigrad.trace.data import Trace
 from minigrad.trace.encode import SAME, Encoder
@@ -22,8 +23,8 @@ from minigrad.trace.pack import written
 from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.traverse import Traversal
 
-__all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace", "Traversal",
-           "TrackedRef", "Tracker", "record", "register_library", "written"]
+__all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace", "TrackedRef",
+           "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 

@@ -11,16 +11,15 @@ Tensors that share memory, or look at a part of it, are each written with their 
 import json
 import math
 import os
-import stat
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minigrad._base.device import CPU, device
 from minigrad._base.dtype import DTYPES, Size, dtype
+from minigrad._base.files import replace_file
 from minigrad._base.optional import optional
 from minigrad.backends.registry import count, host
 from minigrad.core import Tensor, plain
@@ -79,27 +78,9 @@ def save(obj: Any, f: Any) -> None:
         with open(path, "wb") as file:
             file.write(safetensors.save(writer.arrays, metadata))
     else:
-        replace_file(path, lambda beside: safetensors.save_file(writer.arrays, beside, metadata))
-
-
-def replace_file(path: str, write: Callable[[str], None]) -> None:
-    """Write a file beside its place, then put it there: whoever reads the place finds the old file or the new one."""
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    beside = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-    try:
-        with open(beside, "xb"):  # who may read it: as before, or as for any new file; safetensors lets nobody else
-            mode = os.stat(path if os.path.exists(path) else beside).st_mode
-        write(beside)
-        with open(beside, "r+b") as file:
-            os.fsync(file.fileno())
-        os.chmod(beside, stat.S_IMODE(mode))
-        os.replace(beside, path)
-    except BaseException:
-        if os.path.exists(beside):
-            os.remove(beside)
-        raise
+        if not os.path.isdir(os.path.dirname(path)):
+            raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
+        replace_file(path, lambda name: safetensors.save_file(writer.arrays, name, metadata))
 
 
 class Writer:

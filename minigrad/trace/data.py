@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minigrad._base.files import replace_file
 from minigrad.trace.build import Parts
 from minigrad.trace.check import check
 from minigrad.trace.encode import Encoder
@@ -204,10 +205,7 @@ class Trace:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace to a file, whole or not at all."""
-        part = f"{os.fspath(path)}.part"
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(self.to_json())
-        os.replace(part, path)
+        replace_file(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minigrad.recorder import replace_file
+
 HIDDEN = ".minigrad"
 
 
@@ -145,12 +147,9 @@ def _copy(source: Path, target: Path) -> None:
 
 def _write(target: Path, content: bytes) -> None:
     """Write whole or not at all: an interruption leaves the old file."""
-    unfinished = target.with_name(f"{target.name}.unfinished")
     try:
-        unfinished.write_bytes(content)
-        os.replace(unfinished, target)
+        replace_file(target, content)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise LessonError(f"Cannot write {target} ({error.strerror}); what was there is unchanged.") from error
 
 

@@ -183,7 +183,7 @@ def test_an_interrupted_copy_leaves_the_old_lesson(
     with pytest.raises(LessonError, match="No space left on device"):
         fill(folder, lessons)
     assert (folder / FIRST).read_text() == before
-    assert not list(folder.glob("*.unfinished"))
+    assert not list(folder.glob("*.tmp"))
 
 
 def test_the_lessons_are_found_by_their_number() -> None:

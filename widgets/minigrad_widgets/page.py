@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minigrad.recorder import replace_file
+
 STATIC = Path(__file__).parent / "static"
 PAGE = """<!doctype html>
 <html lang="en">
@@ -48,5 +50,5 @@ def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) ->
     style = (STATIC / "inspector.css").read_text(encoding="utf-8")
     page = PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
     if path is not None:
-        Path(path).write_text(page, encoding="utf-8")
+        replace_file(path, page)
     return page

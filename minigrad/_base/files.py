@@ -1,0 +1,45 @@
+"""Writes files whole or not at all: the one place that does, for traces, pages, tensors and lessons."""
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+
+__all__ = ["replace_file"]
+
+
+def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[str], None]) -> None:
+    """Write a file. At its place is the old one or the whole new one, whatever happens meanwhile.
+
+    It is written beside its place under a name that nobody can foresee, and renamed when it is on the disk. Nothing is
+    left behind if that fails. Who may read it stays as it was, or is as for any new file.
+
+    Args:
+        path: the place; of a link that of its target. A device or a pipe is written to as it is.
+        content: text, written as UTF-8, or bytes; or a function that is given the name of an empty file and fills it.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    place = os.path.realpath(os.fsdecode(path))
+    data = content.encode() if isinstance(content, str) else content
+    if os.path.exists(place) and not os.path.isfile(place) and not callable(data):
+        with open(place, "wb") as file:
+            file.write(data)
+        return
+    unfinished = f"{place}.{os.urandom(8).hex()}.tmp"
+    try:
+        with open(unfinished, "xb") as file:
+            mode = os.stat(place if os.path.exists(place) else unfinished).st_mode
+            if not callable(data):
+                file.write(data)
+        if callable(data):
+            data(unfinished)
+        with open(unfinished, "r+b") as file:
+            os.fsync(file.fileno())
+        os.chmod(unfinished, stat.S_IMODE(mode))
+        os.replace(unfinished, place)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(unfinished)
+        raise
