@@ -124,6 +124,8 @@ PROGRAMS = {
     "format of many": lambda m: f"{m.ones(2)}",
     "format of many, with a spec": lambda m: f"{m.ones(2):.2f}",
     "format of one in a list": lambda m: f"{m.ones(1):.2f}",
+    # more elements than there is memory for: a view of one, which a copy would not survive
+    "a huge view": lambda m: [repr(m.ones(1).expand(2**40)), repr(m.arange(3).expand(2**38, 3))],
     # names
     "Size": lambda m: [repr(m.Size([2, 3])), str(m.ones(()).shape), f"{m.ones(2, 3).shape}", repr(m.Size([2, 3])[1:])],
     "dtypes": lambda m: [repr(d) for d in (m.float32, m.half, m.double, m.long, m.int, m.short, m.uint8, m.bool)],
