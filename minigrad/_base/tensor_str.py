@@ -102,7 +102,8 @@ def corners(array: Array) -> Array:
     for axis, n in enumerate(array.shape):
         if n > 2 * edge:
             # by an index: `take` would first copy an array whose elements do not lie one after another
-            array = array[(*(slice(None),) * axis, [*range(edge), *range(n - edge, n)])]
+            index: Any = (*(slice(None),) * axis, [*range(edge), *range(n - edge, n)])
+            array = array[index]
     return array
 
 

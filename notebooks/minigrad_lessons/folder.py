@@ -165,7 +165,7 @@ def _read_manifest(folder: Path) -> dict[str, str]:
     """The digests of the lessons as they were given; a lost or damaged manifest makes every changed file 'edited'."""
     try:
         read = json.loads(_manifest(folder).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):  # the last of brackets in thousands of brackets
         return {}
     given = read.get("given") if isinstance(read, dict) else None
     return {str(name): str(digest) for name, digest in given.items()} if isinstance(given, dict) else {}

@@ -62,7 +62,7 @@ def test_a_newer_lesson_renews_an_untouched_one_and_spares_an_edited_one(
     assert (folder / SECOND).read_text() == "newer\n"
 
 
-@pytest.mark.parametrize("manifest", [None, "", "[]", '{"given": 3}', "not json"])
+@pytest.mark.parametrize("manifest", [None, "", "[]", '{"given": 3}', "not json", "[" * 100_000], ids=range(6))
 def test_without_its_manifest_every_changed_lesson_is_the_students(
     lessons: dict[str, Path], folder: Path, manifest: str | None
 ) -> None:
