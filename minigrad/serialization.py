@@ -5,6 +5,8 @@
 so that state dicts of modules, optimisers and schedules come back as they were. No code is ever in a file, and none is
 run to load one: pickles, which `torch.save` writes, are refused.
 
+A file that was damaged is refused: a checksum in the metadata covers what is nested and all tensors.
+
 Tensors that share memory, or look at a part of it, are each written with their own values, and are apart after loading.
 """
 
@@ -12,7 +14,9 @@ import json
 import math
 import os
 import sys
+import zlib
 from collections import Counter, OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,9 +32,11 @@ from minigrad.nn.parameter import Buffer, Parameter
 __all__ = ["LoadError", "load", "save"]
 
 KEY = "minigrad"  # under which the metadata holds all that is no tensor
-VERSION = 1
+CHECKSUM = "minigrad.crc32"  # under which the metadata holds `checksum` of the file
+VERSION = 2  # files of version 1 have no checksum
 NAMES = {"F16": "float16", "F32": "float32", "F64": "float64", "U8": "uint8", "I8": "int8", "I16": "int16",
          "I32": "int32", "I64": "int64", "BOOL": "bool"}
+CODES = {name: code for code, name in NAMES.items()}
 MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
 SEQUENCES: dict[str, Any] = {"tuple": tuple, "Size": Size}
 BY_NAME = {each.name: each for each in DTYPES}
@@ -68,7 +74,9 @@ def save(obj: Any, f: Any) -> None:
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     writer = Writer()
     tree = writer.encode(obj, ())
-    metadata = {"format": "pt", KEY: json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)}
+    text = json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)
+    parts = [(key, CODES[x.dtype.name], list(x.shape), little(x)) for key, x in writer.arrays.items()]
+    metadata = {"format": "pt", KEY: text, CHECKSUM: checksum(text, parts)}
     safetensors = optional("safetensors.numpy", "io")
     if not is_path:
         f.write(safetensors.save(writer.arrays, metadata))
@@ -81,6 +89,19 @@ def save(obj: Any, f: Any) -> None:
         if not os.path.isdir(os.path.dirname(path)):
             raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
         replace_file(path, lambda name: safetensors.save_file(writer.arrays, name, metadata))
+
+
+def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str:
+    """CRC-32 over what is nested, and over each tensor: its name, the format's code of its dtype, shape and bytes."""
+    crc = zlib.crc32(text.encode())
+    for name, code, shape, data in sorted(parts, key=lambda part: part[0]):
+        crc = zlib.crc32(data, zlib.crc32(json.dumps([name, code, shape]).encode(), crc))
+    return f"{crc:08x}"
+
+
+def little(array: Any) -> Any:
+    """The bytes of an array as a file holds them: the lowest of each number first."""
+    return memoryview(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8))
 
 
 class Writer:
@@ -206,20 +227,23 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
         raise LoadError(f"{name} is damaged, or no file of safetensors: {error}") from error
     metadata = json.loads(data[8:8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
     tensors = {key: tensor_of(name, key, entry) for key, entry in entries.items()}
-    if KEY not in metadata:
+    if KEY not in metadata and CHECKSUM not in metadata:
         return {key: put(t, "cpu", mapped) for key, t in tensors.items()}
     try:
         encoded = json.loads(metadata[KEY])
         version = encoded["version"]
-        if version != VERSION:
+        if version not in (1, VERSION):
             raise LoadError(f"{name} was written by another version of minigrad, {version} and not {VERSION}.")
+        parts = [(key, entry["dtype"], entry["shape"], entry["data"]) for key, entry in entries.items()]
+        if (version == VERSION or CHECKSUM in metadata) and metadata[CHECKSUM] != checksum(metadata[KEY], parts):
+            raise LoadError(f"{name} is damaged: its checksum is not that of what it holds.")
         reader = Reader(tensors)
         result = reader.decode(encoded["tree"])
         if tensors:
             raise LoadError(f"{name} holds tensors that are nowhere in what was saved: {', '.join(tensors)}.")
     except LoadError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RuntimeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, StopIteration, RuntimeError) as error:
         raise LoadError(f"{name} is damaged: its tensors are whole, but what was nested around them is not "
                         f"({type(error).__name__}: {error})") from error
     for tensor, location, needed in reader.read:  # the whole file was sound
@@ -238,7 +262,10 @@ def tensor_of(name: str, key: str, entry: Any) -> Tensor:
     else:
         array = np.frombuffer(entry["data"], np.dtype(NAMES[entry["dtype"]]))
         array = array if sys.byteorder == "little" else array.byteswap()
-    return plain(array.reshape(entry["shape"]))
+    try:
+        return plain(array.reshape(entry["shape"]))
+    except (ValueError, OverflowError) as error:
+        raise LoadError(f"{name} holds '{key}' of the shape {entry['shape']}, which no array has: {error}") from error
 
 
 class Reader:
@@ -257,8 +284,11 @@ class Reader:
         kind, content = next(iter(encoded.items()))
         if kind == "tensor":
             tensor, needed = self.tensors.pop(content), encoded.get("requires_grad", False)
+            location = device(encoded.get("device", "cpu"))
+            if location.type not in ("cpu", "cuda"):
+                raise ValueError(f"no tensor is on the device {location}")
             tensor.requires_grad_(needed).requires_grad_(False)
-            self.read.append((tensor, str(device(encoded.get("device", "cpu"))), needed))
+            self.read.append((tensor, str(location), needed))
             return tensor
         if kind == "float":
             return float(content)
