@@ -55,9 +55,18 @@ class InputBuffers(InputBuffer):
 
     def add(self, grad: Any, source: Any, edge: int) -> None:
         """Add a gradient to the sum for the output that the edge leads to."""
-        output_nr = source.output_nrs()[edge]
+        output_nr = 0 if source.next_output_nrs is None else source.next_output_nrs[edge]
         total = self.grad[output_nr]
         self.grad[output_nr] = grad if total is None else total + grad
+
+
+def writeable(array: Any) -> Any:
+    """A view that may be written to: NumPy's `broadcast_to` gives read-only ones. Of read-only memory it is a copy."""
+    if not isinstance(array.base, ndarray) or not array.base.flags.writeable:
+        return array.copy()
+    view = array.view()
+    view.flags.writeable = True
+    return view
 
 
 class GraphTask:
@@ -92,7 +101,7 @@ class GraphTask:
         if not self.first_order or grad is None:
             return grad
         if type(grad) is ndarray and not grad.flags.writeable:
-            grad.flags.writeable = True  # NumPy's `broadcast_to` gives read-only arrays, PyTorch's `expand` does not
+            grad = writeable(grad)
         return plain(grad)
 
     def unwrapped(self, grad: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import pytest
 
 import minigrad
@@ -49,6 +52,17 @@ def second_derivatives_of_elu(m):
             (grad,) = m.autograd.grad(y.sum(), x, create_graph=True)
             results.append((grad.tolist(), m.autograd.grad(grad.sum(), x)[0].tolist()))
     return results
+
+
+def test_a_gradient_in_read_only_memory_stays_so():
+    given = np.frombuffer(np.ones(2, np.float32).tobytes(), np.float32)
+    x = minigrad.ones(2, requires_grad=True)
+    y = x * 3
+    y.register_hook(lambda grad: (grad.zero_(), None)[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the array is not writable, as from_numpy says
+        y.backward(minigrad.from_numpy(given))
+    assert given.tolist() == [1, 1] and not given.flags.writeable and x.grad.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
