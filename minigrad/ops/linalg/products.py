@@ -16,7 +16,7 @@ from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
 from minigrad.backends.registry import HERE
-from minigrad.core import Node, Tensor, record1, record2, record_n
+from minigrad.core import Node, Tensor, plain, record1, record2, record_n
 from minigrad.ops._dispatch import (
     broadcast_shape,
     check_cast,
@@ -27,6 +27,7 @@ from minigrad.ops._dispatch import (
     tensor_method,
     where_is,
 )
+from minigrad.ops._dispatch.memory_order import inverse, memory_order
 from minigrad.ops._dispatch.type_promotion import INT64
 from minigrad.ops.linalg import checks
 from minigrad.ops.linalg.matmul import (
@@ -45,7 +46,7 @@ from minigrad.ops.linalg.matmul import (
 from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
-from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape
+from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
 
 __all__ = ["addbmm", "addmv", "addmv_", "addr", "baddbmm", "cross", "ger", "inner", "kron", "outer", "tensordot",
            "trace", "vdot"]
@@ -235,8 +236,13 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = [(1,) * (max(input.array.ndim, other.array.ndim) - v.array.ndim) + v.array.shape for v in (input, other)]
     left = tuple([n for size in a for n in (size, 1)])
     right = tuple([n for size in b for n in (1, size)])
-    product = Mul.forward(UnsafeView.forward(input, left), UnsafeView.forward(other, right))
-    return UnsafeView.forward(product, tuple([m * n for m, n in zip(a, b, strict=True)]))
+    left_view, right_view = UnsafeView.forward(input, left), UnsafeView.forward(other, right)
+    product, shape = Mul.forward(left_view, right_view), tuple([m * n for m, n in zip(a, b, strict=True)])
+    expanded = [np.broadcast_to(v.array, product.array.shape).strides for v in (left_view, right_view)]
+    axes = memory_order(product.array.shape, *expanded)
+    product.array = product.array.transpose(axes).copy(order="C").transpose(inverse(axes))
+    view(plain(product.array), shape)  # PyTorch's error where the product lies in memory in another order
+    return UnsafeView.forward(product, shape)
 
 
 @op(method=True)

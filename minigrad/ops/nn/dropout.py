@@ -17,10 +17,10 @@ from minigrad.backends.numpy import FLOAT32
 from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_cast, op, promote_scalar
+from minigrad.ops._dispatch.memory_order import in_memory_order, memory_order
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.pointwise.arithmetic import Add, Mul
 from minigrad.ops.random.generator import stream_beside
-from minigrad.ops.random.inplace import in_memory_order
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
            "feature_dropout", "feature_dropout_"]
@@ -64,7 +64,7 @@ class NativeDropout(Node):
 def vector_of(x: Any) -> int:
     """How many elements PyTorch's kernel takes at once: what 16 bytes hold, where memory has no gaps, is aligned to
     them, and no element is left over; else half of that, and so on."""
-    order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+    order = memory_order(x.shape, x.strides)
     if not x.transpose(order).flags.c_contiguous:
         return 1
     backend: Any = backend_of(x)

@@ -16,6 +16,7 @@ from minigrad.backends import draws, sampling
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch.memory_order import in_memory_order, inverse, memory_order
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
 
@@ -27,33 +28,6 @@ Distribution = Callable[..., Any]
 def stream_for(a: Tensor, generator: Generator | None) -> Any:
     """The stream from which numbers for a tensor are drawn."""
     return stream_of(generator, beside(a.array))
-
-
-def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
-    """An array of the shape of `x`, its elements drawn in the order in which those of `x` lie in memory."""
-    if x.flags.c_contiguous:
-        return draw(x.shape)
-    axes = memory_order(x)
-    return draw(tuple([x.shape[axis] for axis in axes])).transpose(inverse(axes))
-
-
-def inverse(axes: list[int]) -> list[int]:
-    """The order of dimensions that undoes another."""
-    return sorted(range(len(axes)), key=axes.__getitem__)
-
-
-def memory_order(x: Any) -> list[int]:
-    """The dimensions by stride, the largest first; one that was expanded keeps its place."""
-    axes = list(range(x.ndim))
-    for i in reversed(range(x.ndim - 1)):
-        at = i
-        for after in range(i + 1, x.ndim):
-            own, other = [(x.strides[axes[k]], x.shape[axes[k]]) for k in (at, after)]
-            if own[0] and other[0]:
-                if own >= other:
-                    break
-                axes[at], axes[after], at = axes[after], axes[at], after
-    return axes
 
 
 def random_like(x: Any, stream: Any, draw: Distribution, *parameters: Any) -> Any:
@@ -167,7 +141,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
                 f"({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({chances.ndim})")
         chances = p.expand(x.shape).array
         out = np.empty_like(x)
-        axes = sorted(range(x.ndim), key=lambda axis: -out.strides[axis])
+        axes = memory_order(out.shape, out.strides)
         drawn = draws.bernoulli(stream, np.transpose(chances, axes), np.transpose(x, axes).shape, x.dtype)
         input_metadata = None, (p.array.shape, p.array.dtype)
         return record2(BernoulliOf, drawn.transpose(inverse(axes)), a, p, input_metadata=input_metadata)
