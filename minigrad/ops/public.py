@@ -24,6 +24,7 @@ from minigrad.ops.linalg.matmul import *
 from minigrad.ops.linalg.matrix_functions import *
 from minigrad.ops.linalg.norms import *
 from minigrad.ops.linalg.products import *
+from minigrad.ops.linalg.renorm import *
 from minigrad.ops.linalg.solve import *
 from minigrad.ops.linalg.spectral import *
 from minigrad.ops.nn.adaptive_pool import *
@@ -34,6 +35,7 @@ from minigrad.ops.nn.dropout import *
 from minigrad.ops.nn.embedding import *
 from minigrad.ops.nn.fold import *
 from minigrad.ops.nn.normalization import *
+from minigrad.ops.nn.pad import *
 from minigrad.ops.nn.pool import *
 from minigrad.ops.nn.rnn import *
 from minigrad.ops.pointwise.aliases import *
@@ -58,7 +60,9 @@ from minigrad.ops.reduce.minmax import *
 from minigrad.ops.reduce.quantile import *
 from minigrad.ops.reduce.sort import *
 from minigrad.ops.reduce.sums import *
+from minigrad.ops.reduce.trapezoid import *
 from minigrad.ops.reduce.variance import *
+from minigrad.ops.shape.as_strided import *
 from minigrad.ops.shape.broadcast import *
 from minigrad.ops.shape.diagonal import *
 from minigrad.ops.shape.flip import *
@@ -73,4 +77,5 @@ from minigrad.ops.special.binary import *
 from minigrad.ops.special.unary import *
 from minigrad.ops.tensor.copy import *
 from minigrad.ops.tensor.properties import *
+from minigrad.ops.tensor.resize import *
 from minigrad.ops.tensor.storage import *

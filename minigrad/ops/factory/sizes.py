@@ -7,22 +7,26 @@ another (`x.new_zeros`).
 
 import math
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minigrad._base.dtype import default_float
-from minigrad.backends.registry import HERE, beside, home, located, moved
+from minigrad.backends.registry import HERE, as_strided, beside, home, located, moved
 from minigrad.core import Tensor, owned
 from minigrad.core.accumulate import repeats
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
-from minigrad.ops.factory.values import Dtype, dtype_of, new_leaf, numpy_dtype, size_of
+from minigrad.ops.factory.values import PLACED, Dtype, dtype_of, legacy_tensor, new_leaf, numpy_dtype, size_of
 
-__all__ = ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like",
-           "scalar_tensor", "zeros", "zeros_like"]
+__all__ = ["arange", "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "linspace", "logspace", "ones",
+           "ones_like", "range", "scalar_tensor", "zeros", "zeros_like"]
 
 INT64 = np.dtype("int64")
+RANGE = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+    "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).")
 Maker = Callable[..., Any]  # of an array
 Creator = Callable[..., Tensor]
 
@@ -209,3 +213,56 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     return new_leaf(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")
+
+
+@op
+def range(start: Any, end: Any, step: Any = 1, *, dtype: Dtype = None, device: Any = None,
+          requires_grad: bool = False) -> Tensor:
+    """Numbers from `start` up to `end`, which is included; deprecated for `arange`, where it is not.
+
+    Raises:
+        RuntimeError: as `arange`.
+    """
+    warnings.warn(RANGE, UserWarning, stacklevel=2)
+    low, high, by = [number_of(v) for v in (start, end, step)]
+    kind = numpy_dtype(dtype, what="range")
+    if by == 0:
+        raise RuntimeError("step must be nonzero")
+    if (high - low) * by < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    array = computed(row, int((high - low) / by) + 1, low, by, kind, device=device)
+    return new_leaf(array, requires_grad, "range")
+
+
+def strided_array(size: Any, stride: Any, kind: Any, like: Any) -> Any:
+    """An array of unspecified values with these strides, in elements."""
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+                           f"({len(stride)})")
+    count = 0 if 0 in size else 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+    return as_strided(np.empty(count, kind, like=like), size, tuple([s * kind.itemsize for s in stride]))
+
+
+@op
+def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, device: Any = None,
+                  requires_grad: bool = False) -> Tensor:
+    """Unspecified values of this size, in memory with these strides, in elements."""
+    kind = numpy_dtype(dtype, what="empty_strided")
+    array = strided_array(size, stride, kind, home(device))
+    return new_leaf(array, requires_grad, "empty_strided")
+
+
+@tensor_method
+def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Dtype = None, device: Any = None,
+                      requires_grad: bool = False) -> Tensor:
+    """`empty_strided` in this tensor's dtype, on its device."""
+    kind = numpy_dtype(dtype, self.array.dtype, "new_empty_strided")
+    array = strided_array(size, stride, kind, device_or_own(self, device))
+    return new_leaf(array, requires_grad, "new_empty_strided")
+
+
+@tensor_method
+def new(self: Tensor, *data: Any, device: Any = PLACED) -> Tensor:
+    """Early PyTorch's constructor: zeros of a size, or values, in this tensor's dtype."""
+    return legacy_tensor(self.dtype, data, device)

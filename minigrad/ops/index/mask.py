@@ -7,12 +7,13 @@ import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.registry import backend_of
+from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops.shape.split import unbind
 
-__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero"]
+__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
+           "unravel_index"]
 
 Shape = tuple[int, ...]
 
@@ -154,3 +155,35 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 def argwhere(input: Tensor) -> Tensor:
     """`nonzero(input)`."""
     return nonzero(input)
+
+
+@op(method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """`nonzero` in a shape that does not depend on values: `size` rows, those that are missing filled up.
+
+    Raises:
+        RuntimeError: for a negative size.
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = nonzero(input).array[:size]
+    out = np.full((size, input.array.ndim), fill_value, np.int64, like=beside(input.array))
+    out[:len(found)] = found
+    return plain(out)
+
+
+@op
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Flat indices into a tensor of `shape` as one tensor of indices for each dimension.
+
+    Raises:
+        TypeError: for indices of a dtype that is no integer's.
+        ValueError: for a negative size.
+    """
+    sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
+    if indices.array.dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    steps = [math.prod(sizes[d + 1:]) for d in range(len(sizes))]
+    return tuple([plain(indices.array // max(step, 1) % n) for step, n in zip(steps, sizes, strict=True)])

@@ -7,9 +7,11 @@ import numpy as np
 
 from minigrad.backends.registry import beside
 from minigrad.core import Node, Tensor, plain, record1
-from minigrad.ops._dispatch import check_kind
+from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
+
+__all__ = ["constant_pad_nd"]
 
 Shape = tuple[int, ...]
 
@@ -158,3 +160,15 @@ def circular(input: Tensor, around: list[tuple[int, int]], dims: range) -> Tenso
         if right > 0:
             setitem(out, (*front, slice(n - right, n)), out[(*front, slice(max(left, 0), max(left, 0) + right))])
     return out
+
+
+padded_by = pad  # in `constant_pad_nd` the name is that of a parameter
+
+
+@op
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """`pad` with a number."""
+    before, after = pad[::2], pad[1::2]
+    if len(before) != len(after):
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    return padded_by(input, pad, "constant", value)

@@ -28,12 +28,12 @@ class Zero(Node):
 
 
 class Fill(Node, number=2):
-    @staticmethod
-    def forward(a: Tensor, value: Any) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, value: Any) -> Tensor:
         if isinstance(value, Tensor):
             return FillTensor.forward(a, value)
         x = a.array
-        return record1(Fill, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=beside(x)), a)
+        return record1(cls, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=beside(x)), a)
 
     backward = Zero.backward
 
@@ -41,13 +41,13 @@ class Fill(Node, number=2):
 class FillTensor(Node, name="Fill", number=3):
     """With a 0-d tensor, which gets the sum of the gradients."""
 
-    @staticmethod
-    def forward(a: Tensor, value: Tensor) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, value: Tensor) -> Tensor:
         x, y = a.array, value.array
         if y.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
         filled = np.full(x.shape, moved(y, beside(x)), x.dtype, like=beside(x))
-        return record2(FillTensor, filled, a, value, input_metadata=(None, ((), y.dtype)))
+        return record2(cls, filled, a, value, input_metadata=(None, ((), y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:
         return xp.zeros(g.shape, g), xp.sum(g, None, False)
@@ -92,6 +92,20 @@ def pow_(self: Tensor, exponent: Any) -> Tensor:
 def zero_(self: Tensor) -> Tensor:
     """Fill with zeros."""
     return in_place(Zero.forward, self)
+
+
+class FillCopy(Fill, name="Fill", number=0):
+    __slots__ = ()
+
+
+class FillCopyTensor(FillTensor, name="Fill", number=1):
+    __slots__ = ()
+
+
+@op
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor of the shape and dtype of `input`, filled with one value."""
+    return (FillCopyTensor if isinstance(value, Tensor) else FillCopy).forward(input, value)
 
 
 @op(method=True)

@@ -11,7 +11,7 @@ from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
 from minigrad.backends.registry import beside
 from minigrad.core import LOCAL, Node, Tensor, plain, record1
-from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.pointwise.arithmetic import Div
 
 __all__ = ["logsumexp", "mean", "nanmean", "nansum", "sum"]
@@ -254,3 +254,22 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dt
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow; of no elements it is minus infinity."""
     return Logsumexp.forward(input, all_axes_of(dim, input.array.ndim), keepdim)
+
+
+@tensor_method
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over all dimensions that broadcasting from `size` had expanded: the gradient of an expanded tensor.
+
+    Raises:
+        RuntimeError: if `size` cannot be expanded to the tensor's.
+    """
+    target = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    shape = self.array.shape
+    if not target:
+        return sum(self)
+    lead = len(shape) - len(target)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(target, shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+    dims = [*range(lead), *[lead + d for d, n in enumerate(target) if n == 1 != shape[lead + d]]]
+    result = sum(self, dims, keepdim=True) if dims else self
+    return result.view(target) if lead else result

@@ -5,12 +5,12 @@ from typing import Any
 
 from minigrad.autograd.views import record_view
 from minigrad.backends.registry import as_strided
-from minigrad.core import Node, Tensor, owned
+from minigrad.core import Node, Tensor, owned, record1
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.index.flat_indexing import flat_indices, scatter_into
 from minigrad.ops.shape.views import dim_of
 
-__all__ = ["narrow", "select"]
+__all__ = ["narrow", "narrow_copy", "select"]
 
 Shape = tuple[int, ...]
 
@@ -38,6 +38,21 @@ class Slice(Node):
         return record_view(Slice, x[index], a, (index, x.shape))
 
     backward = Select.backward
+
+
+class NarrowCopy(Node):
+    """A part along one dimension, copied."""
+
+    constants = ("dim", "start", "length", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, dim: int, start: int, length: int) -> Tensor:
+        x = a.array
+        index = (*(slice(None),) * dim, slice(start, start + length))
+        return record1(NarrowCopy, x[index].copy(), a, (), (dim, start, length, x.shape))
+
+    def backward(self, xp: Any, g: Any, dim: int, start: int, length: int, shape: Shape) -> Any:
+        return xp.scatter(g, (*(slice(None),) * dim, slice(start, start + length)), shape)
 
 
 class Alias(Node):
@@ -99,22 +114,34 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         IndexError: if there is none of this number.
         RuntimeError: if there are not so many.
     """
+    if length < 0 and input.array.ndim:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    axis, first = first_of(input, dim, start, length)
+    return Slice.forward(input, axis, slice(first, first + length))
+
+
+@op(method=True)
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`narrow`, copied."""
+    return NarrowCopy.forward(input, *first_of(input, dim, start, length), length)
+
+
+def first_of(input: Tensor, dim: int, start: Any, length: int) -> tuple[int, int]:
+    """The dimension and the first slice that `narrow` takes, counted from 0; PyTorch's errors where there are none."""
     if not input.array.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor):
         if start.array.ndim or start.array.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = start.item()
-    if length < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
     axis = dim_of(dim, input.array.ndim)
     size, first = input.array.shape[axis], operator.index(start)
     if not -size <= first <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")
     first += size if first < 0 else 0
-    if first + length > size:
+    if length < 0 or first + length > size:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
-    return Slice.forward(input, axis, slice(first, first + length))
+    return axis, first
 
 
 @tensor_method

@@ -17,7 +17,8 @@ from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.shape.slices import Slice
 from minigrad.ops.shape.views import dim_of
 
-__all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
+__all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk",
+           "unsafe_split", "unsafe_split_with_sizes", "vsplit"]
 
 
 class Unbind(ManyOutputs):
@@ -58,10 +59,25 @@ class UnsafeSplit(ManyOutputs):
     @staticmethod
     def forward(a: Tensor, size: int, dim: int) -> tuple[Tensor, ...]:
         shape = a.array.shape
-        return record_many(UnsafeSplit, parts_of(a, [size] * (shape[dim] // size), dim), a, (size, dim, shape))
+        return record_many(UnsafeSplit, parts_of(a, equal_sizes(shape[dim], size), dim), a, (size, dim, shape))
 
     def backward(self, xp: Any, gs: list[Any], size: int, dim: int, shape: tuple[int, ...]) -> Any:
         return xp.concatenate(gs, dim)
+
+
+class UnsafeSplitWithSizes(ManyOutputs):
+    constants = ("split_sizes", "dim", "self_sym_sizes")
+
+    @staticmethod
+    def forward(a: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        return record_many(UnsafeSplitWithSizes, parts_of(a, sizes, dim), a, (tuple(sizes), dim, a.array.shape))
+
+    backward = UnsafeSplit.backward
+
+
+def equal_sizes(length: int, size: int) -> list[int]:
+    """The sizes of parts of one size, the last of which may be smaller."""
+    return [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
 
 
 def parts_of(a: Tensor, sizes: Sequence[int], dim: int) -> list[Any]:
@@ -86,35 +102,74 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     axis = dim_of(dim, tensor.array.ndim)
     length = tensor.array.shape[axis]
     if not isinstance(split_size_or_sections, int):
-        sizes = list(split_size_or_sections)
-        if any(size < 0 for size in sizes):
-            raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
-                               f"split_sizes={sizes}")
-        if sum(sizes) != length:
-            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
-                               f"at dimension {dim}), but got split_sizes={sizes}")
+        sizes = checked_sizes(split_size_or_sections, length, dim)
         return SplitWithSizes.forward(tensor, sizes, axis)
-    size = split_size_or_sections
+    return Split.forward(tensor, equal_sizes(length, checked_size(split_size_or_sections, length)), axis)
+
+
+def checked_sizes(sizes: Sequence[int], length: int, dim: int) -> list[int]:
+    """The sizes of the parts of a dimension; PyTorch's error where they do not make it up."""
+    sizes = list(sizes)
+    if any(size < 0 for size in sizes):
+        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
+                           f"split_sizes={sizes}")
+    if sum(sizes) != length:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size "
+                           f"at dimension {dim}), but got split_sizes={sizes}")
+    return sizes
+
+
+def checked_size(size: int, length: int) -> int:
+    """The size of each part of a dimension; PyTorch's error where it cannot be one."""
     if size == 0 and length:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    sizes = [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
-    return Split.forward(tensor, sizes, axis)
+    return size
+
+
+@op(method=True)
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` into parts of one size that autograd does not know as views: nobody is to write into them."""
+    if tensor.array.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = one_of(dim, tensor.array.ndim)
+    return UnsafeSplit.forward(tensor, checked_size(split_size, tensor.array.shape[axis]), axis)
+
+
+@op(method=True)
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` into parts that autograd does not know as views: nobody is to write into them."""
+    axis = one_of(dim, input.array.ndim)
+    sizes = checked_sizes(split_sizes, input.array.shape[axis], dim)
+    return UnsafeSplitWithSizes.forward(input, sizes, axis)
 
 
 @op(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of one size along a dimension, as views."""
+    size = size_of_chunks(input, chunks, dim)
+    return split(input, size or [0] * chunks, dim)
+
+
+@op(method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk` into parts that autograd does not know as views: nobody is to write into them."""
+    size = size_of_chunks(input, chunks, dim)
+    return unsafe_split(input, size, dim) if size else unsafe_split_with_sizes(input, [0] * chunks, dim)
+
+
+def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
+    """The size of each of so many parts of a dimension; 0 where there is nothing to be parted, as often as asked for.
+
+    Raises:
+        RuntimeError: for a 0-d tensor, and if `chunks` is not above 0.
+    """
     if input.array.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    axis = dim_of(dim, input.array.ndim)
-    length = input.array.shape[axis]
-    if not length:  # nothing, as often as was asked for
-        return SplitWithSizes.forward(input, [0] * chunks, axis)
-    return split(input, -(-length // chunks), dim)
+    return -(-input.array.shape[dim_of(dim, input.array.ndim)] // chunks)
 
 
 @op(method=True)

@@ -32,7 +32,7 @@ from minigrad.ops._dispatch.type_promotion import RANKS
 from minigrad.ops.pointwise.compare import eq
 from minigrad.ops.tensor.copy import cast, to
 
-__all__ = ["can_cast", "detach", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point",
+__all__ = ["can_cast", "detach", "detach_", "finfo", "get_default_dtype", "iinfo", "is_complex", "is_floating_point",
            "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types",
            "result_type", "set_default_dtype", "typename"]
 
@@ -120,6 +120,12 @@ def detach(input: Tensor) -> Tensor:
 
 
 @op
+def detach_(input: Tensor) -> Tensor:
+    """Take a tensor out of its graph, as `input.detach_()`."""
+    return input.detach_()
+
+
+@op
 def is_inference(input: Tensor) -> bool:
     """Whether a tensor was made inside `inference_mode`."""
     return input.is_inference()
@@ -191,7 +197,10 @@ tensor_properties({
     "layout": property(lambda self: strided, doc="How the elements lie in memory: `torch.strided`, always."),
     "real": property(lambda self: self, doc="The tensor itself: it is no complex one."),
     "volatile": property(volatile, set_volatile),
-    **dict.fromkeys(("is_meta", "is_mkldnn", "is_quantized", "is_sparse"),
+    "is_cpu": property(lambda self: self.device.type == "cpu", doc="Whether the data lies in the host's memory."),
+    "name": property(lambda self: None, doc="None, as of every tensor in PyTorch: a name is a matter of traces."),
+    **dict.fromkeys(("is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
+                     "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"),
                     property(lambda self: False, doc="False: the elements are a plain array.")),
 })
 

@@ -161,6 +161,12 @@ def is_contiguous(self: Tensor) -> bool:
 
 
 @tensor_method
+def is_shared(self: Tensor) -> bool:
+    """Whether other processes see what is written here: on a GPU, as in PyTorch; not in the memory of the host."""
+    return backend_of(self.array) is not None
+
+
+@tensor_method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same memory."""
     return (data_ptr(self), self.shape, stride(self)) == (data_ptr(tensor), tensor.shape, stride(tensor))
@@ -229,19 +235,32 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     return plain(ndarray)
 
 
+def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
+               strides: tuple[int, ...]) -> Any:
+    """An array of NumPy's dtype that looks at a storage from an offset, in steps of these strides, in elements.
+
+    Raises:
+        RuntimeError: if it would leave the storage.
+    """
+    step, memory = dtype.itemsize, storage.bytes
+    if 0 in size:
+        return np.empty(size, dtype, like=beside(memory))
+    needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * step
+    if needed > memory.size:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(strides)}, storage offset {offset}, and "
+                           f"itemsize {step} requiring a storage size of {needed} are out of bounds for storage of "
+                           f"size {memory.size}")
+    start, steps = offset * step, tuple([s * step for s in strides])
+    if backend_of(memory) is None:
+        return np.ndarray(size, dtype, memory, start, steps)
+    available = (memory.size - start) // step * step
+    return as_strided(memory[start:start + available].view(dtype), size, steps)
+
+
 def rebuild(cls: type[Tensor], storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:
     """A leaf of this class that looks at a storage from an offset, in steps of these strides."""
-    dtype = np.dtype(dtype.name)  # unpickled, it is an object of its own; ops go by identity
-    step = dtype.itemsize
-    memory, start, steps = storage.bytes, offset * step, tuple([s * step for s in strides])
-    if 0 in size:
-        array = np.empty(size, dtype, like=beside(memory))
-    elif backend_of(memory) is None:
-        array = np.ndarray(size, dtype, memory, start, steps)
-    else:
-        available = (memory.size - start) // step * step
-        array = as_strided(memory[start:start + available].view(dtype), size, steps)
+    array = looking_at(storage, np.dtype(dtype.name), offset, size, strides)  # unpickled, dtypes are other objects
     result = plain(array, requires_grad, cls)
     result._version_counter = counter = VersionCounter()
     counter.value = 1  # PyTorch counts that the storage was set

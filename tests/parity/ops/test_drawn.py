@@ -211,8 +211,9 @@ def test_every_node_has_a_line():
 
 
 # They give numbers, flags or tensors without a graph, or are another name of what has a line.
-NO_LINE = {"all", "any", "bool", "int", "long", "half", "cpu", "float", "double", "to", "argwhere", "nonzero", "byte",
-           "char", "short", "conj", "conj_physical", "resolve_conj", "resolve_neg", "is_conj", "is_neg"}
+NO_LINE = {"all", "any", "apply_", "argwhere", "bool", "byte", "char", "conj", "conj_physical", "cpu", "double",
+           "float", "half", "int", "is_conj", "is_neg", "long", "map_", "nonzero", "nonzero_static", "resize_",
+           "resize_as_", "resolve_conj", "resolve_neg", "set_", "short", "to"}
 # They draw numbers: test_random.py. Or they refuse: test_dtypes_facts.py.
 DRAWING = {"bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "gumbel_softmax", "log_normal_",
            "multinomial", "normal_", "random_", "uniform_"}
@@ -222,7 +223,7 @@ REFUSED = {"bfloat16", "cdouble", "cfloat", "chalf", "cuda"}
 def test_every_op_has_a_line():
     lines = text("drawn")
     methods = {*ops.METHODS, *minigrad.nn.functional.__all__} - methods_of(
-        "pointwise.compare", "factory.sizes", "factory.values", "tensor.storage", "tensor.properties")
+        "pointwise.compare", "factory.sizes", "factory.values", "tensor.storage", "tensor.resize", "tensor.properties")
     operators = {"add", "sub", "mul", "div", "pow", "neg", "abs", "relu", "sigmoid", "tanh"}
     needed = methods - NO_LINE - DRAWING - REFUSED - operators - {"multi_head_attention_forward"}  # test_attention.py
     assert {name for name in needed if not re.search(rf'\.{name}\b|"{name}"', lines)} == set()

@@ -30,6 +30,8 @@ CASES = {
     "tensordot of none": (lambda m, a, b: m.tensordot(a, b, 0), [leaf(2), leaf(3)]),
     "tensordot lists": (lambda m, a, b: m.tensordot(a, b, ([0, -1], [2, 0])), [leaf(2, 3, 4), leaf(4, 5, 2)]),
     "tensordot summed": (lambda m, a, b: m.tensordot(a, b, 1), [leaf(2, 3), leaf(1, 2)]),
+    "renorm": (lambda m, a: [a.renorm(2, 0, 0.5), m.renorm(a, 1, -1, 1.5), a.renorm(3.5, 1, 0.1)], [leaf(2, 3)]),
+    "renorm_": (lambda m, a: a.clone().renorm_(2, 0, 0.5), [leaf(2, 3)]),
     "kron": (lambda m, a, b: m.kron(a, b), [leaf(2, 3), leaf(2)]),
     "tensordot of rows": (lambda m, a, b: m.tensordot(a, b, ([1], [0])), [leaf(1, 3), leaf(3, 1)]),
     "tensordot turned": (lambda m, a, b: m.tensordot(a.t(), b, 2), [leaf(3, 2), leaf(2, 3)]),

@@ -24,6 +24,10 @@ CASES = {
     "nanmean kept": (lambda m, a: a.nanmean(1, keepdim=True), [leaf(2, 3)]),
     "logsumexp": (lambda m, a: a.logsumexp(1), [leaf(2, 3)]),
     "logsumexp dims": (lambda m, a: m.logsumexp(a, (0, 2), keepdim=True), [leaf(2, 3, 2)]),
+    "trapezoid": (lambda m, a, b: [m.trapezoid(a), m.trapz(a, dx=0.5, dim=0), m.trapezoid(a, b), m.trapezoid(a, b[0])],
+                  [leaf(2, 3), leaf(2, 3)]),
+    "cumulative_trapezoid": (lambda m, a, b: [m.cumulative_trapezoid(a, dx=0.5), m.cumulative_trapezoid(a, b, dim=0)],
+                             [leaf(2, 3), leaf(2, 3)]),
     # moments
     "var": (lambda m, a: a.var(), [leaf(2, 3)]),
     "var dim": (lambda m, a: a.var(1), [leaf(2, 3)]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.parity.compare import Input, frozen, integers, leaf
+from tests.parity.tables.cases_linalg import unwarned
 
 
 def numbers(m, *values):
@@ -50,7 +51,26 @@ CASES = {
     "fliplr, flipud": (lambda m, a: [a.fliplr(), m.fliplr(a), a.flipud(), m.flipud(a)], [leaf(2, 3)]),
     "roll": (lambda m, a: [a.roll(1), m.roll(a, 2, 1), a.roll((1, 2), (0, 1))], [leaf(2, 3)]),
     "rot90": (lambda m, a: [a.rot90(), m.rot90(a, 2), a.rot90(3, (1, 0)), a.rot90(-4)], [leaf(2, 3)]),
+    "sum_to_size": (lambda m, a: [a.sum_to_size(3), a.sum_to_size((2, 1)), a.sum_to_size(1, 3), a.sum_to_size(2, 3) * 1,
+                                  a.sum_to_size(())], [leaf(2, 3)]),
+    "constant_pad_nd": (lambda m, a: m.constant_pad_nd(a, (1, 2, 0, 1), 3.0), [leaf(2, 3)]),
+    "fill": (lambda m, a, b: [m.fill(a, 3), m.fill(a, b)], [leaf(2, 3), leaf()]),
     # parts
+    "narrow_copy": (lambda m, a: [a.narrow_copy(1, 1, 2), m.narrow_copy(a, 0, 0, 1)], [leaf(2, 3)]),
+    "as_strided": (lambda m, a: [a.as_strided((2, 2), (1, 1)), m.as_strided(a, (3,), (2,), 1), a.as_strided((), ())],
+                   [leaf(2, 3)]),
+    "as_strided of an expanded": (lambda m, a: a.expand(3, 2).as_strided((2, 2), (0, 1)), [leaf(2)]),
+    "as_strided of a part": (lambda m, a: (a * 1)[1:].as_strided((2, 2), (1, 2)), [leaf(3, 2)]),
+    "as_strided_": (lambda m, a: done(a, "as_strided_", (2, 2), (1, 2)), [leaf(2, 3)]),
+    "select_scatter": (lambda m, a, b: [a.select_scatter(b, 1, -1), m.select_scatter(a, b, 1, 0)],
+                       [leaf(2, 3), leaf(2)]),
+    "slice_scatter": (lambda m, a, b: [a.slice_scatter(b, 1, 1), m.slice_scatter(a, b, 1, 0, 3, 2)],
+                      [leaf(2, 3), leaf(2, 2)]),
+    "diagonal_scatter": (lambda m, a, b: [a.diagonal_scatter(b), m.diagonal_scatter(a, b, 1)], [leaf(2, 3), leaf(2)]),
+    "unsafe_split": (lambda m, a: [*m.unsafe_split(a, 2), *a.unsafe_split(1, 1)], [leaf(3, 2)]),
+    "unsafe_split_with_sizes": (lambda m, a: [*m.unsafe_split_with_sizes(a, [2, 1]),
+                                              *a.unsafe_split_with_sizes((1, 1), 1)], [leaf(3, 2)]),
+    "unsafe_chunk": (lambda m, a: [*m.unsafe_chunk(a, 2), *a.unsafe_chunk(2, 1)], [leaf(3, 2)]),
     "select, narrow": (lambda m, a: [a.select(1, -1), m.select(a, 0, 1), a.narrow(1, 1, 2), m.narrow(a, 0, -1, 1)],
                        [leaf(2, 3)]),
     "unfold": (lambda m, a: [a.unfold(1, 2, 1), a.unfold(0, 2, 2), a.unfold(-1, 0, 1)], [leaf(2, 5)]),
@@ -143,6 +163,24 @@ CASES = {
 }
 
 PLAIN = {
+    "nonzero_static": (lambda m, a: [m.nonzero_static(a > 0, size=2), a.nonzero_static(size=9, fill_value=5)],
+                       [integers(2, 3)]),
+    "unravel_index": (lambda m: [*m.unravel_index(m.tensor([[7, 1], [-1, 0]]), (2, 4)),
+                                 *m.unravel_index(m.tensor(3), 5)], []),
+    "resize_, resize_as_": (lambda m, a: [a.resize_(2, 2) * 1, a.resize_((6,)) * 1, a.resize_as_(m.ones(3, 1)) * 1,
+                                          a.view(-1)[1:].resize_(2)], [frozen(2, 3)]),
+    "set_": (lambda m, a, b: [a.set_(b) * 1, a.set_(b.untyped_storage(), 1, (2, 2), (1, 3)) * 1,
+                              a.set_(b.untyped_storage(), 2, (3,)) * 1, a.set_(), a.new_empty_strided((0, 2), (1, 1))],
+             [frozen(2, 3), frozen(3, 3)]),
+    "apply_, map_": (lambda m, a, b: [a.apply_(lambda v: v * v) * 1, a.map_(b, lambda v, w: v - w)],
+                     [frozen(2, 3), frozen(3)]),
+    "new": (lambda m, a: [a.new([1, 2]), a.new(2, 0)], [frozen(2, 3)]),
+    "range": (lambda m: [unwarned(m.range, 1, 2.5, 0.5), unwarned(m.range, 3, 1, -1),
+                         unwarned(m.range, 0, 4, 3, dtype=m.int64)], []),
+    "empty_strided": (lambda m, a: [m.tensor(m.empty_strided((2, 3), (1, 4)).stride()),
+                                      m.tensor(a.new_empty_strided((2, 3), (1, 4)).stride())], [frozen(2)]),
+    "storage, is_shared": (lambda m, a: [m.tensor(unwarned(lambda: a[1:].storage()).tolist()), m.tensor(a.is_shared())],
+                           [frozen(2, 3)]),
     "broadcast_shapes": (lambda m: [m.broadcast_shapes((2, 1), (3,)), m.broadcast_shapes(), m.broadcast_shapes(3)], []),
     "tril_indices": (lambda m: [m.tril_indices(3, 4), m.tril_indices(3, 2, -1), m.triu_indices(3, 4, 1),
                                 m.triu_indices(0, 2), m.triu_indices(2, 2, dtype=m.int32)], []),

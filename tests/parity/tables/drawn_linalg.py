@@ -65,6 +65,7 @@ DRAWN = {
     "torch.cross": (lambda m, a, b, dim: m.cross(a, b, dim=dim), crossed()),
     "vecdot": (lambda m, a, b: m.linalg.vecdot(a, b), matrices("*i", "*i")),
     "tensordot": (lambda m, a, b, dims: m.tensordot(a, b, dims), contraction()),
+    "renorm": (lambda m, a, b: m.renorm(a, 2, 0, 0.5) * b + b.clone().renorm_(1.5, 1, 1), matrices("ij", "ij")),
     "kron": (lambda m, a, b: m.kron(a, b), matrices("ij", "k")),
     "multi_dot": (lambda m, a, b, c, d: m.linalg.multi_dot([a, b, c, d]), matrices("i", "ij", "jk", "kl")),
     "matrix_power": (lambda m, a, n: m.matrix_power(regular(m, a) / 8, n), powers),

@@ -16,6 +16,9 @@ def holed(a):
 
 
 DRAWN = {
+    "trapezoid": (lambda m, a, i: m.trapezoid(a, a * a, dim=i).square() + m.trapz(a, dx=2.5, dim=i), a_dim(least=1)),
+    "cumulative_trapezoid": (lambda m, a, i: m.cumulative_trapezoid(a, a * a, dim=i).square()
+                             + m.cumulative_trapezoid(a, dx=2.5, dim=i), a_dim(least=1)),
     # sums and means
     "nansum": (lambda m, a, dims, keep: a.square().nansum(dims, keepdim=keep), some_dims()),
     "nanmean": (lambda m, a, dims, keep: a.square().nanmean(dims, keepdim=keep), some_dims(least=1)),

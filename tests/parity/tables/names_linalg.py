@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 NAMES = {
+    "RenormBackward0": "x.renorm(2, 0, 0.5), z.renorm_(2, 0, 0.5)",
     "AddmmBackward0": "w.clone().addmm_(w, w)",
     "AddmvBackward0": "v.clone().addmv_(w, v), torch.addmv(v, w, v)",
     "AddrBackward0": "w.clone().addr_(v, v), torch.addr(w, v, v)",

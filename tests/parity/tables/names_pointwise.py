@@ -3,6 +3,8 @@
 ALIKE = "exp2 expm1 log2 log10 rsqrt tan sinh cosh sinc erf erfc lgamma digamma ceil floor round frac sgn i0".split()
 
 NAMES = {
+    "FillBackward0": "torch.fill(x, 2)",
+    "FillBackward1": "torch.fill(x, x.sum())",
     **{f"{name.title()}Backward0": f"x.{name}(), torch.{name}(x), z.{name}_()" for name in ALIKE},
     "AsinBackward0": "x.asin(), torch.asin(x), z.asin_(), x.arcsin(), torch.arcsin(x), z.arcsin_()",
     "AcosBackward0": "x.acos(), torch.acos(x), z.acos_(), x.arccos(), torch.arccos(x), z.arccos_()",

@@ -1,6 +1,8 @@
 """Expressions for the names of nodes of reductions, sorting and counting: see `test_node_names.py`."""
 
 NAMES = {
+    "DivBackward1": "torch.trapezoid(x, x), torch.cumulative_trapezoid(x, x)",
+    "MulBackward1": "torch.trapezoid(x)",
     "SumBackward0": "x.sum(dtype=torch.float64), s.nansum().sum()",
     "SumBackward1": "x.sum(()), x.sum(0, dtype=torch.float64)",
     "MeanBackward0": "x.mean(dtype=torch.float64)",
@@ -27,7 +29,8 @@ NAMES = {
     "AminmaxBackward0": "x.aminmax().min, torch.aminmax(x, dim=1)[1]",
     "ProdBackward0": "x.prod(), torch.prod(x)",
     "ProdBackward1": "x.prod(0), torch.prod(x, 1, keepdim=True)",
-    "CumsumBackward0": "x.cumsum(0), torch.cumsum(x, 1), z.cumsum_(0)",
+    "CumsumBackward0": "x.cumsum(0), torch.cumsum(x, 1), z.cumsum_(0), "
+                       "torch.cumulative_trapezoid(x)",
     "CumprodBackward0": "x.cumprod(0), torch.cumprod(x, 1), z.cumprod_(1)",
     "CummaxBackward0": "x.cummax(0)[0], torch.cummax(x, 1).values",
     "CumminBackward0": "x.cummin(0)[0], torch.cummin(x, 1).values",

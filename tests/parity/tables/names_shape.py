@@ -1,6 +1,15 @@
 """Expressions for the names of nodes of shapes, joining, splitting and elements by index: see `test_node_names.py`."""
 
 NAMES = {
+    "AsStridedBackward0": "x.as_strided((2, 2), (1, 1)), torch.as_strided(x, (2,), (1,), 1)",
+    "AsStridedBackward1": "z.as_strided_((2, 2), (1, 1)), torch.as_strided_(z, (2,), (1,))",
+    "ConstantPadNdBackward0": "torch.constant_pad_nd(x, (1, 1))",
+    "DiagonalScatterBackward0": "x.diagonal_scatter(x[0, :2])",
+    "NarrowCopyBackward0": "x.narrow_copy(0, 0, 1)",
+    "SelectScatterBackward0": "x.select_scatter(x[0], 0, 1)",
+    "SliceScatterBackward0": "x.slice_scatter(x[:1], 0, 1)",
+    "UnsafeSplitBackward0": "x.unsafe_chunk(2)[0], torch.unsafe_split(x, 1)[1]",
+    "UnsafeSplitWithSizesBackward0": "x.unsafe_split_with_sizes([1, 1])[0]",
     "ViewBackward0": "x.reshape_as(x), x.ravel(), torch.ravel(x), x.unflatten(1, (3, 1)), x.repeat_interleave(2), "
                      "torch.atleast_1d(s), torch.atleast_2d(s)",
     "TBackward1": "z.t_()",

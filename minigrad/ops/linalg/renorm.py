@@ -1,0 +1,62 @@
+"""Shortens what is too long: `renorm` scales each slice whose norm exceeds a bound down to it."""
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core import Node, Tensor, record1
+from minigrad.ops._dispatch import op
+from minigrad.ops.shape.views import dim_of
+
+__all__ = ["renorm"]
+
+EPSILON = 1e-7  # added to the norm by which is divided, as in PyTorch
+
+
+class Renorm(Node):
+    """A slice v that is longer than the bound m becomes v · m / (|v| + ε). Its derivative is that factor, and what the
+    norm changes: -(g · v) · m / (|v| + ε)² · ∂|v|/∂v."""
+
+    saves = ("self",)
+    constants = ("p", "dim", "maxnorm")
+
+    @staticmethod
+    def forward(a: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+        x = a.array
+        axes = tuple([d for d in range(x.ndim) if d != dim])
+        norm = (np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p) if np.isfinite(p) else np.abs(x).max(
+            axes, keepdims=True, initial=0)
+        factor = np.where(norm > maxnorm, maxnorm / (norm + EPSILON), 1).astype(x.dtype)
+        return record1(Renorm, x * factor, a, (a,), (p, dim, maxnorm))
+
+    def backward(self, xp: Any, g: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
+        axes = tuple([d for d in range(len(x.shape)) if d != dim])
+        size = xp.where(x < 0, -x, x)
+        if np.isfinite(p):
+            norm = xp.power(xp.sum(xp.power(size, p), axes, True), 1 / p)
+            slope = xp.sign(x) * xp.power(size, p - 1) * xp.power(norm, 1 - p)
+        else:
+            raise NotImplementedError("the derivative of renorm for an infinite norm is not implemented")
+        long, length = norm > maxnorm, norm + EPSILON
+        factor = xp.where(long, maxnorm / length, norm * 0 + 1)
+        turned = xp.sum(g * x, axes, True) * maxnorm / (length * length) * slope
+        return g * factor - xp.masked(xp.broadcast_to(long, tuple(x.shape)), turned)
+
+
+@op(method=True, in_place=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Each slice along `dim` with a p-norm above `maxnorm`, scaled down to it; the others as they are.
+
+    Raises:
+        RuntimeError: for a norm that is not above 0, a bound below 0, or a tensor of fewer than two dimensions.
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
+    if input.array.dtype.kind != "f":
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{input.dtype.type_name}")
+    return Renorm.forward(input, float(p), dim_of(dim, input.array.ndim), float(maxnorm))
