@@ -1,5 +1,8 @@
 """Tools around modules and their gradients: mirrors `torch/nn/utils/__init__.py`."""
 
+import importlib
+from typing import Any
+
 from minigrad.nn.utils import rnn
 from minigrad.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -14,3 +17,17 @@ from minigrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
            "parameters_to_vector", "remove_weight_norm", "rnn", "skip_init", "vector_to_parameters", "weight_norm"]
+LATER = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion",
+         "fuse_linear_bn_weights": "fusion", "remove_spectral_norm": "spectral_norm", "spectral_norm": "spectral_norm"}
+MODULES = ("parametrizations", "parametrize", "prune", "stateless")
+
+
+def __getattr__(name: str) -> Any:
+    """What few programs use: there without being loaded by `import minigrad.nn`."""
+    if name in MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in LATER:
+        function = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
+        globals()[name] = function  # the file `spectral_norm` would stand under the name otherwise
+        return function
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

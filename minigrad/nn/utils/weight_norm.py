@@ -60,9 +60,15 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
     Raises:
         ValueError: if there is nothing to undo.
     """
+    remove_hook(module, WeightNorm, name, "weight_norm")
+    return module
+
+
+def remove_hook(module: Module, kind: type[Any], name: str, what: str) -> Any:
+    """Let the hook of this kind that computes a parameter make it a plain one again, and take the hook away."""
     for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
+        if isinstance(hook, kind) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+            return hook
+    raise ValueError(f"{what} of '{name}' not found in {module}")

@@ -1,0 +1,102 @@
+"""Calls a module with other parameters than its own: mirrors `torch/nn/utils/stateless.py`."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.core import Tensor
+from minigrad.nn.modules.module import Module
+
+__all__ = ["functional_call"]
+
+DEPRECATED = (
+    "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
+    "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.")
+
+
+def names_of_tied(module: Module) -> dict[str, set[str]]:
+    """By name: all names of a tensor that a module holds under several."""
+    names: dict[int, set[str]] = defaultdict(set)
+    for name, tensor in (*module.named_parameters(remove_duplicate=False),
+                         *module.named_buffers(remove_duplicate=False)):
+        names[id(tensor)].add(name)
+    return {name: group for group in names.values() if len(group) > 1 for name in group}
+
+
+def untied(module: Module, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What was given for one name of a tied tensor, for all of its names."""
+    result = dict(given)
+    for name, group in names_of_tied(module).items():
+        chosen = {id(given[other]): given[other] for other in group if other in given}
+        if len(chosen) > 1:
+            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider "
+                             "using tie_weights=False")
+        if chosen:
+            result[name] = next(iter(chosen.values()))
+    return result
+
+
+def check_names(module: Module, given: Mapping[str, Tensor]) -> None:
+    """PyTorch's error where names are missing or too many."""
+    known = {name for name, _ in (*module.named_parameters(remove_duplicate=False),
+                                  *module.named_buffers(remove_duplicate=False))}
+    texts = [f"{what} key(s): {', '.join(map(repr, names))}." for what, names in (
+        ("Unexpected", sorted({*given} - known)), ("Missing", sorted(known - {*given}))) if names]
+    if texts:
+        raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(texts)))
+
+
+def exchange(module: Module, name: str, tensor: Any) -> Any:
+    """Put a tensor in the place of a parameter, a buffer or an attribute of a module; what was there."""
+    *path, last = name.split(".")
+    for part in path:
+        module = getattr(module, part)
+    for held in (module._parameters, module._buffers):
+        if last in held:
+            old, held[last] = held[last], tensor
+            return old
+    old = getattr(module, last)
+    setattr(module, last, tensor)
+    return old
+
+
+@contextmanager
+def exchanged(module: Module, tensors: Mapping[str, Tensor]) -> Iterator[None]:
+    """Inside, these tensors are in the places of a module's own."""
+    own: dict[str, Any] = {}
+    try:
+        for name, tensor in tensors.items():
+            own[name] = exchange(module, name, tensor)
+        yield
+    finally:
+        for name, tensor in own.items():
+            exchange(module, name, tensor)
+
+
+def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
+                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+    """Call a module with the given tensors in the places of its parameters and buffers, which stay as they are.
+
+    You need it where parameters are the results of ops, as in a step of meta-learning.
+
+    Args:
+        parameters_and_buffers: by the names of `named_parameters` and `named_buffers`; others keep their own.
+        args: the arguments, a tuple; anything else is the one argument.
+        tie_weights: what is given for one name of a tensor with several holds for all.
+        strict: refuse names that are missing or too many.
+
+    Raises:
+        ValueError: if tied names are given different tensors.
+        RuntimeError: if `strict`, for other names than the module's.
+    """
+    warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
+    given = untied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
+    if strict:
+        check_names(module, given)
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    with exchanged(module, given):
+        return module(*arguments, **(kwargs or {}))
