@@ -4,7 +4,8 @@
 
 from minigrad.nn import functional, init, modules, parameter, utils
 from minigrad.nn.modules import *
-from minigrad.nn.parameter import Buffer, Parameter
+from minigrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "functional", "init", "modules", "parameter", "utils"]
 __all__ += modules.__all__

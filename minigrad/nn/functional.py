@@ -75,7 +75,9 @@ from minigrad.ops.nn.dropout import dropout_of as dropout
 from minigrad.ops.nn.dropout import feature_alpha_dropout_of as feature_alpha_dropout
 from minigrad.ops.nn.embedding import bilinear
 from minigrad.ops.nn.embedding import embedding_of as embedding
+from minigrad.ops.nn.embedding_bag import embedding_bag
 from minigrad.ops.nn.fold import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
+from minigrad.ops.nn.grid_sample import affine_grid, grid_sample
 from minigrad.ops.nn.interpolate import interpolate
 from minigrad.ops.nn.loss import (
     binary_cross_entropy,
@@ -93,6 +95,7 @@ from minigrad.ops.nn.margin_loss import (
     kl_div,
     margin_ranking_loss,
     multi_margin_loss,
+    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     poisson_nll_loss,
     triplet_margin_loss,
@@ -100,7 +103,8 @@ from minigrad.ops.nn.margin_loss import (
 )
 from minigrad.ops.nn.normalization import group_norm, layer_norm, rms_norm
 from minigrad.ops.nn.pad import pad
-from minigrad.ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from minigrad.ops.nn.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from minigrad.ops.nn.unpool import lp_pool1d, lp_pool2d, lp_pool3d, max_unpool1d, max_unpool2d, max_unpool3d
 from minigrad.ops.pointwise import elementary
 from minigrad.ops.pointwise.inplace import relu_
 from minigrad.ops.random.generator import stream_beside
@@ -109,19 +113,21 @@ from minigrad.ops.reduce.count import one_hot
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "alpha_dropout", "avg_pool1d", "avg_pool2d",
-    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
-    "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "elu", "elu_", "embedding", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu",
-    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
-    "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
-    "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d",
-    "max_pool2d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
-    "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_",
-    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "affine_grid", "alpha_dropout", "avg_pool1d",
+    "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout",
+    "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm",
+    "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm",
+    "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
+    "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_",
+    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
     "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
 ]
 
@@ -183,11 +189,32 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return one - chosen.detach() + chosen
 
 
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """input / (k + alpha · mean)^beta, where the mean is that of the squares of `size` channels around each one.
+
+    Input (N, C, …), with at least three dimensions (AlexNet's normalisation, Krizhevsky et al., 2012).
+    """
+    ndim = input.array.ndim
+    if ndim < 3:
+        raise ValueError("Expected 3D or higher dimensionality                          input (got "
+                         f"{ndim} dimensions)")
+    if not input.array.size:
+        return input
+    shape, squares, around = input.shape, input.mul(input), (size // 2, (size - 1) // 2)
+    if ndim == 3:
+        means = avg_pool2d(pad(squares.unsqueeze(1), (0, 0, *around)), (size, 1), stride=1).squeeze(1)
+    else:
+        volumes = squares.view(shape[0], 1, shape[1], shape[2], -1)
+        means = avg_pool3d(pad(volumes, (0, 0, 0, 0, *around)), (size, 1, 1), stride=1).squeeze(1).view(shape)
+    result: Tensor = input / means.mul(alpha).add(k).pow(beta)
+    return result
+
+
 # What PyTorch too has in C++ alone, with its errors for arguments of a wrong type; `linear` goes without, for speed.
-IN_C = ("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "bilinear", "celu_", "channel_shuffle", "conv1d", "conv2d",
-        "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "elu_", "gelu", "hardshrink", "hardtanh_",
-        "leaky_relu_", "one_hot", "pixel_shuffle", "pixel_unshuffle", "prelu", "rrelu_", "selu_",
-        "softplus", "softshrink", "threshold_")
+IN_C = ("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "celu_", "channel_shuffle",
+        "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "elu_", "gelu",
+        "hardshrink", "hardtanh_", "leaky_relu_", "one_hot", "pixel_shuffle", "pixel_unshuffle", "prelu", "rrelu_",
+        "selu_", "softplus", "softshrink", "threshold_")
 globals().update(parse_module_functions(IN_C, globals()), logsigmoid=parses_arguments(logsigmoid, "log_sigmoid"))
 
 # What PyTorch too has in Python, with the error of an operator where the first argument is no tensor: by the operator's

@@ -7,10 +7,19 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.core import Tensor, plain
+from minigrad.ops.factory.sizes import empty
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import rebuild, rebuild_args
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+
+NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
+    "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
+    "parameters before accessing their attributes.")
+NOT_SHARED = (
+    "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
+    "calling `module.share_memory()`.")
 
 
 class Parameter(Tensor):
@@ -54,3 +63,58 @@ class Buffer(Tensor):
 
     def __format__(self, format_spec: str) -> str:
         return format(self.data, format_spec)
+
+
+class Uninitialized:
+    """A parameter or buffer whose shape is not known yet: what a lazy module holds before its first input."""
+
+    cls_to_become: type[Tensor]
+
+    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Give it this shape, with unspecified values: from now on it is what it was to become."""
+        self.data = empty(shape, device=device or self.data.device, dtype=dtype or self.data.dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(NO_SHAPE)
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError(NOT_SHARED)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self: Any, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad,)
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A Parameter without a shape."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        made = make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+        return cast(UninitializedParameter, made)
+
+
+class UninitializedBuffer(Uninitialized, Tensor):
+    """A buffer without a shape."""
+
+    cls_to_become = Tensor
+    persistent: bool
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                persistent: bool = True) -> UninitializedBuffer:
+        buffer = cast(UninitializedBuffer, make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad))
+        buffer.persistent = persistent
+        return buffer
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Everything is done in `__new__`."""

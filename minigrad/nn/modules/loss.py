@@ -14,12 +14,10 @@ from minigrad.nn.modules.distance import PairwiseDistance
 from minigrad.nn.modules.utils import Layer
 from minigrad.ops.nn.loss import reduction_of
 
-__all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
-    "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
-]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+           "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+           "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
+           "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
 
 Flag = bool | None
 
@@ -179,6 +177,13 @@ class CosineEmbeddingLoss(_MarginLoss, function=F.cosine_embedding_loss):
 
 class MarginRankingLoss(_MarginLoss, function=F.margin_ranking_loss):
     """max(0, -y (x1 - x2) + margin), y of 1 and -1."""
+
+
+class MultiLabelMarginLoss(_LossOfPair, function=F.multilabel_margin_loss):
+    """The sum over target classes j and all others i of max(0, 1 - (x[j] - x[i])), over the number of classes.
+
+    The targets of a sample end at its first -1.
+    """
 
 
 class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss, arguments=("p", "margin", "weight", "reduction")):

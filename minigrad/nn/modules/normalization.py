@@ -8,10 +8,10 @@ from minigrad.core import Tensor
 from minigrad.nn import functional as F
 from minigrad.nn import init
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.utils import Family, _single, attributes, empty_parameter
+from minigrad.nn.modules.utils import Family, Layer, _single, attributes, empty_parameter
 from minigrad.nn.parameter import Parameter
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class _Affine(Family):
@@ -97,3 +97,15 @@ class RMSNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, {attributes(self, 'eps', 'elementwise_affine')}"
+
+
+class LocalResponseNorm(Layer, function=F.local_response_norm):
+    """input / (k + alpha · mean)^beta, the mean that of the squares of `size` channels around each one: (N, C, *)."""
+
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, {attributes(self, 'alpha', 'beta', 'k')}"

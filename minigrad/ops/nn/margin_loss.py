@@ -11,10 +11,12 @@ import numpy as np
 
 from minigrad._base.dtype import Size
 from minigrad.autograd.inplace import in_place
+from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import check_kind, same_device, underived
 from minigrad.ops.activation.smooth import LogSigmoid
+from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.linalg.distance import pairwise_distance
 from minigrad.ops.nn.loss import Flag, apply_reduction, checked, reduced, reduction_of, underivable
@@ -274,3 +276,80 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if backend_of(t) is None and ((t < 0) | (t >= classes)).any():  # to ask a device would wait for it
         raise RuntimeError("target out of range")
     return MultiMarginLoss.forward(input, target, margin, p, None if weight is None else weight.array, reduction)
+
+
+class MultilabelMarginLoss(Node):
+    """For each row the sum over its targets j and all other classes i of max(0, 1 - (x[j] - x[i])), over the classes.
+
+    The targets of a row end at its first -1.
+    """
+
+    saves = ("self", "target", "is_target")
+
+    @staticmethod
+    def forward(a: Tensor, target: Tensor, reduction: str) -> Tensor:
+        rows, labels = [np.atleast_2d(v.array) for v in (a, target)]
+        listed = np.logical_and.accumulate(labels >= 0, 1)
+        marked = np.zeros(rows.shape, rows.dtype, like=beside(rows))
+        number, place = np.nonzero(listed)
+        marked[number, labels[number, place]] = 1
+        gaps = gaps_of(rows, labels, listed, marked)
+        loss, part = reduced(gaps.sum((1, 2)) / rows.dtype.type(rows.shape[1]), reduction)
+        loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
+        share = np.full(len(rows), part / rows.shape[1], rows.dtype, like=beside(rows))
+        is_target = plain(marked.reshape(a.array.shape))
+        return record_n(MultilabelMarginLoss, loss.astype(rows.dtype), (a,), (a, target, is_target), (listed, share))
+
+    def backward(self, xp: Any, g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any) -> Any:
+        return xp.apply(MultilabelMarginLossBackward, g, a, raw(target), raw(is_target), listed, share)
+
+
+def gaps_of(rows: Any, labels: Any, listed: Any, marked: Any) -> Any:
+    """By how much the score of each listed target is not 1 above each class that is no target."""
+    chosen = np.take_along_axis(rows, np.maximum(labels, 0), 1)
+    gaps = np.maximum(1 - chosen[:, :, None] + rows[:, None, :], 0)
+    return gaps * listed[:, :, None] * (1 - marked)[:, None, :]
+
+
+class MultilabelMarginLossBackward:
+    """Its derivative, which has none itself in PyTorch."""
+
+    @staticmethod
+    def values(g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any) -> Any:
+        rows, labels, marked = [np.atleast_2d(v) for v in (a, target, is_target)]
+        above = (gaps_of(rows, labels, listed, marked) > 0) * (g.reshape(-1, 1) * share[:, None])[:, :, None]
+        slopes = above.sum(1)
+        number, place = np.nonzero(listed)
+        add_at(slopes, (number, labels[number, place]), -above.sum(2)[number, place])
+        return slopes.reshape(a.shape).astype(a.dtype, copy=False)
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
+        values = MultilabelMarginLossBackward.values(g.array, a.array, *const)
+        return underived("multilabel_margin_loss_backward", values, g, a)
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None,
+                           reduction: str = "mean") -> Tensor:
+    """By how much the scores of several target classes are not 1 above those of the others: (N, C) or (C).
+
+    Args:
+        target: the numbers of the classes, in the shape of `input`, ended by -1.
+
+    Raises:
+        RuntimeError: if the shapes do not fit, or a target is no class.
+    """
+    reduction = checked(size_average, reduce, reduction)
+    x, t = input.array, target.array
+    if x.ndim > 2 or 0 in x.shape[-1:]:
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(x.shape)}")
+    if x.shape != t.shape:
+        raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(x.shape)}")
+    check_kind(x, "bui", "multilabel_margin_loss_forward_out_frame")
+    if t.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
+    same_device(x, t)
+    if backend_of(t) is None and t.size and (t.min() < -1 or t.max() >= x.shape[-1]):
+        raise RuntimeError("argument #2 'target' is out of range")
+    return MultilabelMarginLoss.forward(input, target, reduction)

@@ -1,5 +1,6 @@
 """Pools: the greatest element, or the mean, of each window over the last dimensions of (N, C, …) or (C, …)."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -15,12 +16,13 @@ from minigrad.ops.nn.windows import Window, offsets
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
 from minigrad.ops.tensor.storage import size
 
-__all__ = ["avg_pool1d", "max_pool1d", "max_pool2d"]
+__all__ = ["avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"]
 
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
 
 AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d")
+AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame")
 
 
 class MaxPool2DWithIndices(Node):
@@ -28,13 +30,17 @@ class MaxPool2DWithIndices(Node):
 
     saves = ("self",)
 
-    @staticmethod
-    def forward(a: Tensor, window: Window, out: Shape) -> Tensor:
+    @classmethod
+    def forward(cls, a: Tensor, window: Window, out: Shape) -> Tensor:
         y = greatest(a.array, window, out)
-        return record1(MaxPool2DWithIndices, y, a, (a,), (y, window))
+        return record1(cls, y, a, (a,), (y, window))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> Any:
         return xp.apply(MaxPoolBackward, g, a, y, window)
+
+
+class MaxPool3DWithIndices(MaxPool2DWithIndices):
+    __slots__ = ()
 
 
 class ByTakers(Node, number=None):
@@ -83,7 +89,8 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
     free, broken = np.ones(y.shape, bool, like=beside(y)), y != y
-    positions = offsets(x.shape[-2:], y.shape[-2:], window)
+    dims = len(window.kernel)
+    positions = offsets(x.shape[-dims:], y.shape[-dims:], window)
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
     for _, elements, windows in positions[:-1]:
         values = x[elements]
@@ -105,7 +112,8 @@ def lowest(shape: Sequence[int], x: Any) -> Any:
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
     """The greatest element of each window, one dimension after the other."""
-    for dim, rest in ((-1, ()), (-2, (slice(None),))):
+    for dim in range(-1, -len(out) - 1, -1):
+        rest = (slice(None),) * (-1 - dim)
         shape = [*x.shape]
         shape[dim] = out[dim]
         line = Window((window.kernel[dim],), (window.stride[dim],), (window.padding[dim],), (window.dilation[dim],))
@@ -123,37 +131,39 @@ def greatest(x: Any, window: Window, out: Shape) -> Any:
 
 
 def indices_of(x: Any, y: Any, window: Window) -> Any:
-    """Where in the last two dimensions, counted as one, each greatest element is."""
+    """Where in the pooled dimensions, counted as one, each greatest element is."""
     out = np.zeros(y.shape, np.int64, like=y)
-    numbers = np.arange(x.shape[-2] * x.shape[-1], like=x).reshape(x.shape[-2:])
+    pooled = x.shape[-len(window.kernel):]
+    numbers = np.arange(math.prod(pooled), like=x).reshape(pooled)
     for elements, windows, taken in takers(x, y, window):
         np.copyto(out[windows], numbers[elements], where=taken)
     return out
 
 
-def pair(value: Any, name: str, op: str) -> Shape:
-    """A number for both dimensions, or one for each."""
+def sizes_of(value: Any, name: str, op: str, dims: int) -> Shape:
+    """A number for all dimensions, or one for each."""
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if len(sizes) not in (1, 2):
-        raise RuntimeError(f"{op}: {name} must either be a single int, or a tuple of two ints")
-    return tuple([int(n) for n in sizes]) * (3 - len(sizes))
+    if len(sizes) not in (1, dims):
+        either, count = "" if op == "avg_pool3d" else "either ", "two" if dims == 2 else "three"
+        raise RuntimeError(f"{op}: {name} must {either}be a single int, or a tuple of {count} ints")
+    return tuple([int(n) for n in sizes]) * (dims if len(sizes) == 1 else 1)
 
 
-def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1) -> Window:
-    """The window that the arguments of a pool mean.
+def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1, dims: int = 2) -> Window:
+    """The window that the arguments of a pool over so many dimensions mean.
 
     Raises:
         RuntimeError: if a number is out of its range.
     """
-    kernel = pair(kernel_size, "kernel_size", op)
-    step = kernel if stride in (None, [], ()) else pair(stride, "stride", op)
-    around, gaps = pair(padding, "padding", op), pair(dilation, "dilation", op)
+    kernel = sizes_of(kernel_size, "kernel_size", op, dims)
+    step = kernel if stride in (None, [], ()) else sizes_of(stride, "stride", op, dims)
+    around, gaps = sizes_of(padding, "padding", op, dims), sizes_of(dilation, "dilation", op, dims)
     if min(step) == 0:
         raise RuntimeError("stride should not be zero")
     for name, letter, sizes in (("kernel size", "k", kernel), ("stride", "d", step), ("dilation", "dilation", gaps)):
         if min(sizes) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {letter}H: {sizes[0]} "
-                               f"{letter}W: {sizes[1]}")
+            shown = " ".join([f"{letter}{axis}: {n}" for axis, n in zip("THW"[-dims:], sizes, strict=True)])
+            raise RuntimeError(f"{name} should be greater than zero, but got {shown}")
     for p, k, d in zip(around, kernel, gaps, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -166,14 +176,15 @@ def window_of(op: str, kernel_size: Any, stride: Any, padding: Any, dilation: An
 def pooled_size(shape: Shape, window: Window, ceil_mode: bool) -> Shape:
     """How many windows there are; with `ceil_mode` also one that begins inside and ends outside."""
     out = []
-    for n, k, s, p, d in zip(shape[-2:], *window[:4], strict=True):
+    dims = len(window.kernel)
+    for n, k, s, p, d in zip(shape[-dims:], *window[:4], strict=True):
         span = n + 2 * p - d * (k - 1) - 1
         count = -(-span // s) + 1 if ceil_mode else span // s + 1
         out.append(count - 1 if ceil_mode and (count - 1) * s >= n + p else count)
     if min(out) < 1:
-        planes = shape[-3]
-        raise RuntimeError(f"Given input size: ({planes}x{shape[-2]}x{shape[-1]}). Calculated output size: "
-                           f"({planes}x{max(out[0], 0)}x{max(out[1], 0)}). Output size is too small")
+        sizes = "x".join(map(str, shape[-dims - 1:]))
+        shown = "x".join(map(str, (shape[-dims - 1], *[max(n, 0) for n in out])))
+        raise RuntimeError(f"Given input size: ({sizes}). Calculated output size: ({shown}). Output size is too small")
     return tuple(out)
 
 
@@ -199,6 +210,30 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     check_pictures(input, "max_pool2d")
     check_kind(input.array, "b", "max_pool2d")
     result = MaxPool2DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
+    return (result, plain(indices_of(input.array, result.array, window))) if return_indices else result
+
+
+def check_volumes(input: Tensor, op: str) -> None:
+    """PyTorch's error for what is not (N, C, D, H, W) or (C, D, H, W) with something in it."""
+    shape = input.array.shape
+    if len(shape) not in (4, 5):
+        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+    for dim, n in list(enumerate(shape))[-4:]:
+        if n == 0:
+            what = "max_pool3d_with_indices_out_cpu_template" if op == "max_pool3d" else op
+            raise RuntimeError(f"{what}(): Expected input's non-batch dimensions to have positive length, but input "
+                               f"has a shape of {list(shape)} and non-batch dimension {dim - len(shape) + 4} has "
+                               "length zero!")
+
+
+@op
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+               dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """The greatest element of each window of (N, C, D, H, W) or (C, D, H, W); arguments as `max_pool2d`."""
+    window = window_of("max_pool3d", kernel_size, stride, padding, dilation, 3)
+    check_volumes(input, "max_pool3d")
+    check_kind(input.array, "b", "max_pool3d")
+    result = MaxPool3DWithIndices.forward(input, window, pooled_size(input.array.shape, window, ceil_mode))
     return (result, plain(indices_of(input.array, result.array, window))) if return_indices else result
 
 
@@ -259,18 +294,39 @@ def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     window = window_of("avg_pool2d", kernel_size, stride, padding)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    shape = input.array.shape
     size(input, -3)  # raises where there is no such dimension
     check_pictures(input, "avg_pool2d")
+    return averaged(AvgPool2D, input, window, ceil_mode, count_include_pad, divisor_override)
+
+
+def averaged(node: type[Resample], input: Tensor, window: Window, ceil_mode: bool, count_include_pad: bool,
+             divisor: int | None) -> Tensor:
+    """The means of the windows over the last dimensions, or their sums over a divisor."""
+    shape = input.array.shape
     out = pooled_size(shape, window, ceil_mode)
     sums, means = [[averages(n, o, k, s, p, count_include_pad, divide) for n, o, k, s, p in
-                    zip(shape[-2:], out, window.kernel, window.stride, window.padding, strict=True)]
+                    zip(shape[-len(out):], out, window.kernel, window.stride, window.padding, strict=True)]
                    for divide in (False, True)]
     if input.array.dtype.name == "int64":
-        return plain(whole(input.array, sums, means, divisor_override))
-    if divisor_override is not None:
-        means = [sums[0] / divisor_override, sums[1]]
-    return AvgPool2D.forward(input, tuple(means))
+        return plain(whole(input.array, sums, means, divisor))
+    if divisor is not None:
+        means = [sums[0] / divisor, *sums[1:]]
+    return node.forward(input, tuple(means))
+
+
+def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+               ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W); arguments as `avg_pool2d`."""
+    window = window_of("avg_pool3d", kernel_size, stride, padding, dims=3)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    check_volumes(input, "avg_pool3d")
+    sizes = input.array.shape[-3:]
+    if any(n + 2 * p < k for n, p, k in zip(sizes, window.padding, window.kernel, strict=True)):
+        given, wanted = [" ".join([f"{letter}{axis}: {n}" for axis, n in zip("THW", each, strict=True)])
+                         for letter, each in (("", sizes), ("k", window.kernel))]
+        raise RuntimeError(f"input image ({given}) smaller than kernel size ({wanted})")
+    return averaged(AvgPool3D, input, window, ceil_mode, count_include_pad, divisor_override)
 
 
 def averages(size: int, out: int, kernel: int, stride: int, padding: int, include_pad: bool, divide: bool) -> Any:
@@ -289,7 +345,8 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     """An average pool of integers: each sum over its divisor, rounded towards 0."""
     counts = divisor
     if divisor is None:
-        counts = moved(np.rint(1 / np.outer(*[m.max(1) for m in means])), beside(x))
+        products = functools.reduce(np.multiply.outer, [m.max(1) for m in means])
+        counts = moved(np.rint(1 / products), beside(x))
     return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 

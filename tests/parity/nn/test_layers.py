@@ -39,6 +39,13 @@ TWICE = {
     "instance_norm alone": (lambda m, a: m.nn.functional.instance_norm(a), [leaf(1, 2, 2, 2)]),
 }
 ONCE = {
+    "multilabel_margin_loss": (
+        lambda m, a: m.nn.functional.multilabel_margin_loss(a, m.tensor([[2, -1, 0], [1, 0, -1]])), [leaf(2, 3)]),
+    "embedding_bag": (lambda m, a: m.nn.functional.embedding_bag(m.tensor([[0, 2], [1, 1]]), a, mode="sum"),
+                      [leaf(3, 2)]),
+    "embedding_bag weighted": (
+        lambda m, a, b: m.nn.functional.embedding_bag(m.tensor([[0, 2], [1, 1]]), a, mode="sum", per_sample_weights=b),
+        [leaf(3, 2), leaf(2, 2)]),
     "multi_margin_loss": (lambda m, a: m.nn.functional.multi_margin_loss(a, m.tensor([0, 2])), [leaf(2, 3)]),
     "multi_margin_loss square": (
         lambda m, a, w: m.nn.functional.multi_margin_loss(a, m.tensor([0, 2]), 2, 1.5, w, reduction="none"),

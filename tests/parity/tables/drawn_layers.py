@@ -134,6 +134,24 @@ DRAWN = {
     "max_pool1d": (lambda m, a, k: m.nn.functional.max_pool1d(a, k).square(), windows(1)),
     "max_pool2d": (lambda m, a, k: m.nn.functional.max_pool2d(a, k).square(), windows(2)),
     "avg_pool1d": (lambda m, a, k: m.nn.functional.avg_pool1d(a, k).square(), windows(1)),
+    "max_pool3d": (lambda m, a, k: m.max_pool3d(a[None], (1, k, k)).square(), windows(2)),
+    "avg_pool3d": (lambda m, a, k: m.nn.functional.avg_pool3d(a[None], (1, k, k)).square(), windows(2)),
+    "lp_pool1d, lp_pool2d, lp_pool3d": (lambda m, a, k: [
+        m.nn.functional.lp_pool2d(a * a + 1, 3, k), m.nn.functional.lp_pool1d(a[0] * a[0] + 1, 2, k),
+        m.nn.functional.lp_pool3d(a[None] * a[None] + 1, 2, (1, k, k))], windows(2)),
+    "local_response_norm": (lambda m, a, k: m.nn.functional.local_response_norm(a, k, 0.1).square(), windows(2)),
+    "max_unpool1d": (lambda m, a, k: m.nn.functional.max_unpool1d(
+        *m.nn.functional.max_pool1d(a, k, return_indices=True), k).square(), windows(1)),
+    "max_unpool3d": (lambda m, a, k: m.nn.functional.max_unpool3d(
+        *m.nn.functional.max_pool3d(a, k, return_indices=True), k).square(), windows(3)),
+    "affine_grid, grid_sample": (lambda m, a, k: m.nn.functional.grid_sample(
+        a, m.nn.functional.affine_grid(a.new_tensor([[[0.71, 0.13, 0.1], [-0.29, 0.67, 0.2]]]).expand(len(a), 2, 3),
+                                       (len(a), 1, k, 2), align_corners=False), align_corners=True), windows(2)),
+    "embedding_bag": (lambda m, a, t: m.nn.functional.embedding_bag(m.tensor(t)[None], a, mode="sum"), classes()),
+    "multilabel_margin_loss": (lambda m, a, t: m.nn.functional.multilabel_margin_loss(a, m.zeros_like(
+        a, dtype=m.int64)), classes()),
+    "max_unpool2d": (lambda m, a, k: m.nn.functional.max_unpool2d(
+        *m.nn.functional.max_pool2d(a, k, return_indices=True), k).square(), windows(2)),
     "avg_pool2d": (lambda m, a, k: m.nn.functional.avg_pool2d(a, k).square(), windows(2)),
     "adaptive_avg_pool1d": (lambda m, a, k: m.nn.functional.adaptive_avg_pool1d(a, k).square(), windows(1)),
     "adaptive_avg_pool2d": (lambda m, a, k: m.nn.functional.adaptive_avg_pool2d(a, k).square(), windows(2)),
@@ -164,7 +182,8 @@ DRAWN = {
         reduction="sum", zero_infinity=True), texts()),
 }
 DISTINCT = {
-    **dict.fromkeys(("max_pool1d", "max_pool2d", "multi_margin_loss"),
+    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool3d", "multi_margin_loss",
+                     "multilabel_margin_loss", "max_unpool2d"),
                     "any of equal values may be the one that is taken"),
     **dict.fromkeys(("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
                     "among equal elements the first is taken, in the order of memory"),

@@ -1,6 +1,17 @@
 """Expressions for the names of nodes of nn.functional: see `test_node_names.py`."""
 
 NAMES = {
+    "AffineGridGeneratorBackward0": "F.affine_grid(b[:, :2], (2, 1, 2, 2), align_corners=False)",
+    "AvgPool3DBackward0": "F.avg_pool3d(b[None], 2)",
+    "EmbeddingBagBackward0": "F.embedding_bag(i[None], x, mode='sum')",
+    "EmbeddingBagBackwardBackward0": "torch.autograd.grad(F.embedding_bag(i[None], x, mode='sum').sum(), x, x.sum(), "
+                                     "create_graph=True)[0]",
+    "GridSampler2DBackward0": "F.grid_sample(b[None], b[None, :, :, :2], align_corners=False)",
+    "GridSampler3DBackward0": "F.grid_sample(b[None, None], b[None, None, :, :, :3], align_corners=False)",
+    "MaxPool3DWithIndicesBackward0": "F.max_pool3d(b[None], 2)",
+    "MaxUnpool2DBackward0": "F.max_unpool2d(b[:1, :1, :1], i[None, None, :1], 2)",
+    "MaxUnpool3DBackward0": "F.max_unpool3d(b[None, :1, :1, :1], i[None, None, None, :1], 2)",
+    "MultilabelMarginLossBackward0": "F.multilabel_margin_loss(x, (x * 0).long())",
     "AdaptiveAvgPool2DBackward0": "F.adaptive_avg_pool2d(b, 2), F.interpolate(b[None], 2, mode='area')",
     "AdaptiveAvgPool3DBackward0": "F.adaptive_avg_pool3d(b[None], 2)",
     "AddBackward0": "F.cross_entropy(x, i, label_smoothing=0.1), F.bilinear(x, y, b, v[:2]), "
