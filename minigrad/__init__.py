@@ -14,7 +14,19 @@ from minigrad import backends as backends  # its `cudnn` and `mps` are asked for
 from minigrad import ops as _ops  # it gives Tensor its methods
 from minigrad import random as random  # a module, as `torch.random`
 from minigrad._base import import_gc as _importing
-from minigrad._base.device import OutOfMemoryError, device, get_default_device, layout, set_default_device, strided
+from minigrad._base.device import (
+    OutOfMemoryError,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    get_default_device,
+    layout,
+    memory_format,
+    preserve_format,
+    set_default_device,
+    strided,
+)
 from minigrad._base.dtype import (
     ABSENT,
     NOT_HERE,
@@ -43,7 +55,11 @@ from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, se
 from minigrad.compat.switches import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
+    get_num_threads,
+    is_autocast_enabled,
     set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_threads,
     use_deterministic_algorithms,
 )
 from minigrad.compat.tensor_types import *
@@ -59,13 +75,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Generator", "OutOfMemoryError", "Size", "Tensor", "UntypedStorage", "__version__",
-    "are_deterministic_algorithms_enabled", "autograd", "bool", "default_generator", "device", "double", "dtype", "e",
-    "enable_grad", "finfo", "float", "float16", "float32", "float64", "get_default_device",
-    "get_float32_matmul_precision", "half", "iinfo", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8",
-    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_warn_always_enabled", "layout", "long", "nan", "newaxis", "no_grad", "pi", "random", "set_anomaly_enabled",
-    "set_default_device", "set_float32_matmul_precision", "set_grad_enabled", "set_printoptions", "set_warn_always",
-    "short", "strided", "uint8", "use_deterministic_algorithms",
+    "are_deterministic_algorithms_enabled", "autograd", "bool", "channels_last", "channels_last_3d",
+    "contiguous_format", "default_generator", "device", "double", "dtype", "e", "enable_grad", "finfo", "float",
+    "float16", "float32", "float64", "get_default_device", "get_float32_matmul_precision", "get_num_threads", "half",
+    "iinfo", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "is_autocast_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_warn_always_enabled", "layout", "long", "memory_format", "nan", "newaxis", "no_grad", "pi", "preserve_format",
+    "random", "set_anomaly_enabled", "set_default_device", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_grad_enabled", "set_num_threads", "set_printoptions", "set_warn_always", "short", "strided", "uint8",
+    "use_deterministic_algorithms",
     *_ops.FUNCTIONS,
     *_tensor_types,
 ]
@@ -73,13 +91,15 @@ globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, with
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("accelerator", "cuda", "linalg", "memory", "nn", "optim", "recorder", "serialization", "special", "utils")
+LATER = ("accelerator", "amp", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory", "nn", "optim",
+         "recorder", "serialization", "special", "utils")
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "load": "serialization", "save": "serialization"}
 
 
 def __getattr__(name: str) -> Any:
-    """`minigrad.nn` and its like, `minigrad.save` and `load`: there without being loaded by `import minigrad`."""
+    """`minigrad.nn` and its like, `minigrad.save` and such: there without being loaded by `import minigrad`."""
     if name in LATER:
         return importlib.import_module(f"minigrad.{name}")
-    if name in ("load", "save"):
-        return getattr(importlib.import_module("minigrad.serialization"), name)
+    if name in LATER_NAMES:
+        return getattr(importlib.import_module(f"minigrad.{LATER_NAMES[name]}"), name)
     raise AttributeError(f"module 'minigrad' has no attribute '{name}'{NOT_HERE if name in ABSENT else ''}")

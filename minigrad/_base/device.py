@@ -110,7 +110,20 @@ class layout:
         return self.name
 
 
+class memory_format(layout):
+    """In which order the dimensions of a tensor lie in memory; `order`: the outermost first, if it is not theirs."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, name: str, order: tuple[int, ...] | None = None) -> None:
+        super().__init__(name)
+        self.order = order
+
+
 strided = layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last = memory_format("channels_last", (0, 2, 3, 1))
+channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 CPU = device("cpu")
 
 

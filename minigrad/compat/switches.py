@@ -3,7 +3,10 @@
 What they ask for holds anyway: minigrad's results are the same at each run, and a float32 is multiplied as a float32.
 """
 
+import os
 import warnings
+
+from minigrad._base.type_name import type_name
 
 
 class Switches:
@@ -11,6 +14,7 @@ class Switches:
 
     deterministic = False
     precision = "highest"
+    threads = 0
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -35,3 +39,27 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """What `set_float32_matmul_precision` was told."""
     return Switches.precision
+
+
+def set_num_threads(num: int, /) -> None:
+    """Note how many threads PyTorch would use; NumPy's take the number in `OMP_NUM_THREADS` when it is loaded."""
+    if not isinstance(num, int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type_name(num)}")
+    if num <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    Switches.threads = num
+
+
+def get_num_threads() -> int:
+    """What `set_num_threads` was told, or the number of processors."""
+    return Switches.threads or os.cpu_count() or 1
+
+
+def set_flush_denormal(mode: bool, /) -> bool:
+    """Whether tiny numbers can be taken for 0: NumPy cannot."""
+    return False
+
+
+def is_autocast_enabled(device_type: str = "cuda", /) -> bool:
+    """Whether `autocast` is on: never."""
+    return False

@@ -2,10 +2,11 @@
 
 # ruff: noqa: F403 - `modules` says in its `__all__` what is public
 
-from minigrad.nn import functional, init, modules, parameter, utils
+from minigrad.nn import functional, init, modules, parallel, parameter, utils
 from minigrad.nn.modules import *
+from minigrad.nn.parallel import DataParallel
 from minigrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-           "functional", "init", "modules", "parameter", "utils"]
+__all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "functional", "init", "modules", "parallel", "parameter", "utils"]
 __all__ += modules.__all__

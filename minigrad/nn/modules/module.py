@@ -559,11 +559,17 @@ class Module:
 
         Only floating point parameters and buffers change their dtype; a TypeError for one that is not floating point.
         """
-        device, dtype, _ = parse_to(*args, **kwargs)
+        device, dtype, _, format = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
                             f"dtype={dtype}")
-        return self._apply(lambda t: t.to(device, dtype if t.is_floating_point() else None))
+
+        def moved(t: Tensor) -> Tensor:
+            options = {} if format is None or t.ndim not in (4, 5) else {"memory_format": format}
+            result: Tensor = t.to(device, dtype if t.is_floating_point() else None, **options)
+            return result
+
+        return self._apply(moved)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move parameters and buffers to a device without their values, which are undefined then."""

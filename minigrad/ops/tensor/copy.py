@@ -1,19 +1,22 @@
 """Copies tensors: `clone`, `copy_`, and `to` another dtype or device. All of these are recorded ops."""
 
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from minigrad._base.device import CPU
+from minigrad._base.device import CPU, contiguous_format, preserve_format
 from minigrad._base.device import device as device_type
+from minigrad._base.device import memory_format as format_type
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
-from minigrad.core import Node, Tensor, plain, record1, record2
+from minigrad.core import Node, Tensor, owned, plain, record1, record2
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
+from minigrad.ops._dispatch.memory_order import inverse
 
 __all__ = ["clone"]
 
@@ -86,10 +89,35 @@ def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
     return f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}"
 
 
+def laid_out(result: Tensor, format: format_type | None) -> Tensor:
+    """The fresh result of an op, its memory in a format, if one is given.
+
+    Raises:
+        RuntimeError: if it has not as many dimensions as the format.
+    """
+    order = None if format is None else format.order
+    if order is None or format is None:
+        result.array = result.array.copy("C") if format is contiguous_format else result.array
+        return result
+    if result.array.ndim != len(order):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {format.name} format")
+    result.array = result.array.transpose(order).copy("C").transpose(inverse([*order]))
+    return result
+
+
+def lies_in(x: Any, format: format_type) -> bool:
+    """Whether an array lies in memory in a format; `preserve_format` is here row by row."""
+    order = format.order
+    if order is None:
+        return bool(x.flags.c_contiguous)
+    return x.ndim == len(order) and bool(x.transpose(order).flags.c_contiguous)
+
+
 @op(method=True)
-def clone(input: Tensor) -> Tensor:
-    """A copy that stays in the graph."""
-    return Clone.forward(input)
+def clone(input: Tensor, *, memory_format: format_type = preserve_format) -> Tensor:
+    """A copy that stays in the graph, its memory in the same order or in a format."""
+    result = Clone.forward(input)
+    return result if memory_format is preserve_format else laid_out(result, memory_format)
 
 
 def copied(grad: Tensor) -> Tensor:
@@ -98,9 +126,18 @@ def copied(grad: Tensor) -> Tensor:
 
 
 @tensor_method
-def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if its memory is in row-major order, else a copy that is."""
-    return input if input.is_contiguous() else Clone.forward(input, "C")
+def contiguous(input: Tensor, *, memory_format: format_type = contiguous_format) -> Tensor:
+    """The tensor itself if its memory is in row-major order, or in another format, else a copy that is.
+
+    Raises:
+        RuntimeError: if the tensor has not as many dimensions as the format, and for `preserve_format`.
+    """
+    if lies_in(owned(input), memory_format):
+        return input
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return Clone.forward(input, "C") if memory_format is contiguous_format else laid_out(Clone.forward(input),
+                                                                                         memory_format)
 
 
 def cast(input: Tensor, dtype: Any) -> Tensor:
@@ -112,13 +149,13 @@ PYTHON_DTYPES = {float: float64, int: int64, bool: bool_}  # a Python type may s
 
 
 def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
-             memory_format: Any = None, **other: Any) -> tuple[Any, dtype_type | None, bool]:
-    """Device, dtype and copy that the arguments of `to` ask for; the first two are None where they do not say.
+             memory_format: Any = None, **other: Any) -> tuple[Any, dtype_type | None, bool, Any]:
+    """Device, dtype, copy and memory format that the arguments of `to` ask for; None where they do not say.
 
     Raises:
         TypeError: for other arguments.
     """
-    wrong = bool(other)
+    wrong = bool(other) or not isinstance(memory_format, (format_type, NoneType))
     if args:
         first, *rest = args
         names = ["non_blocking", "copy"]
@@ -139,7 +176,7 @@ def parse_to(*args: Any, dtype: Any = None, device: Any = None, non_blocking: bo
         wrong |= not isinstance(dtype, dtype_type)
     if wrong:
         raise TypeError("to() received an invalid combination of arguments")
-    return device, dtype, copy
+    return device, dtype, copy, memory_format
 
 
 @tensor_method
@@ -149,11 +186,15 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     `to(dtype, non_blocking, copy)`, `to(device, dtype, non_blocking, copy)` or `to(other, non_blocking, copy)`.
     A result is not a leaf if the tensor requires grad: the conversion is a recorded op.
     """
-    device, dtype, copy = parse_to(*args, **kwargs)
+    device, dtype, copy, format = parse_to(*args, **kwargs)
+    if format is not None and format.order is not None:
+        copy |= not lies_in(owned(input), format)
     target_dtype = input.array.dtype if dtype is None else dtype.numpy
     if device is not None and (where := located(device)) != input.device:
-        return ToCopy.forward(input, target_dtype, home(where))
-    return ToCopy.forward(input, target_dtype) if copy else cast(input, target_dtype)
+        return laid_out(ToCopy.forward(input, target_dtype, home(where)), format)
+    if copy:
+        return laid_out(ToCopy.forward(input, target_dtype), format)
+    return cast(input, target_dtype)
 
 
 def conversion(name: str, dtype: dtype_type) -> Callable[[Tensor], Tensor]:

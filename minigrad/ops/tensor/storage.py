@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.device import contiguous_format, memory_format
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import address
@@ -35,6 +36,7 @@ from minigrad.core import LOCAL, Tensor, owned, plain
 from minigrad.core.tensor import VersionCounter
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.reduce.sums import one_of
+from minigrad.ops.tensor.copy import lies_in
 
 __all__ = ["UntypedStorage", "from_numpy"]
 
@@ -155,9 +157,9 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 
 @tensor_method
-def is_contiguous(self: Tensor) -> bool:
-    """Whether the elements lie in memory in row-major order."""
-    return bool(owned(self).flags.c_contiguous)
+def is_contiguous(self: Tensor, *, memory_format: memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory in row-major order, or in another format."""
+    return lies_in(owned(self), memory_format)
 
 
 @tensor_method
@@ -276,6 +278,8 @@ def rebuild_args(self: Tensor) -> tuple[Any, ...]:
 def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """Implements `__reduce_ex__` for `copy.copy` and `pickle`: attributes are kept, the gradient and hooks are not."""
     for hook in (self._backward_hooks or {}).values():
+        if hasattr(hook, "__torch_unserializable__"):
+            continue
         warnings.warn(NOT_SERIALIZED.format(hook), UserWarning, stacklevel=2)
     return rebuild, rebuild_args(self), self.__dict__ or None
 

@@ -1,0 +1,238 @@
+"""Automatic mixed precision: mirrors `torch/amp`.
+
+minigrad computes in the dtypes that tensors have, and has no bfloat16. So `autocast` is there for programs that switch
+it off, or ask for a GPU that is not there, as most do; switched on it is refused. `GradScaler` scales losses and skips
+steps with infinite gradients, as PyTorch's does: a model in float16 needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minigrad._base.device import device as device_of
+from minigrad.backends.registry import count
+from minigrad.core import Tensor
+from minigrad.ops.factory.values import tensor
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+REFUSED = (
+    "autocast is not available for {}: minigrad computes in the dtypes that tensors have, and has no bfloat16.\n\n"
+    "Give enabled=False, or convert the module and its inputs with half(). To look into PyTorch's own mixed precision, "
+    "record the PyTorch program with minigrad_widgets.inspect.")
+NO_CUDA = "CUDA is not available or torch_xla is imported. Disabling autocast."
+UNSCALED_TWICE = "unscale_() has already been called on this optimizer since the last update()."
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether `autocast` can be switched on: never."""
+    return False
+
+
+class autocast:
+    """A `with` block, or a decorator, in which PyTorch chooses the dtypes of ops; here it can only be switched off.
+
+    Args:
+        device_type: "cpu" or "cuda". Without a GPU "cuda" is switched off with PyTorch's warning.
+
+    Raises:
+        RuntimeError: if it is switched on where it could be.
+    """
+
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
+                 cache_enabled: bool | None = None) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = device_of(device_type).type
+        if enabled and self.device == "cuda" and not count("cuda"):
+            warnings.warn(NO_CUDA, UserWarning, stacklevel=2)
+            enabled = False
+        if enabled:
+            raise RuntimeError(REFUSED.format(self.device))
+
+    def __enter__(self) -> autocast:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Nothing was changed."""
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            return func(*args, **kwargs)
+        return decorated
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Mark the `forward` of a Function for `autocast`; it is called as it is."""
+    return fwd if fwd is not None else functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Mark the `backward` of a Function for `autocast`; it is called as it is."""
+    return bwd if bwd is not None else functools.partial(custom_bwd, device_type=device_type)
+
+
+def setting(attribute: str, meaning: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
+    """The methods that give and set an attribute of a scaler."""
+    def get(self: Any) -> Any:
+        return getattr(self, attribute)
+
+    def set_(self: Any, new: Any) -> None:
+        setattr(self, attribute, new)
+
+    get.__doc__, set_.__doc__ = f"Gives {meaning}.", f"Sets {meaning}."
+    return get, set_
+
+
+class GradScaler:
+    """Multiplies losses so that small gradients survive in float16, and divides the gradients before each step.
+
+    A step whose gradients are not finite is skipped, and the scale shrinks; after enough steps without that it grows.
+
+    Args:
+        device: without a GPU "cuda" switches the scaler off with PyTorch's warning.
+        init_scale, growth_factor, backoff_factor, growth_interval: the first scale, by what it grows and shrinks, and
+            after how many steps it grows.
+        enabled: otherwise losses stay as they are, and each step is made.
+    """
+
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0 ** 16, growth_factor: float = 2.0,
+                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:
+        self._device, self._enabled = device, enabled
+        if enabled and device == "cuda" and not count("cuda"):
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", UserWarning,
+                          stacklevel=2)
+            self._enabled = False
+        if self._enabled:
+            if growth_factor <= 1.0:
+                raise AssertionError("The growth factor must be > 1.0.")
+            if backoff_factor >= 1.0:
+                raise AssertionError("The backoff factor must be < 1.0.")
+        self._scale, self._tracker, self._started = float(init_scale), 0, False
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval = growth_interval
+        self._stages: dict[int, str] = defaultdict(lambda: "ready")  # of optimizers, since the last update
+        self._infinite: dict[int, bool] = {}  # by optimizer: whether a gradient was not finite
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor times the scale, or each of an iterable."""
+        if not self._enabled:
+            return outputs
+        self._started = True
+        if isinstance(outputs, Tensor):
+            return outputs * tensor(self._scale, device=outputs.device)
+        if not isinstance(outputs, Iterable):
+            raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+        scaled = map(self.scale, outputs)
+        return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+
+    def _check_started(self, what: str) -> None:
+        if not self._started:
+            raise AssertionError(f"Attempted {what} but _scale is None.  This may indicate your script did not use "
+                                 "scaler.scale(loss or outputs) earlier in the iteration.")
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, in place: before they are clipped.
+
+        Raises:
+            RuntimeError: the second time since `update`, and after `step`.
+        """
+        if not self._enabled:
+            return
+        self._check_started("unscale_")
+        stage = self._stages[id(optimizer)]
+        if stage == "unscaled":
+            raise RuntimeError(UNSCALED_TWICE)
+        if stage == "stepped":
+            raise RuntimeError("unscale_() is being called after step().")
+        infinite = False
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        for grad in grads:
+            if grad.array.dtype.name == "float16":
+                raise ValueError("Attempting to unscale FP16 gradients.")
+        for grad in grads:
+            infinite |= not bool(grad.isfinite().all())
+            grad.detach().mul_(1.0 / self._scale)
+        self._infinite[id(optimizer)] = infinite
+        self._stages[id(optimizer)] = "unscaled"
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """Unscale the gradients, if nobody has, and let the optimizer step, if they are finite.
+
+        Raises:
+            RuntimeError: the second time since `update`, and for a closure.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._check_started("step")
+        if self._stages[id(optimizer)] == "stepped":
+            raise RuntimeError("step() has already been called since the last update().")
+        if self._stages[id(optimizer)] == "ready":
+            self.unscale_(optimizer)
+        infinite = self._infinite[id(optimizer)]
+        if not any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        result = None if infinite else optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = "stepped"
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        """Grow or shrink the scale by what the steps since the last update have met; or set it."""
+        if not self._enabled:
+            return
+        self._check_started("update")
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        elif not self._infinite:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        elif any(self._infinite.values()):
+            self._scale, self._tracker = self._scale * self._backoff_factor, 0
+        else:
+            self._tracker += 1
+            if self._tracker == self._growth_interval:
+                grown = self._scale * self._growth_factor
+                self._scale, self._tracker = grown if math.isfinite(grown) else self._scale, 0
+        self._stages.clear()
+        self._infinite.clear()
+
+    def get_scale(self) -> float:
+        """The scale; 1 if the scaler is off."""
+        return self._scale if self._enabled else 1.0
+
+    get_growth_factor, set_growth_factor = setting("_growth_factor", "by what the scale grows")
+    get_backoff_factor, set_backoff_factor = setting("_backoff_factor", "by what the scale shrinks")
+    get_growth_interval, set_growth_interval = setting("_growth_interval", "after how many steps the scale grows")
+
+    def is_enabled(self) -> bool:
+        """Whether losses are scaled."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale and its settings; nothing if the scaler is off."""
+        if not self._enabled:
+            return {}
+        return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+                "growth_interval": self._growth_interval, "_growth_tracker": self._tracker}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave.
+
+        Raises:
+            RuntimeError: for the state of a scaler that was off.
+        """
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance "
+                               "of GradScaler.")
+        self._scale, self._tracker = state_dict["scale"], state_dict["_growth_tracker"]
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]

@@ -1,0 +1,16 @@
+"""Functions that PyTorch writes in Python, under the name that old programs use: mirrors `torch/functional.py`."""
+
+from typing import Any
+
+from minigrad.ops import FUNCTIONS
+
+NAMES = ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+         "cartesian_prod", "cdist", "chain_matmul", "einsum", "meshgrid", "norm", "split", "tensordot", "unique",
+         "unique_consecutive", "unravel_index")
+
+
+def __getattr__(name: str) -> Any:
+    """The function that `minigrad` has under this name."""
+    if name in NAMES:
+        return FUNCTIONS[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

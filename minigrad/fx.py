@@ -1,0 +1,16 @@
+"""The one name of `torch/fx` that programs use without tracing: `wrap`, a note for its tracer."""
+
+from typing import Any
+
+__all__ = ["wrap"]
+
+
+def wrap(fn_or_name: Any) -> Any:
+    """The function, or the name of one, itself: there is no tracer that would go into it.
+
+    Raises:
+        RuntimeError: for what is neither.
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    return fn_or_name

@@ -1,0 +1,76 @@
+"""Names that stop a program where it imports them: there, and doing what PyTorch does on a CPU."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+
+import pytest
+
+import minigrad
+import minigrad.nn
+from minigrad._base.warnings import GIVEN
+from tests.parity.outcome import outcome
+
+pytestmark = pytest.mark.torch
+
+LINES = """\
+of("fx").wrap("len"), of("fx").wrap(len) is len
+of("fx").wrap(3)
+of("functional").einsum("ij->ji", m.ones(2, 3)).shape, of("functional").norm(m.ones(4))
+of("functional").split is m.functional.split
+of("jit").ignore(program) is program, of("jit").ignore()(program) is program, of("jit").unused(program) is program
+of("jit").annotate(int, 3), of("jit").is_scripting(), of("jit").is_tracing(), of("jit").export(program) is program
+of("distributed").is_initialized()
+m.nn.DataParallel(m.nn.Linear(2, 1)).state_dict().keys()
+str(m.nn.DataParallel(m.nn.Linear(2, 1)))
+m.nn.parallel.DataParallel(m.nn.Identity())(m.ones(2))
+m.set_num_threads(1), m.get_num_threads()
+m.set_num_threads(0)
+m.set_num_threads("a")
+"""
+
+
+@pytest.mark.parametrize("expression", LINES.splitlines())
+def test_line(torch, expression):
+    def program(m):
+        def of(name):
+            return importlib.import_module(f"{m.__name__}.{name}")
+
+        return eval(expression, {"m": m, "program": lambda: 1, "of": of})
+
+    threads = torch.get_num_threads()
+    try:
+        assert outcome(program, minigrad) == outcome(program, torch)
+    finally:
+        torch.set_num_threads(threads)
+        minigrad.set_num_threads(threads)
+
+
+def test_script_and_trace_give_back_what_they_are_given():
+    jit, layer = importlib.import_module("minigrad.jit"), minigrad.nn.Linear(2, 1)
+    GIVEN.difference_update([text for text in GIVEN if "compiles nothing" in text])
+    with pytest.warns(UserWarning, match="compiles nothing") as noted:
+        assert jit.script(layer) is layer
+        assert jit.trace(layer, minigrad.ones(2)) is layer
+        assert jit.script(len) is len
+    assert len(noted) == 2  # one of script, one of trace
+    assert noted[0].filename == __file__
+
+
+def test_distributed_says_what_to_do():
+    with pytest.raises(AttributeError, match="minigrad runs in one process"):
+        _ = minigrad.distributed.init_process_group
+    assert minigrad.distributed.is_available() is False
+
+
+def quiet(grad):
+    """A hook that stays behind without a word."""
+
+
+def test_an_unserializable_hook_gives_no_warning(torch, recwarn):
+    for lib in (minigrad, torch):
+        tensor = lib.ones(2, requires_grad=True)
+        tensor.register_hook(importlib.import_module(f"{lib.__name__}.utils.hooks").unserializable_hook(quiet))
+        pickle.loads(pickle.dumps(tensor))
+    assert [str(each.message) for each in recwarn if "will not be serialized" in str(each.message)] == []
