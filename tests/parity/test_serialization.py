@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -87,12 +88,54 @@ def test_dtypes_that_are_not_here(torch, files, dtype):
         minigrad.load(io.BytesIO(data))
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_files_of_torch_save_are_refused(torch, old, tmp_path):
+def test_old_files_of_torch_save_are_refused(torch, tmp_path):
     path = tmp_path / "model.pt"
-    torch.save(network(torch).state_dict(), path, _use_new_zipfile_serialization=not old)
+    torch.save(network(torch).state_dict(), path, _use_new_zipfile_serialization=False)
     with pytest.raises(LoadError, match="is a pickle"):
         minigrad.load(path, weights_only=False)
+
+
+@pytest.mark.parametrize("make", [tensors, lambda m: network(m).state_dict()])
+def test_files_of_torch_save(torch, make, tmp_path):
+    path = tmp_path / "model.pt"
+    torch.save(make(torch), path)
+    assert bits(minigrad.load(path)) == bits(make(torch))
+
+
+def test_what_else_torch_save_writes(torch):
+    def load(value):
+        file = io.BytesIO()
+        torch.save(value, file)
+        return minigrad.load(io.BytesIO(file.getvalue()))
+
+    layer = torch.nn.Linear(2, 1)
+    result = load({"size": torch.Size([2, 3]), "dtype": torch.float16, "device": torch.device("cpu"), "set": {1, 2},
+                   "nested": [(1, "a", None, 2.5, True)], "parameter": layer.weight, "count": Counter("aab")})
+    assert type(result["parameter"]) is minigrad.nn.Parameter and result["parameter"].requires_grad
+    assert result["parameter"].tolist() == layer.weight.tolist()
+    assert result["size"] == minigrad.Size([2, 3]) and result["dtype"] is minigrad.float16
+    assert result["device"] == minigrad.device("cpu") and result["set"] == {1, 2}
+    assert result["nested"] == [(1, "a", None, 2.5, True)] and result["count"] == Counter("aab")
+    state = load(network(torch).state_dict())
+    assert state._metadata == network(torch).state_dict()._metadata
+    assert str(network(minigrad).load_state_dict(state)) == "<All keys matched successfully>"
+
+
+def test_tensors_of_torch_save_share_their_storage(torch):
+    file, x = io.BytesIO(), torch.arange(6.0)
+    torch.save([x, x[2:], x.view(2, 3).t()], file)
+    whole, part, turned = minigrad.load(io.BytesIO(file.getvalue()))
+    whole[3] = 99
+    assert part.tolist() == [2, 99, 4, 5] and turned.tolist() == [[0, 99], [1, 4], [2, 5]]
+    assert turned.stride() == (1, 3)
+
+
+def test_what_is_more_than_data_is_refused(torch):
+    for value in (torch.nn.Linear(2, 1), torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.complex64)):
+        file = io.BytesIO()
+        torch.save(value, file)
+        with pytest.raises(LoadError, match=r"(?s)which minigrad does not load.*state_dict\(\)"):
+            minigrad.load(io.BytesIO(file.getvalue()))
 
 
 def test_refusals_are_as_pytorchs(torch):

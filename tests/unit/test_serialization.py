@@ -9,7 +9,6 @@ import os
 import pickle
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -263,14 +262,7 @@ def whole():
     return file.getvalue()
 
 
-def zipped():
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", pickle.dumps({"a": 1}))
-    return file.getvalue()
-
-
-@pytest.mark.parametrize("data", [zipped(), pickle.dumps({"a": 1}), pickle.dumps([1], protocol=2)])
+@pytest.mark.parametrize("data", [pickle.dumps({"a": 1}), pickle.dumps([1], protocol=2)])
 @pytest.mark.parametrize("weights_only", [None, True, False])
 def test_no_pickle_is_loaded(data, weights_only, tmp_path):
     path = tmp_path / "model.pt"

@@ -1,9 +1,9 @@
-"""Saving and loading: has the place of `torch/serialization.py`, and another format.
+"""Saving and loading: has the place of `torch/serialization.py`, and writes another format.
 
 `save` writes safetensors: the tensors as they are in memory, and a header that is JSON. PyTorch reads such a file with
 `safetensors.torch.load_file`. What is no tensor (the nesting, numbers, texts) is kept as JSON in the header's metadata,
 so that state dicts of modules, optimisers and schedules come back as they were. No code is ever in a file, and none is
-run to load one: pickles, which `torch.save` writes, are refused.
+run to load one. `load` also reads what `torch.save` writes: torch_file.py says how a pickle is read without running it.
 
 A file that was damaged is refused: a checksum in the metadata covers what is nested and all tensors.
 
@@ -28,6 +28,7 @@ from minigrad._base.optional import optional
 from minigrad.backends.registry import count, host
 from minigrad.core import Tensor, plain
 from minigrad.nn.parameter import Buffer, Parameter
+from minigrad.serialization.torch_file import NotLoaded, read
 
 __all__ = ["LoadError", "load", "save"]
 
@@ -41,7 +42,7 @@ MAPPINGS: dict[str, Any] = {"dict": dict, "OrderedDict": OrderedDict, "Counter":
 SEQUENCES: dict[str, Any] = {"tuple": tuple, "Size": Size}
 BY_NAME = {each.name: each for each in DTYPES}
 PICKLED = (
-    "{} is a pickle, which PyTorch's torch.save writes and which can hold any code; minigrad loads none, whatever "
+    "{} is a pickle alone, as PyTorch wrote before version 1.6, which can hold any code; minigrad loads none, whatever "
     "weights_only says. Where you trust the file, convert it with PyTorch:\n\n"
     "    import torch, safetensors.torch\n"
     "    safetensors.torch.save_file(torch.load(\"old.pt\", weights_only=True), \"new.safetensors\")")
@@ -174,15 +175,15 @@ def check_key(key: Any, path: tuple[Any, ...]) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
-    """Read what `save` wrote, or a file of safetensors from elsewhere: then a dict from names to tensors.
+    """Read what `save` or `torch.save` wrote, or a file of safetensors from elsewhere: then a dict of tensors by name.
 
     `f`: a path, or a binary file open for reading. `map_location`: on which device tensors are put, by default on
     that which they were on: a device for all; a dict from the devices of the file to others; or a function of a tensor
     on the CPU (PyTorch's is given its storage) and the device that it was on, whose result is taken, if it is not None.
-    `weights_only` and `mmap` change nothing: a file holds no code, and is read whole.
+    `weights_only` and `mmap` change nothing: no code of a file is run, and it is read whole.
 
     Raises:
-        LoadError: if the file is damaged, or holds a pickle or a dtype that is not here.
+        LoadError: if the file is damaged, or holds objects or a dtype that are not here.
         RuntimeError: for a device that is not here.
     """
     if isinstance(f, (str, os.PathLike)):
@@ -218,7 +219,9 @@ def put(tensor: Tensor, location: str, mapped: Any) -> Tensor:
 
 def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
     """What the bytes of a file hold."""
-    if data[8:9] != b"{" and (data[:4] == b"PK\x03\x04" or data[:1] == b"\x80"):
+    if data[:4] == b"PK\x03\x04" and data[8:9] != b"{":
+        return archived(data, name, mapped)
+    if data[:1] == b"\x80" and data[8:9] != b"{":
         raise LoadError(PICKLED.format(name))
     safetensors = optional("safetensors", "io")
     try:
@@ -249,6 +252,17 @@ def parsed(data: bytes, name: str, mapped: Any = None) -> Any:
     for tensor, location, needed in reader.read:  # the whole file was sound
         tensor.array = put(tensor, location, mapped).array
         tensor.requires_grad_(needed)
+    return result
+
+
+def archived(data: bytes, name: str, mapped: Any) -> Any:
+    """What an archive of `torch.save` holds, its tensors on the devices where they belong."""
+    try:
+        result, tensors = read(data)
+    except NotLoaded as error:
+        raise LoadError(f"{name} cannot be loaded: {error}") from error
+    for tensor, location in tensors:  # the whole file was sound
+        tensor.array = put(tensor.detach(), location, mapped).array
     return result
 
 
