@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch import Scaled, op
+from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.shape.views import dim_of
 
 __all__ = ["renorm"]
@@ -35,8 +36,12 @@ class Renorm(Node):
         if np.isfinite(p):
             norm = xp.power(xp.sum(xp.power(size, p), axes, True), 1 / p)
             slope = xp.sign(x) * xp.power(size, p - 1) * xp.power(norm, 1 - p)
-        else:
-            raise NotImplementedError("the derivative of renorm for an infinite norm is not implemented")
+        else:  # that of the largest element, divided among those that are as large
+            lengths = np.abs(raw(x))
+            largest = lengths == lengths.max(axes, keepdims=True)
+            share = (largest / largest.sum(axes, keepdims=True)).astype(xp.dtype(x))
+            norm = xp.sum(xp.apply(Scaled, size, share), axes, True)
+            slope = xp.apply(Scaled, xp.sign(x), share)
         long, length = norm > maxnorm, norm + EPSILON
         factor = xp.where(long, maxnorm / length, norm * 0 + 1)
         turned = xp.sum(g * x, axes, True) * maxnorm / (length * length) * slope

@@ -11,7 +11,7 @@ from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.record import NUMBER
-from minigrad.ops._dispatch import check_kind, same_device, underived
+from minigrad.ops._dispatch import same_device, underived
 from minigrad.ops.nn.embedding import counts_of, shorten
 
 MODES = {"sum": 0, "mean": 1, "max": 2}
@@ -180,7 +180,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                                   f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
                                   "GitHub.")
     check_indices(indices, starts, table)
-    check_kind(table, "bui", "embedding_bag")
+    if table.dtype.kind != "f":
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, "
+                           f"BFloat16, Float, Double; but got torch.{weight.dtype.type_name}Tensor instead (while "
+                           "checking arguments for embedding_bag)")
     count = len(starts) - bool(include_last_offset and len(starts))
     bags = np.searchsorted(starts[:count], np.arange(indices.size, like=beside(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)

@@ -350,6 +350,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Flag = N
     if t.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.type_name}")
     same_device(x, t)
-    if backend_of(t) is None and t.size and (t.min() < -1 or t.max() >= x.shape[-1]):
+    classes = x.shape[-1] if x.ndim else 1
+    if backend_of(t) is None and t.size and (t.min() < -1 or t.max() >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
     return MultilabelMarginLoss.forward(input, target, reduction)

@@ -93,7 +93,7 @@ def unpooled(node: type[MaxUnpool2D], what: str, input: Tensor, indices: Tensor,
     if wrong is not None:
         sizes = "x".join(map(str, out))
         raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {sizes})")
-    check_kind(input.array, "b", what)
+    check_kind(input.array, "bui", f"max_unpool{dims}d")
     return node.forward(input, indices, out)
 
 

@@ -123,6 +123,9 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 @op(method=True)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`narrow`, copied."""
+    if dim >= input.array.ndim > 0:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could "
+                           "this error message be improved?  If so, please report an enhancement request to PyTorch.)")
     return NarrowCopy.forward(input, *first_of(input, dim, start, length), length)
 
 

@@ -14,11 +14,11 @@ from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import check_inplace
 from minigrad.backends.registry import beside
 from minigrad.core import Tensor, counter_of, owned, plain
-from minigrad.ops._dispatch import tensor_method
+from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import expand_as, shape_of
 from minigrad.ops.tensor.storage import UntypedStorage, looking_at, storage_offset, untyped_storage
 
-__all__ = ["TypedStorage"]
+__all__ = ["TypedStorage", "resize_as_"]
 
 C_TYPES = {"bool": "bool", "float16": "c10::Half", "float32": "float", "float64": "double", "int8": "signed char",
            "int16": "short int", "int32": "int", "int64": "long int", "uint8": "unsigned char"}
@@ -92,10 +92,10 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
     return replace_memory(self, looking_at(storage, dtype, offset, shape, row_by_row(shape)))
 
 
-@tensor_method
-def resize_as_(self: Tensor, the_template: Tensor) -> Tensor:
+@op(method=True)
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
     """`resize_` to the size of another tensor."""
-    return resize_(self, the_template.array.shape)
+    return resize_(input, the_template.array.shape)
 
 
 class TypedStorage:

@@ -188,3 +188,6 @@ DISTINCT = {
     **dict.fromkeys(("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
                     "among equal elements the first is taken, in the order of memory"),
 }
+MISMATCHED = {
+    "multilabel_margin_loss": (lambda a, t: a.shape[:1] == (0,), "PyTorch's mean over no samples is not initialised"),
+}
