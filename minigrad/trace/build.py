@@ -132,7 +132,7 @@ def plain(number: Any) -> Any:
 
 
 def statistics(array: Any) -> dict[str, Any]:
-    """What is recorded of a large array: over its finite entries, and how many are not."""
+    """What is recorded of a large array: over its finite entries, and how many are not; the norm is over all."""
     flat = array.ravel()
     values = flat.astype("complex128" if flat.dtype.kind == "c" else "float64")
     if flat.dtype.kind == "c":
@@ -146,7 +146,8 @@ def statistics(array: Any) -> dict[str, Any]:
         squares = float(values.dot(values))
     inf = size - nan - int(values.size)
     if not values.size:
-        return {"min": None, "max": None, "mean": None, "norm": None, "nan": nan, "inf": inf}
+        norm = "nan" if nan else "inf" if inf else None
+        return {"min": None, "max": None, "mean": None, "norm": norm, "nan": nan, "inf": inf}
     if squares - squares != 0:  # finite values, but their squares are not
         scale = float(abs(values).max())
         squares = float((values / scale).dot(values / scale))
@@ -156,4 +157,4 @@ def statistics(array: Any) -> dict[str, Any]:
     if flat.dtype.kind in "iub":
         low, high = int(low), int(high)
     return {"min": low, "max": high, "mean": plain(float(values.sum()) / int(values.size)),
-            "norm": plain(scale * math.sqrt(squares)), "nan": nan, "inf": inf}
+            "norm": "nan" if nan else "inf" if inf else plain(scale * math.sqrt(squares)), "nan": nan, "inf": inf}

@@ -46,7 +46,11 @@ def test_large_ones_tell_their_statistics() -> None:
     stats = {"min": -1.0, "max": 2.0, "mean": 0.25, "norm": 12.5, "nan": 1, "inf": 0}
     large = {"shape": [64, 64], "dtype": "float32", "stats": stats}
     assert tensor(large) == "tensor of [64, 64]: min -1., max 2., mean 0.25, norm 12.5, 1 nan"
-    assert brief(large) == "64×64 ‖12.5‖"
+    assert brief(large) == "64×64 ‖nan‖"  # a norm of the others would hide it
+    assert brief({**large, "stats": {**stats, "nan": 0}}) == "64×64 ‖12.5‖"
+    assert brief({**large, "stats": {**stats, "nan": 0, "inf": 2}}) == "64×64 ‖inf‖"
+    assert brief({"shape": [2, 2], "dtype": "float32", "data": [1.0, "-inf", 2.0, 3.0]}) == "2×2 ‖inf‖"
+    assert brief({"shape": [2, 2], "dtype": "float32", "data": [1.0, "nan", 2.0, "inf"]}) == "2×2 ‖nan‖"
 
 
 def test_edges_have_room_for_a_few_characters() -> None:

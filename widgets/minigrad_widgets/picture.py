@@ -20,7 +20,7 @@ from matplotlib.path import Path
 
 from minigrad_widgets.canvas import FONT, to_png, to_svg
 from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
-from minigrad_widgets.text import Words, brief, piled
+from minigrad_widgets.text import Words, brief, broken, piled
 from minigrad_widgets.ties import Tie, bow, ties
 
 Data = dict[str, Any]
@@ -30,6 +30,7 @@ INK, SOFT, LINE = "#1d2127", "#5b626d", "#7a828e"
 FLOW, FLOW_INK, BADGE, SAVED = "#56b4e9", "#005a8e", "#e69f00", "#cc79a7"
 LARGEST = (1100.0, 900.0)
 VERSION = "#8a5a00"
+BROKEN = "#b3001b"  # NaN or infinite
 PLACES = 9  # in the ready queue
 BADGES = 56.0  # room for what is pending at the rightmost node
 DPI = 100
@@ -150,14 +151,16 @@ class _Drawing:
             self.stub(*wire.start)
         elif wire.to in self.boxes and self.passes(wire.points):
             flowed = wire.key in self.frame["edges"]
-            self.curve(wire.points, FLOW if flowed else LINE, 2.0 if flowed else 1.0)
+            lost = flowed and broken(self.words.value(self.frame["edges"][wire.key]))
+            self.curve(wire.points, BROKEN if lost else FLOW if flowed else LINE, 2.0 if flowed else 1.0)
             (ax, ay), (bx, by) = wire.points[-2:]
             if wire.output_nr is not None:
                 self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
             if flowed:
                 gradient = self.words.value(self.frame["edges"][wire.key])
                 side = (-6, "right") if wire.left else (6, "left")
-                self.label((ax + bx) / 2 + side[0], (ay + by) / 2, brief(gradient), FLOW_INK, 8, "bold", side[1])
+                ink = BROKEN if broken(gradient) else FLOW_INK
+                self.label((ax + bx) / 2 + side[0], (ay + by) / 2, brief(gradient), ink, 8, "bold", side[1])
 
     def passes(self, points: list[Point]) -> bool:
         left, top, right, bottom = self.window

@@ -81,6 +81,17 @@ def inline(value: Data | None, limit: int = 96) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def broken(value: Data | None) -> str:
+    """What a value holds that is no finite number: "nan", else "inf", else nothing."""
+    if value is None:
+        return ""
+    entries = {each for each in value.get("data", ()) if isinstance(each, str)}
+    stats = value.get("stats", {"nan": 0, "inf": 0})
+    if stats["nan"] or "nan" in entries:
+        return "nan"
+    return "inf" if stats["inf"] or entries & {"inf", "-inf"} else ""
+
+
 def brief(value: Data | None) -> str:
     """A gradient in a few characters, for an edge: the number, up to three numbers, or shape and norm."""
     if value is None:
@@ -89,7 +100,7 @@ def brief(value: Data | None) -> str:
     if data is not None and len(data) <= 3 and len(shape) <= 1:
         texts = [_rounded(entry, value["dtype"]) for entry in data]
         return f"[{', '.join(texts)}]" if shape else texts[0]
-    norm = value["stats"]["norm"] if data is None else hypot(*(each for each in data if not isinstance(each, str)))
+    norm = broken(value) or (hypot(*data) if data is not None else value["stats"]["norm"])
     return f"{'×'.join(map(str, shape))} ‖{_rounded(norm, 'float32')}‖"
 
 

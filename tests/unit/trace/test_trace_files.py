@@ -152,8 +152,10 @@ def test_statistics_of_large_arrays():
     found = statistics(a)
     assert (found["min"], found["max"], found["nan"], found["inf"]) == (0.0, 99.0, 1, 2)
     assert found["mean"] == pytest.approx((4950 - 12) / 97)
+    assert found["norm"] == "nan"
+    assert statistics(np.array([np.inf] * 70))["norm"] == "inf"
     nothing = statistics(np.full(70, np.nan))
-    assert nothing == {"min": None, "max": None, "mean": None, "norm": None, "nan": 70, "inf": 0}
+    assert nothing == {"min": None, "max": None, "mean": None, "norm": "nan", "nan": 70, "inf": 0}
     assert statistics(np.full(100, 1e200))["norm"] == pytest.approx(1e201)
     whole = statistics(np.arange(100))
     assert whole["max"] == 99 and isinstance(whole["max"], int)

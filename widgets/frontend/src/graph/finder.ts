@@ -1,7 +1,8 @@
 /** The search field of the graph: Enter goes from one match to the next. */
 import { html, write } from "../page/dom";
 import { chain, scopeTitle } from "../trace/groups";
-import type { Trace } from "../trace/types";
+import { broken, valueOf } from "../trace/format";
+import type { Maybe, Trace } from "../trace/types";
 
 export class Finder {
   readonly element: HTMLElement;
@@ -15,16 +16,31 @@ export class Finder {
     trace: Trace,
     private readonly go: (node: number) => void,
   ) {
+    const unusual = this.unusual(trace);
     this.words = trace.nodes.map((node, id) => {
       const tensors = [node.variable ?? null, ...node.outputs].map((at) => (at === null ? "" : (trace.tensors[at]?.name ?? "")));
       const path = chain(trace, node.scope).reverse().map((scope) => scopeTitle(trace, scope)).join(".");
-      return [node.name, ...tensors, path, `#${id}`].join(" ").toLowerCase();
+      return [node.name, ...tensors, path, `#${id}`, ...(unusual.get(id) ?? [])].join(" ").toLowerCase();
     });
     this.field.addEventListener("input", () => this.look());
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.step(event.shiftKey ? -1 : 1);
     });
     this.element = html("div", { class: "mg-finder" }, this.count, this.field);
+  }
+
+  /** By node: "nan" and "inf", where a gradient that it gave on, or its result, holds one. */
+  private unusual(trace: Trace): Map<number, Set<string>> {
+    const found = new Map<number, Set<string>>();
+    const note = (node: number, value: Maybe | undefined): void => {
+      const kind = broken(valueOf(trace, value));
+      if (kind) found.set(node, (found.get(node) ?? new Set()).add(kind));
+    };
+    for (const event of trace.events) if (event.kind === "flow") note(event.node, event.gradient);
+    trace.nodes.forEach((node, id) => {
+      for (const tensor of node.outputs) note(id, trace.tensors[tensor]?.value);
+    });
+    return found;
   }
 
   private look(): void {

@@ -1,6 +1,6 @@
 /** The graph pane: builds its elements once, then changes only what a step changed. */
 import { html, mark, svg, write } from "../page/dom";
-import { brief, nodeName, valueOf } from "../trace/format";
+import { brief, broken, nodeName, valueOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Finder } from "./finder";
 import { along, draw, HEIGHT, path } from "../layout/geometry";
@@ -299,8 +299,10 @@ export class GraphPane {
     if (appears) for (const element of this.leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
     mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", STYLES[look.look].glyph);
-    write(parts.word, look.word);
-    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${look.word || look.look}`);
+    const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
+    write(parts.word, word);
+    mark(parts.group, "data-broken", look.broken || null);
+    mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
     this.paintBadge(parts.badge, look.badge, true);
     this.paintBadge(parts.version, look.version ? `v${look.version}` : "");
@@ -329,6 +331,7 @@ export class GraphPane {
     if (gradient === parts.gradient) return;
     parts.gradient = gradient;
     const unknown = gradient === null ? "?" : brief(valueOf(this.trace, gradient));
+    for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(valueOf(this.trace, gradient)) || null);
     write(parts.label, gradient === undefined ? "" : unknown);
   }
 

@@ -26,6 +26,8 @@ export interface NodeLook {
   word: string;
   badge: string;
   saved: "" | "held" | "released";
+  /** "nan" or "inf" where its result, what is pending, or a gradient that it gave on holds one. */
+  broken?: string;
   /** Of the tensor that this is the node of, if it was ever written to. */
   version?: number;
   /** The tensor that it made has another node by now. */

@@ -1,7 +1,7 @@
 /** The lenses that walk over recorded events: forward, backward, checkpoint, every step. */
 import type { Moment } from "./details";
 import { describe } from "../trace/describe";
-import { brief, piled, valueOf } from "../trace/format";
+import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps } from "../trace/frame";
 import type { Replay } from "../trace/frame";
 import type { Changed, Lens } from "./lens";
@@ -137,6 +137,7 @@ export class BackwardLens implements Lens {
       known: status !== undefined,
       word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
       ...this.tensorOf(id),
+      broken: this.brokenAt(id),
       badge: this.badge(this.replay.pending.get(id)),
       saved: this.replay.saved.get(id) ?? "",
     };
@@ -149,6 +150,16 @@ export class BackwardLens implements Lens {
     const own = made.filter((tensor) => (this.replay.rebased.get(tensor) ?? id) === id);
     const versions = own.map((tensor) => this.replay.versions.get(tensor) ?? 0);
     return { version: versions.reduce((a, b) => Math.max(a, b), 0), stale: made.length > 0 && own.length === 0 };
+  }
+
+  /** What of a node is NaN or infinite: a gradient that it gave on, what is pending there, or its result. */
+  private brokenAt(id: number): string {
+    const given = (this.trace.nodes[id]?.next ?? []).map((_, index) => this.replay.edges.get(`${id}:${index}`));
+    const results = (this.trace.nodes[id]?.outputs ?? []).map((tensor) => this.replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value);
+    const leaf = this.trace.nodes[id]?.variable;
+    const grad = leaf === undefined ? undefined : this.replay.grads.get(leaf);
+    const found = [grad, ...given, ...(this.replay.pending.get(id) ?? []), ...results].map((value) => broken(valueOf(this.trace, value)));
+    return found.includes("nan") ? "nan" : found.includes("inf") ? "inf" : "";
   }
 
   private badge(pending: readonly Maybe[] | undefined): string {

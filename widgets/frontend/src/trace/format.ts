@@ -82,7 +82,16 @@ function rounded(entry: Scalar, dtype: string): string {
   return number(Number(entry.toPrecision(3)), dtype);
 }
 
+/** What a value holds that is no finite number: "nan", else "inf", else nothing. */
+export function broken(value: Value | undefined): "" | "nan" | "inf" {
+  const entries = value?.data ?? [];
+  if (value?.stats?.nan || entries.includes("nan")) return "nan";
+  return value?.stats?.inf || entries.some((entry) => entry === "inf" || entry === "-inf") ? "inf" : "";
+}
+
 function norm(value: Value): Scalar {
+  const unusual = broken(value);
+  if (unusual) return unusual;
   if (value.stats) return value.stats.norm;
   const data = (value.data ?? []).filter((entry): entry is number => typeof entry === "number");
   return Math.hypot(...data);
