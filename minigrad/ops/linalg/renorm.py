@@ -25,8 +25,11 @@ class Renorm(Node):
     def forward(a: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         x = a.array
         axes = tuple([d for d in range(x.ndim) if d != dim])
-        norm = (np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p) if np.isfinite(p) else np.abs(x).max(
-            axes, keepdims=True, initial=0)
+        size = np.abs(x)
+        if np.isfinite(p) or not x.size:
+            norm = (size ** p).sum(axes, keepdims=True) ** (1 / p)
+        else:
+            norm = size.max(axes, keepdims=True)
         factor = np.where(norm > maxnorm, maxnorm / (norm + EPSILON), 1).astype(x.dtype)
         return record1(Renorm, x * factor, a, (a,), (p, dim, maxnorm))
 

@@ -13,7 +13,7 @@ from minigrad.autograd.inplace import turn_in_place
 from minigrad.autograd.views import positions, record_view
 from minigrad.backends.registry import beside
 from minigrad.core import Node, Tensor, owned, record2
-from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, replace_at
 from minigrad.ops.shape.diagonal import diagonal_of, planes
 from minigrad.ops.shape.slices import select
@@ -107,6 +107,7 @@ class PartReplaced(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor, src: Tensor, *where: Any) -> Tensor:
+        same_device(a.array, src.array)
         out = a.array.copy()
         view = cls.part(out, *where)
         if view.shape != src.array.shape:
