@@ -92,7 +92,7 @@ __version__ = "0.1.0"
 newaxis = None
 _importing.done()
 LATER = ("accelerator", "amp", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory", "nn", "optim",
-         "recorder", "serialization", "special", "utils")
+         "recorder", "serialization", "special", "testing", "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "load": "serialization", "save": "serialization"}
 
 

@@ -17,7 +17,7 @@ from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
 from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import switch
-from minigrad.core.graph import NodeExtras, gradient_node, output_nrs_of
+from minigrad.core.graph import FIRST_OF_ALL, NodeExtras, gradient_node, output_nrs_of
 from minigrad.core.saved import refuse_outside_inference_mode, saved_tensors, versions_of
 from minigrad.core.saved_tensor import SavedTensor, pack_all, saved_tensor_handles
 from minigrad.core.tensor import extras_of
@@ -341,7 +341,7 @@ class Error(Node, number=None):
     own_input_grads = True
 
     def __init__(self, inputs: Sequence[Tensor | None], message: str) -> None:
-        self.fill(tuple([None if t is None else edge_to(t) for t in inputs]), (), (message,))
+        self.fill(tuple([None if t is None else edge_to(t) for t in inputs]), (), (message,), FIRST_OF_ALL)
         self.outputs = len(inputs)
 
     def name(self) -> str:

@@ -19,7 +19,7 @@ from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
 from minigrad.core.accumulate import repeats
 from minigrad.core.evaluate import run_node
 from minigrad.core.saved import FREED, WRITTEN_TWICE, refuse_outside_inference_mode
-from minigrad.core.tensor import VersionCounter
+from minigrad.core.tensor import VersionCounter, extras_of
 
 __all__ = ["CopySlices", "check_inplace", "in_place", "rebase_history", "turn_in_place"]
 
@@ -96,9 +96,9 @@ def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tens
     counter.value += 1
     node = result._current_grad_fn
     if node is not None:
-        old, output_nr = x._current_grad_fn, x._output_nr
+        if x.retains_grad:
+            extras_of(x).retained = True  # by the old node, as in PyTorch
         set_history(x, node)
-        move_retain(x, old, output_nr, node)
     if observer is not None:
         observer.forward(result_op(forward), node, (x,), (x,))
         observer.version(x)
@@ -163,8 +163,13 @@ def lie_across(a: Any, b: Any) -> bool:
     if end - start != a.nbytes or other_end - other_start != b.nbytes:
         return False
     if (start, end) == (other_start, other_end):
-        return bool(a.strides != b.strides)
+        return steps_of(a) != steps_of(b)
     return bool(start < other_end and other_start < end)
+
+
+def steps_of(array: Any) -> list[tuple[int, int]]:
+    """Sizes and strides of the dimensions along which there is anywhere to go."""
+    return [(n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
 
 
 def save_written(node: Node, x: Tensor, result: Any, counter: VersionCounter) -> None:

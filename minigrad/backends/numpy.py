@@ -50,6 +50,7 @@ def total(x: Any, axes: tuple[int, ...] | None, dtype: Any = None, *, keepdims: 
         added = found.reshape(-1, *(1,) * (x.ndim - 2))[None] if keepdims else found
     else:
         added = add_up(x, axes, dtype, keepdims=keepdims)
+        added = added if added.ndim < 2 else np.ascontiguousarray(added)  # as PyTorch's, whatever the order of `x`
     return added if count == 1 else added / added.dtype.type(count)
 
 

@@ -35,7 +35,7 @@ __all__ = ["AccumulateGrad", "GradientEdge", "ManyOutputs", "Node", "NodeExtras"
            "gradient_node", "known_accumulator", "output_nrs_of", "target_of"]
 
 ACCUMULATING = new_lock()  # threads may add to one `.grad`: NumPy releases the interpreter's lock during an addition
-FIRST_OF_ALL = (1 << 64) - 1  # the sequence number of every AccumulateGrad, as in PyTorch: the highest of all
+FIRST_OF_ALL = (1 << 64) - 1  # sequence number of an AccumulateGrad and of a node that only raises: the highest
 
 
 class NodeExtras:
@@ -210,7 +210,7 @@ class Node(metaclass=NodeType):
 
     def release(self) -> None:
         """Free what was saved; a second pass through a node that had saved something raises."""
-        self.saved = None if self.saved else self.saved  # () stays
+        self.saved = None if self.saved else self.saved  # () and NothingSaved stay
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")

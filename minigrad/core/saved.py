@@ -25,7 +25,7 @@ from minigrad.backends.registry import Apart
 from minigrad.core.grad_mode import LOCAL, UNUSUAL
 from minigrad.core.tensor import Tensor, VersionCounter, counter_of, plain
 
-__all__ = ["Packed", "saved_arrays", "saved_constant", "saved_tensors", "saved_value", "versions_of"]
+__all__ = ["NothingSaved", "Packed", "saved_arrays", "saved_constant", "saved_tensors", "saved_value", "versions_of"]
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -50,6 +50,18 @@ INFERENCE = (
     "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
     "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
+
+
+class NothingSaved(tuple[None, ...]):
+    """The saved values of a node whose wanted gradients need none: all are None, and it counts as empty.
+
+    So there is nothing to free, and a second pass through the node does not raise.
+    """
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
 
 
 class Packed:

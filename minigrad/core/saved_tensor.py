@@ -65,7 +65,7 @@ def pack_all(node: Any, outputs: Sequence[Any]) -> None:
             values[i] = pack(value, output_nr, value, *hooks)
         elif is_array(value):
             values[i] = pack(value, output_nr, outputs[output_nr], *hooks)
-    node.saved = tuple(values)
+    node.saved = type(node.saved)(values)
     node.node_hooks()  # off the plain path: what was saved has to be unpacked
 
 

@@ -65,7 +65,7 @@ class TensorExtras:
         self.hooked_at = 0  # the sequence number at which the accumulator_hooks were registered
         self.view: Any = None  # a View (autograd/views.py), if this tensor is one
         self.detached_at = 0  # the sequence number at which detach_() took this tensor out of its graph
-        self.retained = False  # detach_() found retain_grad() on
+        self.retained = False  # retain_grad() was called, and another node serves it, or none after detach_()
         self.inference = False  # made inside inference_mode
 
 
@@ -186,9 +186,9 @@ class Tensor(TensorData):
     def retains_grad(self) -> bool:
         """Whether a backward pass will keep the gradient of this non-leaf (`retain_grad`)."""
         node = self._current_grad_fn
-        if node is None:
-            return self._extras is not None and self._extras.retained
-        if node._extras is None or node._extras.hooks is None:
+        if self._extras is not None and self._extras.retained:
+            return True
+        if node is None or node._extras is None or node._extras.hooks is None:
             return False
         reference = node._extras.hooks.retains.get(self._output_nr)
         return reference is not None and reference() is self
@@ -229,7 +229,7 @@ class Tensor(TensorData):
         """
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._current_grad_fn is not None:
+        if self._current_grad_fn is not None and not self.retains_grad:
             self.grad_fn.node_hooks().retains[self._output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:

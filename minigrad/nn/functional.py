@@ -15,7 +15,7 @@ from minigrad.backends import draws
 from minigrad.core import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops._dispatch.arg_parser import guardable, parse_module_functions, parses_arguments
-from minigrad.ops._dispatch.op_wrappers import update_ops
+from minigrad.ops._dispatch.op_wrappers import wrap_new_ops
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.activation import softmax as soft
 from minigrad.ops.activation.piecewise import (
@@ -236,4 +236,4 @@ globals().update({name: guardable(globals()[name], name, __name__, *operator)
 GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gaussian_nll_loss",
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
-update_ops()  # those that are loaded with this module
+wrap_new_ops()  # those that are loaded with this module

@@ -7,6 +7,7 @@ from minigrad.ops._dispatch.elementwise import (
     OfTwo,
     binary_function,
     check_kind,
+    needed_by_product,
     unary_function,
     underived,
 )
@@ -28,7 +29,7 @@ from minigrad.ops._dispatch.type_promotion import (
 __all__ = [
     "ByNumber", "NO_BOOLS_MINUS", "OfInput", "OfOne", "OfResult", "OfTwo", "Operand", "Scaled", "as_operand",
     "binary_function", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape", "check_cast",
-    "check_kind", "check_minus", "check_scale", "floating", "input_metadata_of", "number_in", "op",
+    "check_kind", "check_minus", "check_scale", "floating", "input_metadata_of", "needed_by_product", "number_in", "op",
     "promote_scalar", "refuse", "same_device", "tensor_method", "together", "unary_function", "underived",
     "where_is", "widely",
 ]

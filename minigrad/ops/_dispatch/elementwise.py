@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 from minigrad.backends.numpy import FLOAT16
 from minigrad.core import Node, Tensor, record1, record2, record_n
+from minigrad.core.graph import FIRST_OF_ALL
+from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch.templates import refuse
 from minigrad.ops._dispatch.type_promotion import broadcast_and_promote, floating, promote_scalar
 
@@ -17,6 +19,7 @@ __all__ = ["BinaryFunction", "ByNumber", "OfNumber", "OfOne", "OfTwo", "UnaryFun
            "check_kind", "unary_function", "underived"]
 
 Kernel = Callable[..., Any]
+NOTHING_OF_TWO = NothingSaved((None, None))
 NOTHING, INPUT = ("", ""), ("self",)
 
 
@@ -97,6 +100,13 @@ class BinaryFunction(Protocol):
     def __call__(self, input: Tensor, other: Tensor) -> Tensor: ...
 
 
+def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, ...]:
+    """What a product saves: each operand only if the gradient of the other is needed."""
+    if not (a._requires_grad or b._requires_grad):  # that of a bias alone is
+        return NOTHING_OF_TWO
+    return a if b._requires_grad else None, b if a._requires_grad else None
+
+
 def unary_function(op: Any, doc: str) -> UnaryFunction:
     """The public function of an op of one tensor, with its docstring."""
     def function(input: Tensor) -> Tensor:
@@ -121,6 +131,11 @@ class Underived(Node, number=None):
     """The node of an op whose derivative PyTorch does not implement: it says so when a pass arrives."""
 
     op = "NotImplemented"
+
+    def fill(self, next_nodes: tuple[Any, ...], saved: tuple[Any, ...] = (), const: tuple[Any, ...] = (),
+             sequence_nr: int | None = None, next_output_nrs: tuple[int, ...] | None = None) -> None:
+        """Fill a new node that runs before all others once it is ready, as every node that only raises does."""
+        super().fill(next_nodes, saved, const, FIRST_OF_ALL, next_output_nrs)
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""

@@ -7,6 +7,8 @@ numbers fill memory in the order of its addresses.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 
 def memory_order(shape: Sequence[int], *strides: Sequence[int]) -> list[int]:
     """The dimensions of an elementwise result, the outermost in memory first.
@@ -39,6 +41,57 @@ def memory_order(shape: Sequence[int], *strides: Sequence[int]) -> list[int]:
 def inverse(axes: list[int]) -> list[int]:
     """The order of dimensions that undoes another."""
     return sorted(range(len(axes)), key=axes.__getitem__)
+
+
+def strides_of(x: Any) -> list[int]:
+    """The strides of an array, in elements. NumPy has zeros where nobody ever steps; here they are PyTorch's."""
+    steps, after = [s // x.itemsize for s in x.strides], 1
+    for i in reversed(range(x.ndim)):
+        if x.size == 0 or (x.shape[i] == 1 and steps[i] == 0):
+            steps[i] = after
+        after = steps[i] * max(x.shape[i], 1)
+    return steps
+
+
+def suggests_channels_last(x: Any) -> bool:
+    """Whether the strides of (N, C, H, W) or (N, C, D, H, W) say that the channels are the innermost dimension.
+
+    Where sizes of 1 leave it open, the answer is that of PyTorch's `suggest_memory_format`.
+    """
+    if x.ndim not in (4, 5) or x.strides[1] > x.strides[-1]:
+        return False
+    strides, least = strides_of(x), 0
+    if strides[1] == 0 or 0 in x.shape:
+        return False
+    for dim in (1, *range(x.ndim - 1, 1, -1), 0):
+        if strides[dim] < least or (dim == 0 and least == strides[1]):
+            return False
+        least = strides[dim] * x.shape[dim]
+    return True
+
+
+def row_by_row(x: Any) -> Any:
+    """The array itself if it lies in memory row by row, else a copy that does."""
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x, like=x)
+
+
+def in_format_of(y: Any, *inputs: Any) -> Any:
+    """`y` in the memory format that one of the inputs suggests: channels last, or row by row; copied if need be."""
+    if not any(map(suggests_channels_last, inputs)):
+        return row_by_row(y)
+    last = (0, *range(2, y.ndim), 1)
+    return y.transpose(last).copy("C").transpose(inverse([*last]))
+
+
+def in_dense_order(make: Callable[[Any], Any], x: Any) -> Any:
+    """What `make(x)` gives, in memory without gaps and in the order of `x`; `make` keeps the order where `x` has one.
+
+    A dimension that is expanded has no place in that order: for NumPy it comes last, in PyTorch it stays where it is.
+    """
+    if 0 not in x.strides or x.ndim < 2:
+        return make(x)
+    axes = memory_order(x.shape, x.strides)
+    return row_by_row(make(x.transpose(axes))).transpose(inverse(axes))
 
 
 def in_memory_order(x: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:

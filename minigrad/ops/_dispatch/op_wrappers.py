@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.core import Node, Tensor
 
-__all__ = ["bind_forwards", "op_nodes", "update_ops", "wrap_ops"]
+__all__ = ["bind_forwards", "op_nodes", "wrap_new_ops", "wrap_ops"]
 
 Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
 WRAPPERS: list[Wrapper] = []  # those that are on, the innermost first
@@ -33,8 +33,14 @@ def wrap_ops(wrapper: Wrapper, on: bool) -> None:
     update_ops()
 
 
+def wrap_new_ops() -> None:
+    """Give the ops of a module that has just been loaded the wrappers that are on."""
+    if WRAPPERS:  # else they stay as they are, and so does a method of Tensor that a user has replaced
+        update_ops()
+
+
 def update_ops() -> None:
-    """Give each op the wrappers that are on, also those ops that were loaded since."""
+    """Give each op the wrappers that are on, and no others."""
     for cls in op_nodes():
         forward = FORWARDS[cls] if cls in FORWARDS else FORWARDS.setdefault(cls, vars(cls).get("forward"))
         if isinstance(forward, (staticmethod, classmethod)):

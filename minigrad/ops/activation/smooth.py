@@ -11,6 +11,7 @@ from minigrad.backends.registry import by_kernel
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import OfInput, op, unary_function, widely
 from minigrad.ops._dispatch.blocks import in_blocks
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.activation.piecewise import InPlace, chosen, in_place_form, switchable
 from minigrad.ops.pointwise import functions
 from minigrad.ops.pointwise.arithmetic import Add, Div, Sub
@@ -217,7 +218,7 @@ class LogSigmoid(OfInput):
 
     @staticmethod
     def values(x: Any) -> Any:
-        return np.minimum(x, 0) - np.log1p(np.exp(-abs(x)))
+        return row_by_row(np.minimum(x, 0) - np.log1p(np.exp(-abs(x))))
 
     def backward(self, xp: Any, g: Any, a: Any) -> Any:
         return g * xp.sigmoid(-a)

@@ -9,6 +9,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ import numpy as np
 from minigrad._base.dtype import default_float
 from minigrad.backends.registry import HERE, as_strided, beside, home, located, moved
 from minigrad.core import Tensor, owned
-from minigrad.core.accumulate import repeats
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
+from minigrad.ops._dispatch.memory_order import in_dense_order
 from minigrad.ops.factory.values import PLACED, Dtype, dtype_of, legacy_tensor, new_leaf, numpy_dtype, size_of
 
 __all__ = ["arange", "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "linspace", "logspace", "ones",
@@ -52,9 +53,8 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
 
 
 def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
-    """An array of the shape of a tensor, its memory in the same order; of an expanded one row by row."""
-    order = "C" if repeats(owned(input)) else "K"
-    array = make(owned(input), numpy_dtype(dtype, input.array.dtype, what), order)
+    """An array of the shape of a tensor, its memory in the same order."""
+    array = in_dense_order(partial(make, dtype=numpy_dtype(dtype, input.array.dtype, what)), owned(input))
     return moved(array, home(device)) if device is not None and located(device) != input.device else array
 
 

@@ -13,7 +13,7 @@ from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.registry import HERE, beside, home, placed
 from minigrad.core import Tensor, owned, plain
 from minigrad.ops._dispatch import op, tensor_method
-from minigrad.ops.shape.slices import Alias
+from minigrad.ops.shape.views import Alias
 from minigrad.ops.tensor.copy import clone, to
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import checked, from_numpy

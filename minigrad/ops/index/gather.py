@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import beside
 from minigrad.core import Node, Tensor, plain, record_n
+from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
 from minigrad.ops._dispatch.elementwise import Underived
 from minigrad.ops.index.flat_indexing import (
@@ -36,16 +37,16 @@ OF_A_TENSOR = (
 
 
 class Gather(Node):
-    saves = ("index",)
+    saves = ("self", "index")
     constants = ("dim", "sparse_grad")
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, dim: int, sparse_grad: bool = False) -> Tensor:
         x = a.array
         out = x.reshape(-1)[gather_indices(index.array, dim, x.shape)]
-        return record_n(Gather, out, (a,), (index,), (dim, sparse_grad, x.shape))
+        return record_n(Gather, out, (a,), (a, index), (dim, sparse_grad, x.shape))
 
-    def backward(self, xp: Any, g: Any, index: Any, dim: int, sparse_grad: bool, shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, index: Any, dim: int, sparse_grad: bool, shape: Shape) -> Any:
         return scatter_into(xp, g, gather_indices(raw(index), dim, shape), shape)
 
 
@@ -62,7 +63,8 @@ class Scatter(Node):
         x, y = a.array, src.array
         positions = cls.positions(index.array, dim, x.shape)
         out = write_at(x, positions, leading(y, positions.shape), cls.adds)
-        return record_n(cls, out, (a, src), (index,), (dim, y.shape))
+        saved = (index,) if src._requires_grad or not cls.adds else NothingSaved((None,))
+        return record_n(cls, out, (a, src), saved, (dim, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, shape: Shape) -> tuple[Any, Any]:
         if self.adds and self.next[1] is None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import Node, Tensor, record_n
+from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import (
     elements_at,
@@ -51,7 +52,8 @@ class IndexAdd(Node):
             positions = slice_indices(index.array, dim, x.shape)
             part = y if alpha == 1 else (y * alpha).astype(y.dtype)
             out = write_at(x, positions, part.reshape(positions.shape), add=True)
-        return record_n(IndexAdd, out, (a, source), (index,), (dim, alpha, y.shape))
+        saved = (index,) if source._requires_grad else NothingSaved((None,))
+        return record_n(IndexAdd, out, (a, source), saved, (dim, alpha, y.shape))
 
     def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
         if self.next[1] is None or 0 in g.shape:
@@ -80,14 +82,14 @@ class IndexFillTensor(IndexFill, name="IndexFill", number=1):
 class Take(Node):
     """Elements by their number, counted row by row; negative ones count from the end."""
 
-    saves = ("index",)
+    saves = ("self", "index")
 
     @staticmethod
     def forward(a: Tensor, index: Tensor) -> Tensor:
         x = a.array
-        return record_n(Take, x.reshape(-1)[index.array], (a,), (index,), (x.shape,))
+        return record_n(Take, x.reshape(-1)[index.array], (a,), (a, index), (x.shape,))
 
-    def backward(self, xp: Any, g: Any, index: Any, shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, index: Any, shape: Shape) -> Any:
         return scatter_into(xp, g, raw(index), shape)
 
 

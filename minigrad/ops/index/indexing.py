@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
-from minigrad.autograd.inplace import in_place
+from minigrad.autograd.inplace import check_inplace, in_place
 from minigrad.backends.numpy import XP, add_at
 from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
 from minigrad.core import Node, Tensor, owned, plain, record1, record_n
@@ -22,8 +22,8 @@ from minigrad.core.saved_tensor import SavedTensor, saved_tensor_handle, saved_t
 from minigrad.ops._dispatch import number_in, op, together
 from minigrad.ops.index.flat_indexing import first_out_of_range, raw
 from minigrad.ops.pointwise.inplace import FillTensor
-from minigrad.ops.shape.slices import Alias, Select, Slice
-from minigrad.ops.shape.views import Unsqueeze, View, expand
+from minigrad.ops.shape.slices import Select, Slice
+from minigrad.ops.shape.views import Alias, Unsqueeze, View, expand
 from minigrad.ops.tensor.copy import Copy
 
 __all__ = ["index_put"]
@@ -180,8 +180,12 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         raise IndexError(advanced_message(rest, result.array.shape)) from None
 
 
-def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any]) -> tuple[Tensor, tuple[Any, ...], Indices]:
-    """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves."""
+def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any],
+          written: bool = False) -> tuple[Tensor, tuple[Any, ...], Indices]:
+    """The entries that make views, one op each (a full slice is no op), what is left for `Index`, and what it saves.
+
+    `written`: whether these elements are to be replaced; what autograd refuses then comes before unfit masks.
+    """
     result, rest, saved, dim = input, list[Any](), list[Tensor](), 0
     for position, part in enumerate(parts):
         if isinstance(part, slice):
@@ -215,6 +219,8 @@ def basic(input: Tensor, parts: Sequence[Any], originals: Sequence[Any]) -> tupl
             rest.pop()
         if len(rest) > result.array.ndim:  # after a second `...`
             raise IndexError(f"too many indices for tensor of dimension {result.array.ndim} (got {given_dims})")
+        if written:
+            check_inplace(result, result.requires_grad)
         check_masks(tuple(rest), shape)
         rest = list(rest if result.array.size else brought_in(rest, shape))
     return result, tuple(rest), tuple(saved)
@@ -311,7 +317,7 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return
     parts, originals = parts_of(None if index is True else index, input.array.ndim)
-    view, rest, saved = basic(input, parts, originals)
+    view, rest, saved = basic(input, parts, originals, written=True)
     if saved:
         tail = tail_of(value) if isinstance(value, Tensor) and value.array.shape[:1] == (1,) else value
         in_place(IndexPut.forward, view, tail, rest if len(rest) > 1 else rest[0], saved)
@@ -341,26 +347,26 @@ class IndexPut(Node):
         y = value.array if isinstance(value, Tensor) else number_in(value, x.dtype)
         if OF_TYPE and (type(x) in OF_TYPE or type(y) in OF_TYPE):
             y = together(x, y)[1]
-        if y.dtype != x.dtype:
-            if not is_array(index) or index.dtype.kind != "b" or y.size != 1:
+        if y.dtype != x.dtype and y.size == 1 and is_array(index) and index.dtype.kind == "b":
+            y = number_in(y.reshape(()), x.dtype)
+        try:
+            if y.dtype != x.dtype:
+                np.broadcast_to(y, x[index].shape)  # a value that does not fit is said first
                 raise RuntimeError("Index put requires the source and destination dtypes match, got "
                                    f"{a.dtype.type_name} for the destination and {value.dtype.type_name} for the "
                                    "source.")
-            y = number_in(y.reshape(()), x.dtype)
-        try:
             if (y.shape[:1] == (1,) or not y.size) and y.ndim > x[index].ndim:
                 raise ValueError("NumPy would take it")
             if accumulate:
                 add_at(out := x.copy(), index, y)
             else:
                 out = XP.put(x, index, y)
-        except (IndexError, ValueError) as error:
-            parts = index if type(index) is tuple else (index,)
-            text = advanced_message(parts, x.shape)
+        except (IndexError, ValueError, TypeError) as error:  # NumPy's TypeError: a mask, and too many dimensions
+            text = advanced_message(index if type(index) is tuple else (index,), x.shape)
             if isinstance(error, IndexError) or text.startswith("shape mismatch"):
                 raise IndexError(text) from None
             raise RuntimeError(f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to indexing "
-                               f"result of shape {list(x[parts].shape)}") from None
+                               f"result of shape {list(x[index].shape)}") from None
         if not isinstance(value, Tensor):
             return record_n(IndexPut, out, (a, NUMBER), indices, (index, accumulate))
         kind = (value.array.shape, value.array.dtype)

@@ -10,6 +10,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.shape.split import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
@@ -27,7 +28,7 @@ class MaskedFill(Node):
     def forward(cls, a: Tensor, mask: Tensor, value: Any) -> Tensor:
         x = a.array
         y = value.array if isinstance(value, Tensor) else value
-        out = np.where(mask.array, number_in(y, x.dtype), x)
+        out = row_by_row(np.where(mask.array, number_in(y, x.dtype), x))
         of_a = None if out.shape == x.shape else (x.shape, x.dtype)
         if isinstance(value, Tensor):
             return record_n(cls, out, (a, value), (mask,), (), (of_a, ((), y.dtype)))
@@ -46,7 +47,7 @@ class MaskedFillTensor(MaskedFill, name="MaskedFill", number=1):
 
 
 class MaskedSelect(Node):
-    saves = ("mask",)
+    saves = ("self", "mask")
 
     @staticmethod
     def forward(a: Tensor, mask: Tensor) -> Tensor:
@@ -54,9 +55,9 @@ class MaskedSelect(Node):
         shape = broadcast_shape(keep.shape, x.shape)
         where = np.broadcast_to(keep, shape)
         input_metadata = None if shape == x.shape else ((x.shape, x.dtype),)
-        return record_n(MaskedSelect, np.broadcast_to(x, shape)[where], (a,), (mask,), (where, shape), input_metadata)
+        return record_n(MaskedSelect, np.broadcast_to(x, shape)[where], (a,), (a, mask), (where, shape), input_metadata)
 
-    def backward(self, xp: Any, g: Any, mask: Any, where: Any, shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, mask: Any, where: Any, shape: Shape) -> Any:
         return xp.scatter(g, where, shape)
 
 

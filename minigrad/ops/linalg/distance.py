@@ -117,10 +117,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     for name, v in (("X1", x1), ("X2", x2)):
-        if v.array.dtype.kind != "f":
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {v.dtype.type_name}")
         if v.array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {v.array.ndim}D")
+    for name, v in (("X1", x1), ("X2", x2)):
+        if v.array.dtype.kind != "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {v.dtype.type_name}")
     m, n = x1.array.shape, x2.array.shape
     if m[-1] != n[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {m[-1]} X2: {n[-1]}")
@@ -129,7 +130,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     lead = broadcast_shape(m[:-2], n[:-2])
     if 0 not in (*lead, *m, *n):
         checks.product_dtypes(x1, x2, "bmm")
-    checks.kernel(x1, "cdist")
+        checks.kernel(x1, "cdist")
     by_product = MODES[compute_mode]
     if by_product is None:
         by_product = m[-2] > MANY or n[-2] > MANY

@@ -8,9 +8,9 @@ from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import product
 from minigrad.core import Node, Tensor, plain, record2, record_n
-from minigrad.ops._dispatch import broadcast_shape, op, same_device, tensor_method
+from minigrad.ops._dispatch import broadcast_shape, needed_by_product, op, same_device, tensor_method
 from minigrad.ops.linalg.checks import expands_to, in_place_output, no_bools, product_dtypes, size_of
-from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
+from minigrad.ops.linalg.matrices import scaled_sum
 from minigrad.ops.pointwise.arithmetic import Add
 from minigrad.ops.shape.views import (
     Expand,
@@ -220,11 +220,11 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 def check_vectors(a: Tensor, b: Tensor) -> None:
     if a.array.ndim != 1 or b.array.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+    product_dtypes(a, b, "dot")
     if a.array.shape != b.array.shape:
         raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.array.shape[0]}] and src "
                            f"[{b.array.shape[0]}] to have the same number of elements, but got "
                            f"{a.array.shape[0]} and {b.array.shape[0]} elements respectively")
-    product_dtypes(a, b, "dot")
     no_bools(a, "dot")
 
 
@@ -237,12 +237,13 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> tuple[int, int]:
     """Check matrices and what is added to them; gives the shape of the product."""
+    product_dtypes(input, mat2, "addmm")
+    product_dtypes(mat1, mat2, "addmm of two")
     for name, v in (("mat1", mat1), ("mat2", mat2)):
         if v.array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {v.array.ndim}-D tensor")
     check_inner(mat1, mat2)
-    product_dtypes(input, mat2, "addmm")
-    product_dtypes(mat1, mat2, "addmm of two")
+    no_bools(mat1, "addmm_impl_cpu_")
     return mat1.array.shape[0], mat2.array.shape[1]
 
 

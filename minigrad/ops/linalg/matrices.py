@@ -37,11 +37,6 @@ def mT(xp: Any, v: Any) -> Any:
     return xp.swapaxes(v, -1, -2)
 
 
-def needed_by_product(a: Tensor, b: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """What a product saves: each operand only if the gradient of the other is needed."""
-    return a if b._requires_grad else None, b if a._requires_grad else None
-
-
 def scaled_sum(x: Any, y: Any, beta: float, alpha: float) -> Any:
     """`beta * x + alpha * y` in the dtype of `y`, into which the scales are cast; where beta is 0, `x` has no say."""
     beta, alpha = (y.dtype.type(scale).item() for scale in (beta, alpha))

@@ -51,7 +51,7 @@ def norm_gradient(xp: Any, g: Any, a: Any, y: Any, p: float, axes: Shape) -> Any
     if p == 1:
         return g * xp.sign(a)
     if p == 2:
-        return a * xp.masked(y != 0, g / y)
+        return g * xp.masked(y != 0, a / y)
     if math.isinf(p):
         return xp.sign(a) * share_evenly(xp, g, (a == y) | (a == -y) | (a != a), axes)
     sign = xp.sign(a)

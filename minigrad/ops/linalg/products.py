@@ -22,6 +22,7 @@ from minigrad.ops._dispatch import (
     check_cast,
     check_scale,
     input_metadata_of,
+    needed_by_product,
     op,
     same_device,
     tensor_method,
@@ -43,7 +44,7 @@ from minigrad.ops.linalg.matmul import (
     dot,
     mm,
 )
-from minigrad.ops.linalg.matrices import needed_by_product, scaled_sum
+from minigrad.ops.linalg.matrices import scaled_sum
 from minigrad.ops.pointwise.arithmetic import Mul
 from minigrad.ops.reduce.sums import Sum, SumDim, axes_of
 from minigrad.ops.shape.views import Permute, Squeeze, UnsafeView, View, dim_of, reshape, view
@@ -248,9 +249,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 @op(method=True)
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; integers add up to int64."""
+    checks.no_bools(input, "trace")
     if input.array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
-    checks.no_bools(input, "trace")
     return Trace.forward(input)
 
 

@@ -12,6 +12,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.arg_parser import parses_arguments
+from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.index.flat_indexing import scatter_into
 from minigrad.ops.nn.pool import as_row, from_row
 from minigrad.ops.nn.resample import resampling
@@ -21,8 +22,9 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d"]
 
 Shape = tuple[int, ...]
 
-AdaptiveAvgPool2D = resampling(__name__, "AdaptiveAvgPool2D", "adaptive_avg_pool2d")
-AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu")
+AdaptiveAvgPool2D = resampling(__name__, "AdaptiveAvgPool2D", "adaptive_avg_pool2d", saved=("self",))
+AdaptiveAvgPool3D = resampling(__name__, "AdaptiveAvgPool3D", "adaptive_avg_pool3d_cpu", keeps_format=False,
+                               saved=("self",))
 
 
 class AdaptiveMaxPool(Node, number=None):
@@ -41,8 +43,8 @@ class AdaptiveMaxPool(Node, number=None):
         rows = np.arange(len(planes), like=x)[:, None]
         shape = (*x.shape[:-cls.dims], *sizes)
         positions = (rows * planes.shape[1] + indices).reshape(shape)
-        result = record1(cls, planes[rows, indices].reshape(shape), a, (a,), (positions, x.shape))
-        return result, plain(indices.reshape(shape))
+        y, indices = [in_format_of(v.reshape(shape), *[x][:cls.dims == 2]) for v in (planes[rows, indices], indices)]
+        return record1(cls, y, a, (a,), (positions, x.shape)), plain(indices)
 
     def backward(self, xp: Any, g: Any, a: Any, positions: Any, shape: Shape) -> Any:
         return scatter_into(xp, g, positions, shape)

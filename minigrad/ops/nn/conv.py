@@ -18,6 +18,7 @@ from minigrad.backends.registry import OF_TYPE
 from minigrad.core import Node, Tensor, record2, record_n
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import check_cast, check_kind, op
+from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.pad import ConstantPadNd
 from minigrad.ops.nn.windows import BatchLast, Window, add_back, at_a_time, chunks, first, order_of
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
@@ -143,6 +144,8 @@ class Convolution(Node):
         y = Convolve.values(x, weights, window) if size is None else ConvolveInput.values(x, weights, window, size)
         if bias is not None:
             y += bias.array.reshape(-1, *(1,) * (y.ndim - 2))
+        if y.ndim == 4 or x.dtype is FLOAT32:
+            y = in_format_of(y, x, weights)
         inputs = (a, w, NUMBER if bias is None else bias)
         return record_n(Convolution, y, inputs, (a, w), (window, size is not None))
 

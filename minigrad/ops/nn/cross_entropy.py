@@ -41,7 +41,7 @@ class NllLoss(Node):
     For its derivative it keeps where these elements are, and the share of each in the result: 0 for what is ignored.
     """
 
-    saves = ("target", "weight")
+    saves = ("self", "target", "weight")
     kernel = "nll_loss_out_frame"
 
     @classmethod
@@ -72,9 +72,9 @@ class NllLoss(Node):
         if reduction == "mean":
             weights = total(share, None)
             loss, share = loss / weights, share / weights
-        return record_n(cls, loss, (a,), (target, weight), (-share, index, x.shape))
+        return record_n(cls, loss, (a,), (a, target, weight), (-share, index, x.shape))
 
-    def backward(self, xp: Any, g: Any, target: Any, weight: Any, share: Any, index: Any,
+    def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, index: Any,
                  shape: tuple[int, ...]) -> Any:
         return xp.apply(Place, xp.apply(Scaled, g, share), index, shape)
 

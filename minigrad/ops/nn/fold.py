@@ -7,6 +7,7 @@ import numpy as np
 
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import check_kind, op
+from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.windows import Window, add_back, columns
 from minigrad.ops.tensor.storage import size
 
@@ -60,7 +61,7 @@ class Rearranged(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, parts: Shape, axes: Shape, shape: Shape) -> Tensor:
         x = a.array
-        result = x.reshape(parts).transpose(axes).copy().reshape(shape)
+        result = in_format_of(x.reshape(parts).transpose(axes).copy().reshape(shape), x)
         return record1(cls, result, a, (), (tuple([parts[i] for i in axes]), tuple(np.argsort(axes).tolist()), x.shape))
 
     def backward(self, xp: Any, g: Any, parts: Shape, back: Shape, shape: Shape) -> Any:

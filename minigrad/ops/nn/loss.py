@@ -99,7 +99,7 @@ class SmoothL1Loss(Loss):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, beta: float) -> tuple[Any, Any]:
         d = a - b
-        slope = xp.where((d < beta) & (d > -beta), d / beta, xp.sign(d)) * (g * share)
+        slope = xp.where((d >= beta) | (d <= -beta), xp.sign(d), d / beta) * (g * share)  # of NaN it is NaN
         return slope, -slope
 
 
@@ -117,7 +117,7 @@ class HuberLoss(Loss):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, delta: float) -> tuple[Any, Any]:
         d = a - b
-        slope = xp.where((d <= delta) & (d >= -delta), d, xp.sign(d) * delta) * (g * share)
+        slope = xp.where((d >= delta) | (d <= -delta), xp.sign(d) * delta, d) * (g * share)  # of NaN it is NaN
         return slope, -slope
 
 

@@ -15,6 +15,7 @@ from minigrad.backends.registry import beside, by_kernel
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import op, refuse, same_device
+from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.pointwise.power import Pow
 from minigrad.ops.pointwise.scalar import AddScalar
 from minigrad.ops.pointwise.unary import Rsqrt
@@ -116,7 +117,7 @@ class Norm(Node, number=None):
         scale = 1 / np.sqrt(mean_of(y * y, axes) + grouped.dtype.type(eps))
         y *= scale
         kept = (mean.astype(x.dtype, copy=False), scale.astype(x.dtype, copy=False))
-        y = y.reshape(x.shape).astype(x.dtype, copy=False)
+        y = in_format_of(y.reshape(x.shape).astype(x.dtype, copy=False), x)
         return finished(cls, y, a, weight, bias, along, (axes, along, eps, inner, kept))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any, axes: Shape, along: Shape, eps: float, inner: Shape,

@@ -8,6 +8,7 @@ import numpy as np
 from minigrad.backends.registry import beside
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_kind, op
+from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
 
@@ -27,7 +28,7 @@ class ConstantPadNd(Node):
         size = tuple([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)])
         out = np.full(size, value, x.dtype, like=beside(x))
         out[inner_part(out.shape, sides)] = x[kept_part(x.shape, sides)]
-        return out
+        return in_format_of(out, x)
 
     @staticmethod
     def forward(a: Tensor, pad: Shape, value: float = 0) -> Tensor:
@@ -56,14 +57,15 @@ def kept_part(shape: Shape, sides: list[tuple[int, int]]) -> tuple[slice, ...]:
 class PadFromWithin(Node, number=None):
     """Padding with elements of the tensor: `indices` says for each padded dimension from where each element is."""
 
+    saves = ("self",)
     constants = ("padding",)
 
     @classmethod
     def forward(cls, a: Tensor, pad: Shape, indices: tuple[Any, ...]) -> Tensor:
         index = (..., *np.ix_(*indices))
-        return record1(cls, a.array[index], a, (), (pad, index, a.array.shape))
+        return record1(cls, in_format_of(a.array[index], a.array), a, (a,), (pad, index, a.array.shape))
 
-    def backward(self, xp: Any, g: Any, pad: Shape, index: tuple[Any, ...], shape: Shape) -> Any:
+    def backward(self, xp: Any, g: Any, a: Any, pad: Shape, index: tuple[Any, ...], shape: Shape) -> Any:
         return xp.scatter(g, index, shape)
 
 

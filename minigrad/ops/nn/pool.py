@@ -11,6 +11,7 @@ from minigrad.backends.numpy import masked
 from minigrad.backends.registry import backend_of, beside, moved
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import check_kind, op
+from minigrad.ops._dispatch.memory_order import in_format_of
 from minigrad.ops.nn.resample import Resample, resampling
 from minigrad.ops.nn.windows import Window, offsets
 from minigrad.ops.shape.views import SqueezeDim, Unsqueeze
@@ -21,8 +22,8 @@ __all__ = ["avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"]
 Shape = tuple[int, ...]
 Sizes = int | Sequence[int]
 
-AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d")
-AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame")
+AvgPool2D = resampling(__name__, "AvgPool2D", "avg_pool2d", saved=("self",))
+AvgPool3D = resampling(__name__, "AvgPool3D", "avg_pool3d_out_frame", keeps_format=False, saved=("self",))
 
 
 class MaxPool2DWithIndices(Node):
@@ -32,7 +33,7 @@ class MaxPool2DWithIndices(Node):
 
     @classmethod
     def forward(cls, a: Tensor, window: Window, out: Shape) -> Tensor:
-        y = greatest(a.array, window, out)
+        y = in_format_of(greatest(a.array, window, out), a.array)
         return record1(cls, y, a, (a,), (y, window))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, window: Window) -> Any:
@@ -65,7 +66,7 @@ class MaxPoolBackward(ByTakers, name="MaxPool2DWithIndicesBackward"):
         for elements, windows, taken in takers(x, y, window):
             part = masked(taken, g[windows])
             out[elements] = part if difference else out[elements] + part
-        return out
+        return in_format_of(out, x)
 
     def backward(self, xp: Any, h: Any, a: Any, y: Any, window: Window) -> tuple[Any, Any]:
         return xp.apply(Taken, h, a, y, window), xp.zeros(a.shape, a)
@@ -137,7 +138,7 @@ def indices_of(x: Any, y: Any, window: Window) -> Any:
     numbers = np.arange(math.prod(pooled), like=x).reshape(pooled)
     for elements, windows, taken in takers(x, y, window):
         np.copyto(out[windows], numbers[elements], where=taken)
-    return out
+    return in_format_of(out, x)
 
 
 def sizes_of(value: Any, name: str, op: str, dims: int) -> Shape:

@@ -13,6 +13,7 @@ import numpy as np
 from minigrad.backends.registry import HERE, beside, moved
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import widely
+from minigrad.ops._dispatch.memory_order import in_format_of
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
 GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
@@ -36,6 +37,7 @@ class Resample(Node):
     """The products themselves, as a formula uses them."""
 
     kernel = "resample"
+    keeps_format = True  # what lies channels last gives a result that does
 
     @staticmethod
     def values(x: Any, matrices: Matrices) -> Any:
@@ -51,15 +53,18 @@ class Resample(Node):
 
     @classmethod
     def forward(cls, a: Tensor, matrices: Matrices) -> Tensor:
-        return record1(cls, widely(Resample.values, cls.kernel, a.array, matrices), a, (), (matrices,))
+        y = widely(Resample.values, cls.kernel, a.array, matrices)
+        return record1(cls, in_format_of(y, a.array) if cls.keeps_format else y, a, (a,) if cls.saves else (),
+                       (matrices,))
 
-    def backward(self, xp: Any, g: Any, matrices: Matrices) -> Any:
-        return xp.apply(Resample, g, tuple([None if m is None else m.T for m in matrices]))
+    def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
+        return xp.apply(Resample, g, tuple([None if m is None else m.T for m in saved[-1]]))
 
 
-def resampling(module: str, name: str, kernel: str) -> type[Resample]:
+def resampling(module: str, name: str, kernel: str, keeps_format: bool = True,
+               saved: tuple[str, ...] = ()) -> type[Resample]:
     """The op of this name in a module; `kernel` is what PyTorch's errors call it."""
     class Op(Resample, name=name):
-        __slots__ = ()
-    Op.kernel, Op.__module__ = kernel, module
+        saves = saved
+    Op.kernel, Op.keeps_format, Op.__module__ = kernel, keeps_format, module
     return Op

@@ -25,9 +25,9 @@ from minigrad.ops.linalg.matmul import linear
 from minigrad.ops.nn.dropout import dropout
 from minigrad.ops.pointwise.arithmetic import Add, Mul, Sub
 from minigrad.ops.shape.join import Cat, Stack
-from minigrad.ops.shape.slices import Alias, Select, Slice
+from minigrad.ops.shape.slices import Select, Slice
 from minigrad.ops.shape.split import Unbind, UnsafeSplit
-from minigrad.ops.shape.views import Transpose, dim_of
+from minigrad.ops.shape.views import Alias, Transpose, dim_of
 from minigrad.ops.tensor.copy import contiguous
 
 __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]

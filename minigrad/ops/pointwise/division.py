@@ -11,6 +11,7 @@ import numpy as np
 from minigrad.backends.registry import OF_TYPE
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.core.record import NUMBER
+from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import broadcast_and_promote, check_kind, op, promote_scalar, underived
 from minigrad.ops.pointwise.arithmetic import Div
 
@@ -36,14 +37,20 @@ def truncated(x: Any, y: Any) -> Any:
     return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
 
 
+def floored(x: Any, y: Any) -> Any:
+    """The quotient rounded down; over 0 it is infinite or NaN, as without rounding."""
+    down = np.floor_divide(x, y)
+    return down if x.dtype.kind != "f" else np.where(y == 0, x / y, down).astype(down.dtype, copy=False)
+
+
 def checked(x: Any, y: Any, kernel: str) -> None:
     """PyTorch's errors for bools, and for integers over 0."""
     check_kind(x, "b", kernel)
-    if x.dtype.kind != "f" and type(x) not in OF_TYPE and type(y) not in OF_TYPE and not np.all(y):
+    if x.dtype.kind != "f" and type(x) not in OF_TYPE and type(y) not in OF_TYPE and x.size and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
 
 
-ROUNDED: dict[str, Any] = {"floor": np.floor_divide, "trunc": truncated}
+ROUNDED: dict[str, Any] = {"floor": floored, "trunc": truncated}
 
 
 class DivRounded(Node, name="Div", number=2):
@@ -117,7 +124,7 @@ class FmodTensor(Node, name="Fmod", number=1):
 
     @classmethod
     def forward(cls, a: Tensor, b: Tensor) -> Tensor:
-        saved = (a, b) if b._requires_grad else (None, None)
+        saved = (a, b) if b._requires_grad else NothingSaved((None, None))
         return record2(cls, quotient(a, b, cls.values, cls.kernel), a, b, saved,
                        input_metadata=broadcast_and_promote(a.array, b.array)[2])
 
@@ -143,7 +150,7 @@ def wrapped(number: Any, like: Tensor) -> Tensor:
 def floor_divide(input: Operand, other: Operand) -> Tensor:
     """`input // other`, the quotient rounded down; one of them may be a number. It has no derivative, as in PyTorch."""
     first = input if isinstance(input, Tensor) else wrapped(input, other)
-    return underived("floor_divide", quotient(first, other, np.floor_divide, "div_floor_cpu"),
+    return underived("floor_divide", quotient(first, other, floored, "div_floor_cpu"),
                      *[v for v in (input, other) if isinstance(v, Tensor)])
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from minigrad._base.tensor_errors import IN_C
 from minigrad.core import Node, Tensor, record2, record_n
-from minigrad.ops._dispatch import broadcast_and_promote, broadcast_and_promote_all, check_kind, op
+from minigrad.ops._dispatch import broadcast_and_promote, broadcast_and_promote_all, check_kind, needed_by_product, op
 
 __all__ = ["addcdiv", "addcmul", "lerp"]
 
@@ -66,7 +66,7 @@ class Addcmul(Node):
     def forward(a: Tensor, b: Tensor, c: Tensor, value: float) -> Tensor:
         (x, y, z), input_metadata = broadcast_and_promote_all(a.array, b.array, c.array)
         check_kind(x, "b", "addcmul_cpu_out")
-        saved = b if c._requires_grad else None, c if b._requires_grad else None
+        saved = needed_by_product(b, c)
         return record_n(Addcmul, x + x.dtype.type(value) * y * z, (a, b, c), saved, (value,), input_metadata)
 
     def backward(self, xp: Any, g: Any, b: Any, c: Any, value: float) -> tuple[Any, Any, Any]:

@@ -15,6 +15,7 @@ from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, device_guard, home
 from minigrad.core import Node, Tensor, record_n
 from minigrad.ops._dispatch import broadcast_shape, op, refuse
+from minigrad.ops._dispatch.memory_order import in_dense_order
 from minigrad.ops.factory.values import new_leaf, numpy_dtype, size_of
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
@@ -45,7 +46,8 @@ def empty_beside(input: Tensor, dtype: DType | None, what: str, device: Where) -
     """An array with the shape, and the order in memory, of `input`, of its dtype or another; and where the numbers are
     to lie."""
     x = raw(input.array)
-    return np.empty_like(x, numpy_dtype(dtype, None, what)), beside(x) if device is None else home(device)
+    array = in_dense_order(functools.partial(np.empty_like, dtype=numpy_dtype(dtype, None, what)), x)
+    return array, beside(x) if device is None else home(device)
 
 
 rand, rand_like = drawn("rand", draws.uniform, "Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`.")

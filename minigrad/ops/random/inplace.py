@@ -16,7 +16,7 @@ from minigrad.backends import draws, sampling
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import op, tensor_method
-from minigrad.ops._dispatch.memory_order import in_memory_order, inverse, memory_order
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_memory_order, inverse, memory_order
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
 
@@ -140,7 +140,7 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
                 f"expand({p.type()}{{{list(chances.shape)}}}, size={list(x.shape)}): the number of sizes provided "
                 f"({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({chances.ndim})")
         chances = p.expand(x.shape).array
-        out = np.empty_like(x)
+        out = in_dense_order(np.empty_like, x)
         axes = memory_order(out.shape, out.strides)
         drawn = draws.bernoulli(stream, np.transpose(chances, axes), np.transpose(x, axes).shape, x.dtype)
         input_metadata = None, (p.array.shape, p.array.dtype)

@@ -12,6 +12,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, same_device, underived
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.reduce.sums import Dims, axes_of, one_of
 
 __all__ = ["all", "any", "bincount", "bucketize", "count_nonzero", "histc", "searchsorted", "unique",
@@ -42,7 +43,7 @@ def truth(name: str, doc: str) -> Any:
     def function(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         x = input.array != 0
         result = x if dim == () else getattr(x, name)(axes_of(dim, x.ndim), keepdims=keepdim)
-        return plain(result.astype(np.uint8) if input.array.dtype == np.uint8 else result)
+        return plain(row_by_row(result.astype(np.uint8) if input.array.dtype == np.uint8 else result))
 
     function.__doc__ = doc
     return op(method=True, name=name)(function)
@@ -247,4 +248,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if backend_of(x) is None and num_classes != -1 and num_classes <= x.max():
         raise RuntimeError("Class values must be smaller than num_classes.")
     count = num_classes if num_classes != -1 else int(x.max()) + 1
-    return plain((x[..., None] == np.arange(count, like=beside(x))).astype(np.int64))
+    return plain((x[..., None] == np.arange(count, like=beside(x))).astype(np.int64, "C"))

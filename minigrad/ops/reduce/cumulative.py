@@ -16,6 +16,7 @@ from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
 from minigrad.backends.registry import backend_of, beside
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, tensor_method
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.pointwise.arithmetic import Sub
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduce.minmax import Selection
@@ -40,6 +41,11 @@ def reversed_along(xp: Any, x: Any, dim: int) -> Any:
     return xp.getitem(x, part(dim, None, None, -1))
 
 
+def scaled(xp: Any, factor: Any, x: Any) -> Any:
+    """`factor * x`, and 0 where the factor is 0, even of an infinite or NaN `x`."""
+    return xp.masked(factor != 0, factor * x)
+
+
 def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
     """`r` with `r[i] = g[i] + factor[i] * r[i + 1]` along a dimension; the last factor does not count.
 
@@ -48,7 +54,7 @@ def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
     size, step = g.shape[dim], 1
     while step < size:
         head, tail, rest = part(dim, None, -step), part(dim, step, None), part(dim, -step, None)
-        more = xp.getitem(g, head) + xp.getitem(factor, head) * xp.getitem(g, tail)
+        more = xp.getitem(g, head) + scaled(xp, xp.getitem(factor, head), xp.getitem(g, tail))
         g = xp.concatenate((more, xp.getitem(g, rest)), dim)
         factor = xp.concatenate((xp.getitem(factor, head) * xp.getitem(factor, tail), xp.getitem(factor, rest)), dim)
         step *= 2
@@ -82,7 +88,7 @@ class Cumulation(Node, number=None):
     @classmethod
     def forward(cls, a: Tensor, dim: int, dtype: Any = None) -> Tensor:
         x, input_metadata = converted(a.array, dtype)
-        y = cls.values(x, dim)
+        y = row_by_row(cls.values(x, dim))
         return record1(cls, y, a, (a, y) if cls.saves else (), (dim,), input_metadata)
 
 
@@ -98,9 +104,9 @@ class Cumprod(Cumulation):
     ufunc = np.multiply
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
-        if not g.ndim or 0 in g.shape:
+        if not g.ndim or 0 in g.shape or g.shape[dim] == 1:
             return g
-        return exclusive(xp, y, dim) * carried(xp, g, rolled(xp, a, dim), dim)
+        return scaled(xp, exclusive(xp, y, dim), carried(xp, g, rolled(xp, a, dim), dim))
 
 
 class Prod(Node):
@@ -117,6 +123,8 @@ class Prod(Node):
             return g
         if not (a == 0).any():
             return g * (y / a)
+        if math.prod(a.shape) == 1:
+            return xp.reshape(g, a.shape)
         return xp.reshape(g * products_of_others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
 
 
@@ -134,7 +142,9 @@ class ProdDim(Node, name="Prod", number=1):
         if not a.ndim:
             return g
         g, y = xp.reshape(g, kept), xp.reshape(y, kept)
-        return g * (y / a if not (a == 0).any() else products_of_others(xp, a, dim))
+        if not (a == 0).any():
+            return g * (y / a)
+        return g if a.shape[dim] == 1 else g * products_of_others(xp, a, dim)
 
 
 class Logcumsumexp(Cumulation):
@@ -151,7 +161,11 @@ class Logcumsumexp(Cumulation):
 class Cummax(Selection):
     """The largest so far, and where it was: the last of several; NaN counts as the largest."""
 
+    saves = ("self", "indices")
     ufunc: ClassVar[Any] = np.maximum
+
+    def backward(self, xp: Any, g: Any, a: Any, *rest: Any) -> Any:
+        return Selection.backward(self, xp, g, *rest)
 
     @classmethod
     def running(cls, a: Tensor, dim: int) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ from minigrad import return_types
 from minigrad.backends.registry import beside
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import gather_indices, scatter_into
 from minigrad.ops.pointwise.minmax import maximum, minimum
 from minigrad.ops.reduce.sums import Dims, axes_of, kept_shape, one_of, share_evenly
@@ -27,7 +28,7 @@ Shape = tuple[int, ...]
 class Selection(Node, number=None):
     """The elements at `indices` along a dimension, whose new size is the number of these indices."""
 
-    saves = ("indices",)
+    saves: ClassVar[tuple[str, ...]] = ("indices",)
     constants: ClassVar[tuple[str, ...]] = ("", "", "dim")
 
     @classmethod
@@ -38,7 +39,8 @@ class Selection(Node, number=None):
         if not keepdim and x.ndim:
             values, indices = values.squeeze(dim), indices.squeeze(dim)
         saved_indices = plain(indices)
-        return record1(cls, values, a, (saved_indices,), (positions, x.shape, dim, keepdim)), saved_indices
+        saved = (saved_indices,) if cls.saves == ("indices",) else (a, saved_indices)
+        return record1(cls, values, a, saved, (positions, x.shape, dim, keepdim)), saved_indices
 
     def backward(self, xp: Any, g: Any, indices: Any, positions: Any, shape: Shape, *names: Any) -> Any:
         return scatter_into(xp, xp.reshape(g, positions.shape), positions, shape)
@@ -70,7 +72,8 @@ class OfAll(Node, number=None):
         return record1(cls, y, a, (a, y))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any) -> Any:
-        return share_evenly(xp, g, (a == y) | ((a != a) & (y != y)), None)
+        chosen = (a == y) | ((a != a) & (y != y))
+        return xp.where(chosen, g / xp.sum(xp.cast(chosen, xp.dtype(g)), None, False), 0)
 
 
 class Max(OfAll, number=1):
@@ -98,6 +101,7 @@ class Amax(Node):
     @classmethod
     def forward(cls, a: Tensor, axes: Shape, keepdim: bool) -> Tensor:
         y = getattr(a.array, cls.method)(axes, keepdims=keepdim)
+        y = y if y.ndim < 2 else row_by_row(y)
         return record1(cls, y, a, (a, y), (axes, kept_shape(a.array.shape, axes)))
 
     def backward(self, xp: Any, g: Any, a: Any, y: Any, axes: Shape, kept: Shape) -> Any:

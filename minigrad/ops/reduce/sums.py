@@ -111,7 +111,7 @@ class Mean(Node):
         return record1(Mean, total(x, None, count=x.size), a, (), (x.shape, x.size), input_metadata)
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], count: int) -> Any:
-        return xp.broadcast_to(shared(xp, g, count), shape)
+        return shared(xp, xp.broadcast_to(g, shape), count)
 
 
 class MeanDim(Node, name="Mean", number=1):
@@ -127,7 +127,7 @@ class MeanDim(Node, name="Mean", number=1):
         return record1(MeanDim, y, a, (), (x.shape, kept, count), input_metadata)
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...], kept: tuple[int, ...], count: int) -> Any:
-        return xp.broadcast_to(shared(xp, xp.reshape(g, kept), count), shape)
+        return shared(xp, xp.broadcast_to(xp.reshape(g, kept), shape), count)
 
 
 class Nansum(Node):

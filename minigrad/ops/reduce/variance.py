@@ -43,15 +43,25 @@ def moments(x: Any, axes: Shape, correction: float | None, keepdim: bool) -> tup
     return variance.astype(x.dtype, copy=False), mean.reshape(variance.shape).astype(x.dtype, copy=False)
 
 
-def from_variance(xp: Any, g: Any, a: Any, correction: float | None, axes: Shape) -> Any:
-    """The gradient of `a` from that of its variance: 2 (a - mean) / (count - correction)."""
+def all_if_none(axes: Shape | None, ndim: int) -> Shape:
+    """The dimensions to reduce; None: all of them."""
+    return tuple(range(ndim)) if axes is None else axes
+
+
+def from_variance(xp: Any, g: Any, a: Any, correction: float | None, over: Shape | None) -> Any:
+    """The gradient of `a` from that of its variance: 2 (a - mean) / (count - correction).
+
+    Where that is divided by 0, or by less, PyTorch's formula for a variance over all dimensions is another.
+    """
+    axes = all_if_none(over, a.ndim)
     count = math.prod([a.shape[i] for i in axes])
     widened = xp.cast(a, FLOAT32) if xp.dtype(a) == FLOAT16 else a
     deviations = widened - xp.sum(widened, axes, True) / count
     deviations = xp.cast(deviations, FLOAT16) if widened is not a else deviations
-    if freedom(count, correction) <= 0:
+    degrees = freedom(count, correction)
+    if degrees <= 0 and (over is None or not a.ndim):
         return g * xp.cast(xp.where(deviations == 0, math.nan, math.inf), xp.dtype(g))
-    return g * (2 / freedom(count, correction)) * deviations
+    return g * (2 / degrees if degrees else math.inf) * deviations
 
 
 def from_deviation(xp: Any, g: Any, y: Any) -> Any:
@@ -59,14 +69,15 @@ def from_deviation(xp: Any, g: Any, y: Any) -> Any:
     return xp.masked(y != 0, g / (2 * y))
 
 
-def recorded(cls: type[Node], a: Tensor, correction: float | None, axes: Shape, keepdim: bool) -> Any:
+def recorded(cls: type[Node], a: Tensor, correction: float | None, over: Shape | None, keepdim: bool) -> Any:
     """The forward of all four ops: of the variance or, where it saves its result, of the square root."""
+    axes = all_if_none(over, a.array.ndim)
     first, mean = moments(a.array, axes, correction, keepdim)
     saved: tuple[Any, ...] = (a,)
     if len(cls.saves) == 2:
         first = np.sqrt(first)
         saved = (a, first)
-    const = correction, axes, kept_shape(a.array.shape, axes)
+    const = correction, over, kept_shape(a.array.shape, axes)
     if issubclass(cls, ManyOutputs):
         return record_many(cls, (first, mean), a, const, saved)
     return record1(cls, first, a, saved, const)
@@ -78,8 +89,8 @@ class Var(Node):
 
     forward = classmethod(recorded)
 
-    def backward(self, xp: Any, g: Any, a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
-        return from_variance(xp, xp.reshape(g, kept), a, correction, axes)
+    def backward(self, xp: Any, g: Any, a: Any, correction: float | None, over: Shape | None, kept: Shape) -> Any:
+        return from_variance(xp, xp.reshape(g, kept), a, correction, over)
 
 
 class Std(Var):
@@ -96,13 +107,14 @@ class VarMean(ManyOutputs):
 
     forward = classmethod(recorded)
 
-    def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, axes: Shape, kept: Shape) -> Any:
+    def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, over: Shape | None,
+                 kept: Shape) -> Any:
         g, of_mean = [None if g is None else xp.reshape(g, kept) for g in gs]
         if of_mean is not None:
-            of_mean = xp.zeros(a.shape, a) + of_mean / math.prod([a.shape[i] for i in axes])
+            of_mean = xp.zeros(a.shape, a) + of_mean / math.prod([a.shape[i] for i in all_if_none(over, a.ndim)])
         if g is None:
             return of_mean
-        of_variance = from_variance(xp, g, a, correction, axes)
+        of_variance = from_variance(xp, g, a, correction, over)
         return of_variance if of_mean is None else of_variance + of_mean
 
 
@@ -129,7 +141,7 @@ def spread(name: str, node: Any, doc: str) -> Any:
             correction = 0 if unbiased is False else 1
         if freedom(0 if 0 in shape else math.prod([shape[i] for i in axes]), correction) <= 0:
             warn(FEW.format(f"{name}()"))
-        return node.forward(input, correction, axes, keepdim)
+        return node.forward(input, correction, None if dim is None else axes, keepdim)
 
     function.__doc__ = doc
     return op(method="mean" not in name, name=name)(function)

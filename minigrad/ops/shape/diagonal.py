@@ -10,6 +10,7 @@ from minigrad.autograd.views import record_view
 from minigrad.backends.registry import HERE, beside, located, placed
 from minigrad.core import Node, Tensor, owned, plain, record1
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
+from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, scatter_into
 from minigrad.ops.pointwise.inplace import fill_
 from minigrad.ops.shape.views import dim_of, reshape
@@ -98,7 +99,8 @@ class Triangle(Node, number=None):
         x = a.array
         if x.ndim < 2:
             raise RuntimeError(f"{cls.op.lower()}: input tensor must have at least 2 dimensions")
-        return record1(cls, np.where(cls.mask(x.shape, diagonal, x), x, x.dtype.type(0)), a, (), (diagonal,))
+        kept = np.where(cls.mask(x.shape, diagonal, x), x, x.dtype.type(0))
+        return record1(cls, row_by_row(kept), a, (), (diagonal,))
 
     def backward(self, xp: Any, g: Any, diagonal: int) -> Any:
         return xp.masked(self.mask(g.shape, diagonal, g), g)

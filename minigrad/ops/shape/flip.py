@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import op
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_format_of
 from minigrad.ops._dispatch.registration import tensor_properties
 from minigrad.ops.reduce.sums import axes_of, one_of
 from minigrad.ops.shape.views import Permute, Transpose, dim_of, shape_of
@@ -45,7 +47,7 @@ class Flip(Reordering):
 
     @staticmethod
     def values(x: Any, dims: Shape) -> Any:
-        return (np.flip(x, dims) if x.ndim else x).copy()
+        return in_dense_order(methodcaller("copy", "K"), np.flip(x, dims) if x.ndim else x)
 
     def backward(self, xp: Any, g: Any, dims: Shape) -> Any:
         return xp.apply(Flip, g, dims)
@@ -58,7 +60,7 @@ class Roll(Reordering):
 
     @staticmethod
     def values(x: Any, shifts: Shape, dims: Shape) -> Any:
-        return np.roll(x, shifts if dims else shifts[0], dims or None)
+        return in_format_of(np.roll(x, shifts if dims else shifts[0], dims or None), x)
 
     def backward(self, xp: Any, g: Any, shifts: Shape, dims: Shape) -> Any:
         return xp.apply(Roll, g, tuple([-n for n in shifts]), dims)

@@ -11,6 +11,7 @@ from minigrad._base.type_name import type_name
 from minigrad.backends.registry import OF_TYPE, beside
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op, same_device
+from minigrad.ops._dispatch.memory_order import in_format_of, suggests_channels_last
 from minigrad.ops.shape.broadcast import atleast_1d, atleast_2d, atleast_3d
 from minigrad.ops.shape.views import dim_of, reshape
 
@@ -76,6 +77,8 @@ class Cat(Node):
         ends = tuple(np.cumsum([0 if gone else x.shape[dim] for x, gone in zip(arrays, nothing, strict=True)]).tolist())
         out = np.concatenate([x for x, gone in zip(arrays, nothing, strict=True) if not gone] or arrays, dim,
                              dtype=dtype, casting="unsafe")
+        if not out.flags.c_contiguous:
+            out = in_format_of(out, *arrays[:all(map(suggests_channels_last, arrays))])
         return record_n(Cat, out, tuple(tensors), (), (dim, ends, tuple(nothing)), input_metadata)
 
     def backward(self, xp: Any, g: Any, dim: int, ends: tuple[int, ...], nothing: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -137,7 +140,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> 
     first = next((shape for shape in shapes if shape != (0,)), (0,))
     if () in shapes:
         raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
-    axis = dim_of(dim, len(first))
+    axis = 0 if first == (0,) else dim_of(dim, len(first))  # PyTorch does not look at the dimension of nothing
     for i, shape in enumerate(shapes):
         if shape == (0,):
             continue

@@ -55,17 +55,6 @@ class NarrowCopy(Node):
         return xp.scatter(g, (*(slice(None),) * dim, slice(start, start + length)), shape)
 
 
-class Alias(Node):
-    """`x[...]`."""
-
-    @staticmethod
-    def forward(a: Tensor) -> Tensor:
-        return record_view(Alias, owned(a)[...], a)
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        return g
-
-
 class Unfold(Node):
     """All windows of one size along a dimension."""
 

@@ -63,6 +63,17 @@ def full_shape(shape: Shape, size: int) -> Shape:
     return tuple([size // known if n == -1 else n for n in shape])
 
 
+class Alias(Node):
+    """`x[...]`."""
+
+    @staticmethod
+    def forward(a: Tensor) -> Tensor:
+        return record_view(Alias, owned(a)[...], a)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        return g
+
+
 class Reshaped(Node, number=None):
     """Another shape of the same elements: the gradient is given the shape of the source again."""
 
@@ -314,6 +325,8 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     for name, axes, dims in (("source", start, sources), ("destination", end, destinations)):
         if len(set(axes)) != len(axes):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if not ndim:
+        return Alias.forward(input)
     moved = dict(zip(end, start, strict=True))
     rest = iter([d for d in range(ndim) if d not in start])
     return Permute.forward(input, tuple([moved[i] if i in moved else next(rest) for i in range(ndim)]))
@@ -346,9 +359,10 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     shape, new = input.array.shape, shape_of(sizes)
     lead = len(new) - len(shape)
     if lead < 0:
-        raise RuntimeError(f"expand(torch.{input.dtype.type_name}Tensor{{{list(shape)}}}, size={list(new)}): the "
-                           f"number of sizes provided ({len(new)}) must be greater or equal to the number of "
-                           f"dimensions in the tensor ({len(shape)})")
+        name = "CPUBoolType" if input.array.dtype.kind == "b" else f"torch.{input.dtype.type_name}Tensor"
+        raise RuntimeError(f"expand({name}{{{list(shape)}}}, size={list(new)}): the number of sizes provided "
+                           f"({len(new)}) must be greater or equal to the number of dimensions in the tensor "
+                           f"({len(shape)})")
     if not shape and min(new, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if -1 in new[:lead]:

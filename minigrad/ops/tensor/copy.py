@@ -1,6 +1,7 @@
 """Copies tensors: `clone`, `copy_`, and `to` another dtype or device. All of these are recorded ops."""
 
 from collections.abc import Callable
+from operator import methodcaller
 from types import NoneType
 from typing import Any
 
@@ -16,15 +17,18 @@ from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
 from minigrad.core import Node, Tensor, owned, plain, record1, record2
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
-from minigrad.ops._dispatch.memory_order import inverse
+from minigrad.ops._dispatch.memory_order import in_dense_order, inverse
 
 __all__ = ["clone"]
+
+
+COPY = methodcaller("copy", "K")
 
 
 class Clone(Node):
     @staticmethod
     def forward(a: Tensor, order: Any = "K") -> Tensor:
-        return record1(Clone, a.array.copy() if a.array.ndim < 2 else a.array.copy(order), a)
+        return record1(Clone, in_dense_order(COPY, a.array) if order == "K" else a.array.copy(order), a)
 
     def backward(self, xp: Any, g: Any) -> Any:
         return g
@@ -69,8 +73,10 @@ class ToCopy(Node):
 
     @staticmethod
     def forward(a: Tensor, dtype: Any, place: Any = None) -> Tensor:
-        x = a.array
-        array = x.astype(dtype) if place is None else moved(x if x.dtype is dtype else x.astype(dtype), place)
+        x = array = a.array
+        if place is None or x.dtype is not dtype or 0 in x.strides:
+            array = in_dense_order(methodcaller("astype", dtype), x)
+        array = array if place is None else moved(array, place)
         if dtype.kind != "f":
             return plain(array)  # integers have no gradient
         return record1(ToCopy, array, a, (), (x.dtype,) if place is None else (x.dtype, beside(x)))

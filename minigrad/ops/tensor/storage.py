@@ -35,6 +35,7 @@ from minigrad.backends.registry import (
 from minigrad.core import LOCAL, Tensor, owned, plain
 from minigrad.core.tensor import VersionCounter
 from minigrad.ops._dispatch import op, tensor_method
+from minigrad.ops._dispatch.memory_order import strides_of
 from minigrad.ops.reduce.sums import one_of
 from minigrad.ops.tensor.copy import lies_in
 
@@ -147,13 +148,8 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 @tensor_method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps between neighbours along each dimension (or one), in elements."""
-    array = owned(self)
-    steps, after = [s // array.itemsize for s in array.strides], 1
-    for i in reversed(range(array.ndim)):  # NumPy has zeros where nobody ever steps
-        if array.size == 0 or (array.shape[i] == 1 and steps[i] == 0):
-            steps[i] = after
-        after = steps[i] * max(array.shape[i], 1)
-    return tuple(steps) if dim is None else steps[one_of(dim, array.ndim)]
+    steps = strides_of(owned(self))
+    return tuple(steps) if dim is None else steps[one_of(dim, len(steps))]
 
 
 @tensor_method

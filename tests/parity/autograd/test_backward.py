@@ -205,6 +205,10 @@ PROGRAMS = Programs({
     "nodes of one sequence number": lambda m: (
         (x := leaf(m, 2)), (a := x * 2), (b := x * 3), a.grad_fn._set_sequence_nr(7), b.grad_fn._set_sequence_nr(7),
         (a + b).sum().backward(), x.grad)[-1],
+    "infinite gradients of a product that is 0": lambda m: (
+        (x := m.zeros(3, requires_grad=True)), x.cumprod(0).sqrt().sum().backward(), x.grad)[-1],
+    "nan in logit": lambda m: (
+        (x := m.tensor([math.nan, 0.2, 2.0], requires_grad=True)), x.logit(0.1).sum().backward(), x.grad)[-1],
     # modes
     "without grad mode": lambda m: without(m.no_grad(), m),
     "in inference mode": lambda m: without(m.inference_mode(), m),
@@ -264,3 +268,14 @@ def edge(m, fn, *gradient):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same(torch, name):
     assert outcome(PROGRAMS[name], minigrad) == outcome(PROGRAMS[name], torch)
+
+
+def test_nodes_that_only_raise_run_first(torch):
+    """They have the highest sequence number, as leaves do: nothing is added to a leaf before their error."""
+    for m in (torch, minigrad):
+        x, seen = m.ones(2, requires_grad=True), []
+        underived, product = m.floor_divide(x, x), x * 2
+        product.register_hook(seen.append)
+        with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+            (underived.double().sum() + product.double().sum()).backward()
+        assert (underived.grad_fn._sequence_nr(), seen, x.grad) == (2**64 - 1, [], None)

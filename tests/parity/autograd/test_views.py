@@ -230,6 +230,10 @@ programs_by_name = Programs({
     "retain_grad goes along": lambda m: (
         pair := base_of(m, 3), v := pair[1][0:2], v.retain_grad(), pair[1].retain_grad(), v.mul_(3),
         (v.sum() + pair[1].sum()).backward(), v.grad, pair[1].grad, v.retains_grad, pair[1].retains_grad)[4:],
+    "retain_grad stays below a change of shape": lambda m: [
+        (v := m.ones(1, 3, requires_grad=True) * 2, v.retain_grad(), change(v), (v * 5).sum().backward(), v.grad,
+         v.retains_grad)[3:] for change in (lambda v: v.t_(), lambda v: v.unsqueeze_(0), lambda v: v.squeeze_(0),
+                                            lambda v: v.transpose_(0, 1), lambda v: v.as_strided_((3,), (1,)))],
     "a buffer filled by a loop": lambda m: (
         x := m.ones(3, requires_grad=True), b := m.zeros(4), v := b[1:],
         [put(b, i, x[i % 3] * (b[i - 1] + 1)) for i in range(4)], v.sum().backward(), x.grad, v.grad_fn)[4:],

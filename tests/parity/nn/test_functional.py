@@ -41,3 +41,14 @@ def test_functions_in_python_can_be_pickled():
     functions = minigrad.nn.functional
     for name in (*functions.HANDED_ON, *functions.OTHERWISE):
         assert pickle.loads(pickle.dumps(getattr(functions, name))) is getattr(functions, name)
+
+
+@pytest.mark.parametrize("loss", ["smooth_l1_loss", "huber_loss", "l1_loss", "mse_loss"])
+def test_losses_of_infinite_numbers(torch, loss):
+    def run(lib):
+        values = [float("inf"), -float("inf"), float("nan"), 1.0, -1.0, 0.3]
+        x, y = lib.tensor(values, requires_grad=True), lib.tensor(values[:1] * 3 + [0.0, 0.0, 0.0])
+        getattr(lib.nn.functional, loss)(x, y, reduction="sum").backward()
+        return repr(x.grad.tolist())
+
+    assert outcome(run, minigrad)[0] == outcome(run, torch)[0]

@@ -176,8 +176,6 @@ CASES = {
 SIZES = {"align_corners", "output_size", "scales", "scales_d", "scales_h", "scales_w", "self_sym_sizes"}
 POOL = {"ceil_mode", "kernel_size", "padding", "stride"}
 MISSING = {
-    "AdaptiveAvgPool2DBackward0": {"self"},
-    "AdaptiveAvgPool3DBackward0": {"self"},
     "ChannelShuffleBackward0": {"groups"},
     "Col2ImBackward0": {"dilation", "kernel_size", "padding", "stride"},
     "EmbeddingBackward0": {"sparse", "weight_sym_argsize_0"},
@@ -187,17 +185,11 @@ MISSING = {
     "PixelShuffleBackward0": {"upscale_factor"},
     "PixelUnshuffleBackward0": {"downscale_factor"},
     "TrilinearBackward0": {"expand1", "expand2", "expand3", "sumdim"},
-    "AvgPool2DBackward0": POOL | {"count_include_pad", "divisor_override", "self"},
-    "AvgPool3DBackward0": POOL | {"count_include_pad", "divisor_override", "self"},
+    "AvgPool2DBackward0": POOL | {"count_include_pad", "divisor_override"},
+    "AvgPool3DBackward0": POOL | {"count_include_pad", "divisor_override"},
     "MaxPool3DWithIndicesBackward0": POOL | {"dilation", "result1"},
     "ConvolutionBackward0": {"bias_sym_sizes_opt", "dilation", "groups", "output_padding", "padding", "stride"},
     "MaxPool2DWithIndicesBackward0": POOL | {"dilation", "result1"},
-    "ReflectionPad1DBackward0": {"self"},
-    "ReflectionPad2DBackward0": {"self"},
-    "ReflectionPad3DBackward0": {"self"},
-    "ReplicationPad1DBackward0": {"self"},
-    "ReplicationPad2DBackward0": {"self"},
-    "ReplicationPad3DBackward0": {"self"},
     "UpsampleBicubic2DBackward0": SIZES,
     "UpsampleBilinear2DBackward0": SIZES,
     "UpsampleLinear1DBackward0": SIZES,

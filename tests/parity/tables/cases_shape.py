@@ -202,13 +202,10 @@ PLAIN = {
 
 # What PyTorch saves for the shapes of its backward, where a formula here needs the places alone.
 MISSING = {
-    "GatherBackward0": {"self"},
-    "TakeBackward0": {"self"},
     "PutBackward0": {"source"},
     "IndexAddBackward0": {"source", "source_dim"},
     "IndexCopyBackward0": {"source", "source_dim"},
     "IndexPutBackward0": {"accumulate", "indices"},
-    "MaskedSelectBackward0": {"self"},
     "SqueezeBackward2": {"dim"},
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -264,3 +266,10 @@ def test_numbers(m):
     assert [1, 2, 3][m.tensor(1)] == 2
     assert m.tensor([[7]]).item() == 7
     assert [t.item() for t in m.arange(3)] == [0, 1, 2]
+
+
+def test_a_replaced_method_stays_when_more_ops_are_loaded():
+    program = ("import minigrad\nminigrad.Tensor.exp = lambda self: 'mine'\n"
+               "import minigrad.nn.functional\nprint(minigrad.ones(2).exp())")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "mine\n"
