@@ -183,3 +183,36 @@ def test_lbfgs(torch, options):
     for theirs, ours, tolerance in ((numbers_of[0], numbers_of[2], 1e-6), (numbers_of[1], numbers_of[3], 1e-3)):
         for their, our in zip(theirs, ours, strict=True):
             np.testing.assert_allclose(our, their, rtol=tolerance, atol=tolerance)
+
+
+ADAFACTOR = ["", "lr=0.1 weight_decay=0.1", "beta2_decay=-0.5 d=2.0", "eps=(1e-2,1e-1) maximize=True", "lr=2.0"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("options", ADAFACTOR)
+def test_adafactor(torch, options, dtype):
+    def run(lib):
+        lib.manual_seed(0)
+        kind = getattr(lib, dtype)
+        shapes = ((3, 4), (2, 3, 2), (5,), (), (1, 1), (0, 3))
+        params = [lib.randn(shape, dtype=kind).requires_grad_() for shape in shapes]
+        chosen = eval(f"dict({options.replace(' ', ', ')})")
+        optimizer = lib.optim.Adafactor(params[:-1], **chosen)
+        for step in range(4):
+            optimizer.zero_grad()
+            sum([((p - 0.3 * step).sin() ** 2).sum() for p in params[step % 2:]]).backward()
+            assert optimizer.step(lambda step=step: step) == step
+        states = [{key: value.tolist() for key, value in optimizer.state[p].items()} for p in params[:-1]]
+        versions = [p._version for p in params]
+        return [p.tolist() for p in params], states, versions, repr(optimizer)
+
+    mine, theirs = run(minigrad), run(torch)
+    assert mine[2:] == theirs[2:]
+    assert flat(mine[:2]) == pytest.approx(flat(theirs[:2]), rel=1e-5 if dtype == "float32" else 1e-12, abs=1e-6)
+
+
+def flat(values):
+    """All numbers of nested lists and dicts, in order."""
+    if isinstance(values, dict):
+        return [n for key in values for n in flat(values[key])]
+    return [n for each in values for n in flat(each)] if isinstance(values, (list, tuple)) else [values]

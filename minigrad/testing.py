@@ -1,0 +1,195 @@
+"""Compares results in tests, as `torch.testing` does: `assert_close`.
+
+You need it where numbers may differ by rounding: it says how many elements differ, by how much at most, and where.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._base.dtype import Size
+from minigrad.core import Tensor
+
+__all__ = ["assert_close"]
+
+# By dtype: (rtol, atol). What is not listed must be equal.
+TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+Message = str | Callable[[str], str] | None
+
+
+class Comparison:
+    """What `assert_close` compares by; its methods raise an AssertionError that says what differs."""
+
+    def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, checks: dict[str, bool]) -> None:
+        self.rtol, self.atol, self.equal_nan, self.checks = rtol, atol, equal_nan, checks
+
+    def any(self, actual: Any, expected: Any, path: str = "") -> None:
+        """Two values of any kind; `path`: where they are in what holds them."""
+        if all(isinstance(v, Sequence) and not isinstance(v, str) for v in (actual, expected)):
+            self.sequences(actual, expected, path)
+        elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
+            self.mappings(actual, expected, path)
+        elif actual is None or expected is None:
+            differ(actual is expected, f"None mismatch: {actual} is not {expected}", path)
+        elif isinstance(actual, bool | np.bool_) and isinstance(expected, bool | np.bool_):
+            differ(actual == expected, f"Booleans mismatch: {actual} is not {expected}", path)
+        elif all(isinstance(v, int | float | complex | np.number) for v in (actual, expected)):
+            self.numbers(actual, expected, path)
+        elif isinstance(actual, Tensor) and isinstance(expected, Tensor):
+            self.tensors(actual, expected, path)
+        elif isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray):
+            self.arrays(actual, expected, path)
+        else:
+            raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
+                            f"{place(path)}")
+
+    def sequences(self, actual: Sequence[Any], expected: Sequence[Any], path: str) -> None:
+        """Each element with its counterpart."""
+        differ(len(actual) == len(expected), f"The length of the sequences mismatch: {len(actual)} != {len(expected)}",
+               path)
+        for i, pair in enumerate(zip(actual, expected, strict=True)):
+            self.any(*pair, f"{path}[{i}]")
+
+    def mappings(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any], path: str) -> None:
+        """The value of each key with its counterpart."""
+        missing, more = expected.keys() - actual.keys(), actual.keys() - expected.keys()
+        differ(not missing and not more, "The keys of the mappings do not match:\n"
+               f"Missing keys in the actual mapping: {sorted(missing)}\n"
+               f"Additional keys in the actual mapping: {sorted(more)}", path)
+        for key in actual:
+            self.any(actual[key], expected[key], f"{path}[{key!r}]")
+
+    def numbers(self, actual: Any, expected: Any, path: str) -> None:
+        """Two Python numbers; floats and complex numbers as those of float64."""
+        kinds = type(actual), type(expected)
+        same = not self.checks["dtype"] or kinds[0] is kinds[1]
+        differ(same, f"The (d)types do not match: {kinds[0]} != {kinds[1]}.", path)
+        exact = all(isinstance(v, int) for v in (actual, expected))
+        self.scalars(actual, expected, *self.tolerances("int64" if exact else "float64"), path)
+
+    def tensors(self, actual: Tensor, expected: Tensor, path: str) -> None:
+        """Shape, device, dtype and strides as far as they are asked for; then the values, in a common dtype."""
+        facts = {"shape": True, "device": self.checks["device"], "layout": self.checks["layout"],
+                 "dtype": self.checks["dtype"]}
+        for name, wanted in facts.items():
+            mine, theirs = getattr(actual, name), getattr(expected, name)
+            differ(not wanted or mine == theirs, f"The values for attribute '{name}' do not match: {mine} != {theirs}.",
+                   path)
+        strides = actual.stride(), expected.stride()
+        differ(not self.checks["stride"] or strides[0] == strides[1],
+               f"The values for attribute 'stride()' do not match: {strides[0]} != {strides[1]}.", path)
+        self.values(actual.detach().cpu().numpy(), expected.detach().cpu().numpy(), path)
+
+    def arrays(self, actual: Any, expected: Any, path: str) -> None:
+        """NumPy's arrays, as tensors."""
+        shapes = Size(actual.shape), Size(expected.shape)
+        differ(shapes[0] == shapes[1], f"The values for attribute 'shape' do not match: {shapes[0]} != {shapes[1]}.",
+               path)
+        differ(not self.checks["dtype"] or actual.dtype == expected.dtype,
+               f"The values for attribute 'dtype' do not match: {actual.dtype} != {expected.dtype}.", path)
+        self.values(actual, expected, path)
+
+    def values(self, actual: Any, expected: Any, path: str) -> None:
+        """Arrays of one shape, in the dtype that holds both."""
+        rtol, atol = self.tolerances(actual.dtype.name, expected.dtype.name)
+        dtype = np.promote_types(actual.dtype, expected.dtype)
+        dtype = np.dtype(np.int64) if dtype.kind in "bu" else dtype
+        actual, expected = actual.astype(dtype), expected.astype(dtype)
+        with np.errstate(all="ignore"):
+            distance = np.where(actual == expected, dtype.type(0), abs(actual - expected))
+            fits = (actual == expected) | (distance <= atol + rtol * abs(expected)) & np.isfinite(expected)
+            if self.equal_nan:
+                fits |= (actual != actual) & (expected != expected)
+        if fits.all():
+            return
+        if not actual.ndim:
+            self.scalars(actual.item(), expected.item(), rtol, atol, path)
+        with np.errstate(all="ignore"):
+            relative = distance / abs(expected)
+            relative = np.where(distance == 0, relative.dtype.type(0), relative)
+        relative = relative.astype(dtype if dtype.kind == "f" else np.float32)
+        count = fits.size - int(np.count_nonzero(fits))
+        text = (f"Tensor-likes are not {closeness(rtol, atol)}!\n\n"
+                f"Mismatched elements: {count} / {fits.size} ({count / fits.size:.1%})\n"
+                f"Greatest absolute difference: {greatest(np.where(fits, distance.dtype.type(0), distance))}"
+                f"{allowed(atol, rtol, atol)}\n"
+                f"Greatest relative difference: {greatest(np.where(fits, relative.dtype.type(0), relative))}"
+                f"{allowed(rtol, rtol, atol)}")
+        differ(False, text, path)
+
+    def scalars(self, actual: Any, expected: Any, rtol: float, atol: float, path: str) -> None:
+        """Two numbers, by their difference."""
+        nan = self.equal_nan and actual != actual and expected != expected
+        distance = abs(actual - expected)
+        if actual == expected or nan or (math.isfinite(abs(expected)) and distance <= atol + rtol * abs(expected)):
+            return
+        relative = distance / abs(expected) if expected else math.inf
+        differ(False, f"Scalars are not {closeness(rtol, atol)}!\n\nExpected {expected} but got {actual}.\n"
+               f"Absolute difference: {distance}{allowed(atol, rtol, atol)}\n"
+               f"Relative difference: {relative}{allowed(rtol, rtol, atol)}", path)
+
+    def tolerances(self, *dtypes: str) -> tuple[float, float]:
+        """(rtol, atol): those that were given, or the widest of some dtypes."""
+        if self.rtol is not None and self.atol is not None:
+            return self.rtol, self.atol
+        known = [TOLERANCES.get(name, (0.0, 0.0)) for name in dtypes]
+        return max(rtol for rtol, _ in known), max(atol for _, atol in known)
+
+
+def closeness(rtol: float, atol: float) -> str:
+    """What is asked of numbers: to be close, or equal."""
+    return "close" if rtol or atol else "equal"
+
+
+def allowed(bound: float, rtol: float, atol: float) -> str:
+    """How much a difference may be."""
+    return f" (up to {bound} allowed)" if rtol or atol else ""
+
+
+def greatest(difference: Any) -> str:
+    """The greatest of an array, NaN before all, and where it is."""
+    where = np.unravel_index(int(np.argmax(difference)), difference.shape)
+    return f"{difference[where].item()} at index {tuple(map(int, where))}"
+
+
+def place(path: str) -> str:
+    """Where in a sequence or a mapping something happened."""
+    return f"\n\nThe failure occurred for item {path}" if path else ""
+
+
+def differ(alike: bool, text: str, path: str) -> None:
+    """Raise an AssertionError with a text, unless two values are alike."""
+    if not alike:
+        raise AssertionError(text + place(path))
+
+
+def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
+                 atol: float | None = None, equal_nan: bool = False, check_device: bool = True,
+                 check_dtype: bool = True, check_layout: bool = True, check_stride: bool = False,
+                 msg: Message = None) -> None:
+    """Check that each element differs from the expected one by at most `atol + rtol * abs(expected)`.
+
+    Tensors, NumPy's arrays, numbers, and sequences and mappings of them. Without `rtol` and `atol` the dtype decides:
+    1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 1e-3 and 1e-5 for float16; others must be equal.
+    `equal_nan`: whether NaN equals NaN. `msg`: another text, or a function that makes it of the text.
+
+    Raises:
+        AssertionError: if they differ; the text says where, and by how much at most.
+        TypeError: if there is no way to compare what is given.
+        ValueError: if only one of `rtol` and `atol` is given.
+    """
+    if (rtol is None) is not (atol is None):
+        raise ValueError("Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+                         f"{'rtol' if rtol is None else 'atol'}.")
+    if not allow_subclasses and type(actual) is not type(expected):
+        raise TypeError("No comparison pair was able to handle inputs of type "
+                        f"{type(actual)} and {type(expected)}.")
+    checks = {"device": check_device, "dtype": check_dtype, "layout": check_layout, "stride": check_stride}
+    try:
+        Comparison(rtol, atol, equal_nan, checks).any(actual, expected)
+    except AssertionError as error:
+        if msg is None:
+            raise
+        raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
