@@ -1,0 +1,1 @@
+"""Random programs about autograd, run side by side under minigrad and PyTorch."""
