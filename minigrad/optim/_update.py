@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, device_guard
@@ -128,13 +129,19 @@ def filled(p: Tensor, value: Any) -> Tensor:
     return plain(np.full_like(p.array, plain_number(value)))
 
 
+def count_dtype(fused: Any = None) -> Any:
+    """The dtype of a count of steps."""
+    return np.dtype("float64" if default_float().name == "float64" and not fused else "float32")
+
+
 def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
-    """A state tensor that is one number, such as the count of steps; float32 for all parameters, as in PyTorch.
+    """A state tensor that is one number, such as the count of steps; as in PyTorch it is float64 where that is the
+    default dtype, else float32, whatever the parameter is.
 
     It is on the CPU, unless a graph may be captured: then it is on the parameter's device, where the GPU counts.
     """
     device = beside(p.array) if group.get("capturable") else HERE
-    return plain(np.full((), plain_number(value), np.float32, like=device))
+    return plain(np.full((), plain_number(value), count_dtype(group.get("fused")), like=device))
 
 
 class ElementwiseOptimizer(Optimizer):
@@ -168,7 +175,7 @@ class ElementwiseOptimizer(Optimizer):
                     group.setdefault(flag, value)
         for state in self.__dict__.get("state", {}).values():
             if "step" in state and not isinstance(state["step"], Tensor):
-                state["step"] = plain(np.array(state["step"], np.float32))
+                state["step"] = plain(np.array(state["step"], count_dtype()))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change each parameter that has a gradient; `closure` computes the loss anew, which is then returned."""

@@ -81,6 +81,7 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, step_args, kwargs)
         return result
 
+    hooked.hooked = True  # type: ignore[attr-defined]  # PyTorch marks it so, too
     return hooked
 
 
@@ -97,11 +98,6 @@ class Optimizer:
     _optimizer_state_dict_post_hooks: Hooks
     _optimizer_load_state_dict_pre_hooks: Hooks
     _optimizer_load_state_dict_post_hooks: Hooks
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
-            setattr(cls, "step", between_hooks(cls.step))  # noqa: B010 (mypy lets no method be assigned)
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -272,7 +268,10 @@ class Optimizer:
 
     # hooks
     def _begin_hooks(self) -> None:
-        """No hooks yet, of any kind."""
+        """No hooks yet, of any kind; from now on the class calls them around its `step`."""
+        cls = type(self)
+        if not hasattr(cls.step, "hooked"):
+            setattr(cls, "step", between_hooks(cls.step))  # noqa: B010 (mypy lets no method be assigned)
         for kind in KINDS:
             self.__dict__.setdefault(f"_optimizer_{kind}_hooks", OrderedDict())
 

@@ -45,6 +45,8 @@ def tried(program: Program, lib: ModuleType) -> tuple[Any, list[warnings.Warning
         warnings.simplefilter("always")
         try:
             return program(lib), caught
+        except NameError:  # a slip in the program, which would be equal on both sides
+            raise
         except Exception as error:  # noqa: BLE001 (whichever it is, it is the answer)
             return error.with_traceback(None), caught  # its frames would keep tensors alive
 

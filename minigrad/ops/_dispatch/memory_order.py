@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.device import contiguous_format, memory_format
+
 
 def memory_order(shape: Sequence[int], *strides: Sequence[int]) -> list[int]:
     """The dimensions of an elementwise result, the outermost in memory first.
@@ -81,6 +83,20 @@ def in_format_of(y: Any, *inputs: Any) -> Any:
         return row_by_row(y)
     last = (0, *range(2, y.ndim), 1)
     return y.transpose(last).copy("C").transpose(inverse([*last]))
+
+
+def in_format(x: Any, format: memory_format | None) -> Any:
+    """`x` with its memory in a format, copied if need be; None and `preserve_format` leave it as it is.
+
+    Raises:
+        RuntimeError: if it has not as many dimensions as the format.
+    """
+    order = None if format is None else format.order
+    if order is None or format is None:
+        return row_by_row(x) if format is contiguous_format else x
+    if x.ndim != len(order):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {format.name} format")
+    return x.transpose(order).copy("C").transpose(inverse([*order]))
 
 
 def in_dense_order(make: Callable[[Any], Any], x: Any) -> Any:

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.device import memory_format
 from minigrad._base.dtype import default_float
 from minigrad.backends.registry import HERE, as_strided, beside, home, located, moved
 from minigrad.core import Tensor, owned
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
-from minigrad.ops._dispatch.memory_order import in_dense_order
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
 from minigrad.ops.factory.values import PLACED, Dtype, dtype_of, legacy_tensor, new_leaf, numpy_dtype, size_of
 
 __all__ = ["arange", "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "linspace", "logspace", "ones",
@@ -38,8 +39,10 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
         kind = numpy_dtype(dtype, what=name)
         return new_leaf(make(size_of(size, name), kind, like=home(device)), requires_grad, name)
 
-    def like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        return new_leaf(array_like(make_like, input, dtype, f"{name}_like", device), requires_grad, f"{name}_like")
+    def like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
+             memory_format: memory_format | None = None) -> Tensor:
+        array = array_like(make_like, input, dtype, f"{name}_like", device, memory_format)
+        return new_leaf(array, requires_grad, f"{name}_like")
 
     def new(self: Tensor, *size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, self.array.dtype, f"new_{name}")
@@ -52,9 +55,10 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
     return op(name=name)(create), op(name=f"{name}_like")(like), tensor_method(name=f"new_{name}")(new)
 
 
-def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any) -> Any:
-    """An array of the shape of a tensor, its memory in the same order."""
+def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any, format: memory_format | None) -> Any:
+    """An array of the shape of a tensor, its memory in the same order, or in a format."""
     array = in_dense_order(partial(make, dtype=numpy_dtype(dtype, input.array.dtype, what)), owned(input))
+    array = in_format(array, format)
     return moved(array, home(device)) if device is not None and located(device) != input.device else array
 
 
@@ -90,9 +94,9 @@ def scalar_tensor(s: float, *, dtype: Dtype = None, device: Any = None, requires
 
 @op
 def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: Any = None,
-              requires_grad: bool = False) -> Tensor:
+              requires_grad: bool = False, memory_format: memory_format | None = None) -> Tensor:
     """One value in the shape and dtype of another tensor."""
-    array = array_like(np.empty_like, input, dtype, "full_like", device)
+    array = array_like(np.empty_like, input, dtype, "full_like", device, memory_format)
     array[...] = number_in(fill_value, array.dtype)
     return new_leaf(array, requires_grad, "full_like")
 

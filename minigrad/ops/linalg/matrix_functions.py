@@ -1,4 +1,5 @@
-"""Products of many matrices, powers and the exponential: `multi_dot`, `chain_matmul`, `matrix_power`, `matrix_exp`.
+"""Products of many matrices, powers and the exponential: `multi_dot`, `chain_matmul`, `matrix_power`, `matrix_exp`;
+and the matrix of the powers of numbers, `vander`.
 
 The first three make the same products in the same order as PyTorch's LinearAlgebra.cpp, which is what their graphs
 show. The exponential is one op, by scaling and squaring (N. Higham, "The scaling and squaring method for the matrix
@@ -24,7 +25,7 @@ from minigrad.ops.linalg.solve import inverse
 from minigrad.ops.shape.views import Unsqueeze, View
 from minigrad.ops.tensor.copy import Clone, Copy
 
-__all__ = ["chain_matmul", "matrix_exp", "matrix_power"]
+__all__ = ["chain_matmul", "matrix_exp", "matrix_power", "vander"]
 
 LARGEST = 5.371920351148152  # of the 1-norm, for which the quotient of degree 13 is exact to rounding
 DEGREE = 13
@@ -174,3 +175,28 @@ def matrix_exp(input: Tensor) -> Tensor:
     checks.square(input, "linalg.matrix_exp")
     checks.floating(input, "linalg.matrix_exp")
     return LinalgMatrixExp.forward(input)
+
+
+@op
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of each element of `x`, (n,), as a row of an (n, N) matrix: from N - 1 down to 0, or `increasing`.
+
+    By default N is n. Integers and bools give int64. As in PyTorch there is no gradient where N is above 1, since powers
+    are written over powers; `linalg.vander` has one.
+
+    Raises:
+        RuntimeError: if `x` has not one dimension, or `N` is negative.
+    """
+    if x.array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    columns = len(x.array) if N is None else N
+    if columns < 0:
+        raise RuntimeError("N must be non-negative.")
+    kind = np.promote_types(x.array.dtype, np.int64) if x.array.dtype.kind in "bui" else x.array.dtype
+    powers = plain(np.empty((len(x.array), columns), kind, like=beside(x.array)))
+    if columns > 0:
+        powers.select(1, 0).fill_(1)
+    if columns > 1:
+        powers.narrow(1, 1, columns - 1).copy_(x.unsqueeze(1))
+        powers.narrow(1, 1, columns - 1).copy_(powers.narrow(1, 1, columns - 1).cumprod(1))
+    return powers if increasing else powers.flip(1)

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.device import device as Device
+from minigrad._base.device import memory_format
 from minigrad._base.dtype import dtype as DType
 from minigrad.backends import draws
 from minigrad.backends.registry import backend_of, beside, device_guard, home
 from minigrad.core import Node, Tensor, record_n
 from minigrad.ops._dispatch import broadcast_shape, op, refuse
-from minigrad.ops._dispatch.memory_order import in_dense_order
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
 from minigrad.ops.factory.values import new_leaf, numpy_dtype, size_of
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.random.generator import Generator, stream_of
@@ -34,20 +35,21 @@ def drawn(name: str, draw: Any, what: str) -> tuple[Callable[..., Tensor], Calla
         return new_leaf(array, requires_grad, name, device)
 
     def like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
-             generator: Generator | None = None) -> Tensor:
-        x, place = empty_beside(input, dtype, f"{name}_like", device)
+             generator: Generator | None = None, memory_format: memory_format | None = None) -> Tensor:
+        x, place = empty_beside(input, dtype, f"{name}_like", device, memory_format)
         return new_leaf(random_like(x, stream_of(generator, place), draw), requires_grad, f"{name}_like")
 
     create.__doc__, like.__doc__ = what, f"`{name}` of the shape and dtype of `input`."
     return op(name=name)(create), op(name=f"{name}_like")(like)
 
 
-def empty_beside(input: Tensor, dtype: DType | None, what: str, device: Where) -> tuple[Any, Any]:
-    """An array with the shape, and the order in memory, of `input`, of its dtype or another; and where the numbers are
-    to lie."""
+def empty_beside(input: Tensor, dtype: DType | None, what: str, device: Where,
+                 format: memory_format | None) -> tuple[Any, Any]:
+    """An array with the shape, and the order in memory, of `input`, or in a format, of its dtype or another; and where
+    the numbers are to lie."""
     x = raw(input.array)
     array = in_dense_order(functools.partial(np.empty_like, dtype=numpy_dtype(dtype, None, what)), x)
-    return array, beside(x) if device is None else home(device)
+    return in_format(array, format), beside(x) if device is None else home(device)
 
 
 rand, rand_like = drawn("rand", draws.uniform, "Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`.")
@@ -96,9 +98,10 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
 
 @op
 def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device: Where = None,
-                 requires_grad: bool = False, generator: Generator | None = None, **named: Any) -> Tensor:
+                 requires_grad: bool = False, generator: Generator | None = None,
+                 memory_format: memory_format | None = None, **named: Any) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
-    x, place = empty_beside(input, dtype, "randint_like", device)
+    x, place = empty_beside(input, dtype, "randint_like", device, memory_format)
     arguments = by_name(("low", "high"), bounds, named)
     low, high = long(arguments.get("low", 0)), long(arguments["high"])
     return new_leaf(random_like(x, stream_of(generator, place), integers, low, high), requires_grad, "randint_like")

@@ -42,8 +42,8 @@ def reversed_along(xp: Any, x: Any, dim: int) -> Any:
 
 
 def scaled(xp: Any, factor: Any, x: Any) -> Any:
-    """`factor * x`, and 0 where the factor is 0, even of an infinite or NaN `x`."""
-    return xp.masked(factor != 0, factor * x)
+    """`factor * x`; in a first-order pass 0 where the factor is 0, even of an infinite or NaN `x`."""
+    return factor * x if isinstance(factor, Tensor) else xp.masked(factor != 0, factor * x)
 
 
 def carried(xp: Any, g: Any, factor: Any, dim: int) -> Any:
@@ -125,6 +125,8 @@ class Prod(Node):
             return g * (y / a)
         if math.prod(a.shape) == 1:
             return xp.reshape(g, a.shape)
+        if not isinstance(a, Tensor) and (a == 0).sum() > 1:  # also of a gradient that is NaN
+            return xp.zeros(a.shape, a)
         return xp.reshape(g * products_of_others(xp, xp.reshape(a, (math.prod(a.shape),)), 0), a.shape)
 
 

@@ -205,7 +205,7 @@ class Logit(Node):
         slope = g / (a * (1 - a))
         if eps is None or eps < 0:
             return xp.where((a >= 0) & (a <= 1), slope, math.nan)
-        return xp.masked(~((a < eps) | (a > 1 - eps)), slope)  # of NaN it is NaN
+        return xp.masked((a >= eps) & (a <= 1 - eps), slope)
 
 
 erf = op(method=True, in_place=True, in_place_function=True, name="erf")(

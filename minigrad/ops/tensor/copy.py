@@ -17,7 +17,7 @@ from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
 from minigrad.core import Node, Tensor, owned, plain, record1, record2
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
-from minigrad.ops._dispatch.memory_order import in_dense_order, inverse
+from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
 
 __all__ = ["clone"]
 
@@ -96,18 +96,8 @@ def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
 
 
 def laid_out(result: Tensor, format: format_type | None) -> Tensor:
-    """The fresh result of an op, its memory in a format, if one is given.
-
-    Raises:
-        RuntimeError: if it has not as many dimensions as the format.
-    """
-    order = None if format is None else format.order
-    if order is None or format is None:
-        result.array = result.array.copy("C") if format is contiguous_format else result.array
-        return result
-    if result.array.ndim != len(order):
-        raise RuntimeError(f"required rank {len(order)} tensor to use {format.name} format")
-    result.array = result.array.transpose(order).copy("C").transpose(inverse([*order]))
+    """The fresh result of an op, its memory in a format, if one is given."""
+    result.array = in_format(result.array, format)
     return result
 
 

@@ -294,7 +294,8 @@ def functions(scope: Scope) -> str | None:
         f"{functional}.smooth_l1_loss({x}, {y})", f"{functional}.binary_cross_entropy_with_logits({x}, {y})",
         f"torch.outer({x}.flatten(), {y}.flatten())", f"torch.einsum('...i,...i->...', {x}, {y})",
 f"torch.nan_to_num({x})", f"torch.addmm({x}, {y}, {y})", f"{x}.masked_select({x} > 0)",
-        f"torch.cdist({x}, {x})", f"{x}.trace()", f"torch.diag({x})", f"torch.atleast_2d({x})", f"{x}.logit(1e-3)",
+        f"torch.cdist({x}, {x})", f"{x}.trace()", f"torch.diag({x})", f"torch.atleast_2d({x})",
+        f"{x}.clamp(0.1, 0.9).logit()",
         f"torch.zeros_like({x})", f"torch.ones_like({x}, requires_grad=True)", f"torch.tensor({x}.tolist())",
         f"{x}.new_zeros(2)", f"torch.nn.Parameter({x}.detach().clone())", f"{x}.type_as({y})", f"{x}.sum_to_size(())"])
 
@@ -365,11 +366,12 @@ def grad(scope: Scope) -> str | None:
 
 @statement(6)
 def flags(scope: Scope) -> str | None:
-    x = scope.any()
-    return x and scope.pick([
+    x, leaf = scope.any(), scope.where(lambda v: v.is_leaf)  # a result's `.data` is not set: what PyTorch saved of it
+    return x and scope.pick([                                # keeps the old one, here it gets the new one
         f"{x}.grad = None", f"{x}.requires_grad_()", f"{x}.requires_grad_(False)", f"{scope.new()} = {x}.grad",
-        f"{x}.requires_grad = True", f"{x}.data = {x}.data * 2", f"{x}.grad = torch.ones_like({x})",
+        f"{x}.requires_grad = True", f"{leaf}.data = {leaf}.data * 2", f"{x}.grad = torch.ones_like({x})",
         f"{x}.data.mul_(2)", f"{x}.detach().add_(1)", f"{x}.grad.zero_()", f"{scope.new()} = {x}.detach()",
-        f"{x}.data = {scope.alike(x)}.data", f"{scope.new()} = {x}.item()", f"{scope.new()} = {x}.is_leaf", f"del {x}",
+        f"{leaf}.data = {scope.alike(leaf)}.data", f"{scope.new()} = {x}.item()", f"{scope.new()} = {x}.is_leaf",
+        f"del {x}",
         f"torch.optim.SGD([{x}], lr=0.1).step()", f"{scope.new()} = copy.deepcopy({x})",
         f"{scope.new()} = {x}._base", f"{scope.new()} = {x}.grad_fn", f"{scope.new()} = bool({x})"])

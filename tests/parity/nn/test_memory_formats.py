@@ -69,6 +69,11 @@ LAYERS = {
     "clone": lambda lib, x: x.clone(),
     "double": lambda lib, x: x.double(),
     "zeros_like": lambda lib, x: lib.zeros_like(x),
+    "full_like in order": lambda lib, x: lib.full_like(x, 2, memory_format=lib.contiguous_format),
+    "ones_like, channels last": lambda lib, x: lib.ones_like(x, memory_format=lib.channels_last),
+    "randn_like, channels last": lambda lib, x: lib.randn_like(x, memory_format=lib.channels_last),
+    "randint_like in order": lambda lib, x: lib.randint_like(x, 9, memory_format=lib.contiguous_format),
+    "rand_like as it is": lambda lib, x: lib.rand_like(x, memory_format=lib.preserve_format),
     "rand_like": lambda lib, x: lib.rand_like(x),
     "one_hot": lambda lib, x: lib.nn.functional.one_hot((x > 0).long()),
 }
@@ -134,5 +139,12 @@ def test_a_hook_may_write_into_the_gradient_of_a_mean(torch):
         x.mean().backward()
         x.mean(1).sum().backward()
         return [[round(v, 5) for v in row] for row in x.grad.tolist()]
+
+    assert outcome(run, minigrad) == outcome(run, torch)
+
+
+def test_a_format_of_another_rank_is_refused(torch):
+    def run(lib):
+        return lib.zeros_like(lib.ones(2, 3), memory_format=lib.channels_last)
 
     assert outcome(run, minigrad) == outcome(run, torch)

@@ -187,7 +187,33 @@ def closing(m, name):
         return o.step(closure).item(), modes[0], m.is_grad_enabled()
 
 
+def in_doubles(m):
+    """The states of all optimisers where float64 is the default dtype: their counts of steps have it too."""
+    m.set_default_dtype(m.float64)
+    try:
+        return [state_of(stepped(m, name)) for name in NAMES if name != "LBFGS"]
+    finally:
+        m.set_default_dtype(m.float32)
+
+
+def without_init(m):
+    """An optimiser around another that does not call the base's `__init__`, as packages have it: no hooks, no error."""
+    class Around(m.optim.Optimizer):
+        def __init__(self, base):
+            self.base, self.param_groups, self.state = base, base.param_groups, base.state
+
+        def step(self, closure=None):
+            return self.base.step(closure)
+
+    p = leaf(m)
+    p.grad = m.ones_like(p)
+    Around(m.optim.SGD([p], lr=0.1)).step()
+    return p
+
+
 PROGRAMS = {
+    "states in float64": in_doubles,
+    "around another": without_init,
     "printed": lambda m: [repr(getattr(m.optim, name)([leaf(m)], lr=0.1)) for name in NAMES],
     "printed, defaults": lambda m: [repr(getattr(m.optim, name)([leaf(m)])) for name in NAMES],
     "printed, tensors": lambda m: repr(

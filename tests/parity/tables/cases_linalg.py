@@ -134,6 +134,7 @@ CASES = {
     "tensorsolve": (lambda m, a, b: m.linalg.tensorsolve(regular(m, a).view(2, 2, 4), b), [leaf(4, 4), leaf(2, 2)]),
     "tensorsolve dims": (lambda m, a, b: m.linalg.tensorsolve(regular(m, a).view(4, 2, 2), b, dims=(0,)),
                          [leaf(4, 4), leaf(2, 2)]),
+    "vander of a vector": (lambda m, a: [m.vander(a, 1, True) * a, m.vander(a.detach()), m.vander(m.arange(3), 5)], [leaf(3)]),
     "vander": (lambda m, a: m.linalg.vander(a, N=4), [leaf(2, 3)]),
     "cdist by product": (lambda m, a, b: m.cdist(a, b, compute_mode="use_mm_for_euclid_dist"),
                          [leaf(3, 2), leaf(2, 2)]),
