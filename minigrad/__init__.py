@@ -48,10 +48,14 @@ from minigrad._base.dtype import (
     short,
     uint8,
 )
+from minigrad._base.missing import missing
 from minigrad._base.tensor_str import set_printoptions
 from minigrad._base.warnings import is_warn_always_enabled, set_warn_always
 from minigrad.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from minigrad.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.compat.switches import (
+    _assert as _assert,
+)
 from minigrad.compat.switches import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
@@ -102,4 +106,4 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"minigrad.{name}")
     if name in LATER_NAMES:
         return getattr(importlib.import_module(f"minigrad.{LATER_NAMES[name]}"), name)
-    raise AttributeError(f"module 'minigrad' has no attribute '{name}'{NOT_HERE if name in ABSENT else ''}")
+    missing("module 'minigrad'", name, NOT_HERE if name in ABSENT else "")

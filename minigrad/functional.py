@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from minigrad._base.missing import missing
 from minigrad.ops import FUNCTIONS
 
 NAMES = ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
@@ -13,4 +14,4 @@ def __getattr__(name: str) -> Any:
     """The function that `minigrad` has under this name."""
     if name in NAMES:
         return FUNCTIONS[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    missing(f"module {__name__!r}", name)

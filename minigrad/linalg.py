@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.missing import module_getattr
 from minigrad.backends.registry import beside
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
@@ -103,3 +105,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 # PyTorch's errors for arguments of a wrong type.
 globals().update(parse_module_functions(__all__, globals(), "linalg_"))
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

@@ -5,8 +5,9 @@ gamma_function.py and bessel.py.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minigrad._base.missing import module_getattr
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.activation.basic import Sigmoid
@@ -69,3 +70,6 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 
 # PyTorch's errors for arguments of a wrong type.
 globals().update(parse_module_functions(__all__, globals(), "special_"))
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

@@ -29,7 +29,7 @@ TESTS = {
     "unit": ["tests/unit", "tests/widgets",
              "tests/test_docs.py", "tests/test_house.py", "tests/test_layout.py",
              "tests/test_readme.py", "tests/test_runner.py"],
-    "parity": ["tests/parity", "tests/test_ops_page.py"],
+    "parity": ["tests/parity", "tests/programs", "tests/test_ops_page.py"],
     "device": ["tests/device"],
     "frontend": ["tests/frontend"],
     "lessons": ["tests/lessons"],

@@ -1,5 +1,8 @@
 """Automatic differentiation: mirrors `torch/autograd/__init__.py`."""
 
+from typing import TYPE_CHECKING
+
+from minigrad._base.missing import module_getattr
 from minigrad.autograd import device_passes as _device_passes  # noqa: F401 -- it waits for a second device
 from minigrad.autograd import functional, graph
 from minigrad.autograd import observer as _observer  # noqa: F401 -- it registers itself with the recorder
@@ -7,13 +10,13 @@ from minigrad.autograd._api import backward, grad
 from minigrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import (  # noqa: F401 -- the first one is there, and not for everybody
-           _unsafe_preserve_version_counter,
-           enable_grad,
-           inference_mode,
-           is_multithreading_enabled,
-           no_grad,
-           set_grad_enabled,
-           set_multithreading_enabled,
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
 )
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 from minigrad.autograd.saved_hooks import SavedTensor
@@ -22,3 +25,6 @@ from minigrad.autograd.variable import Variable
 __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled", "no_grad",
            "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

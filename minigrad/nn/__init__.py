@@ -2,6 +2,9 @@
 
 # ruff: noqa: F403 - `modules` says in its `__all__` what is public
 
+from typing import TYPE_CHECKING
+
+from minigrad._base.missing import module_getattr
 from minigrad.nn import functional, init, modules, parallel, parameter, utils
 from minigrad.nn.modules import *
 from minigrad.nn.parallel import DataParallel
@@ -10,3 +13,6 @@ from minigrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, Uninit
 __all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
            "functional", "init", "modules", "parallel", "parameter", "utils"]
 __all__ += modules.__all__
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

@@ -5,11 +5,12 @@ softmax). Here stand those that PyTorch too has here alone.
 """
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
+from minigrad._base.missing import module_getattr
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.backends import draws
 from minigrad.core import Tensor, plain
@@ -237,3 +238,6 @@ GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alph
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
 wrap_new_ops()  # those that are loaded with this module
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

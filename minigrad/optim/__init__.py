@@ -1,5 +1,8 @@
 """Optimisers: mirrors `torch/optim/`. Each file is one rule, written once, under the formula that it computes."""
 
+from typing import TYPE_CHECKING
+
+from minigrad._base.missing import module_getattr
 from minigrad.optim import lr_scheduler, swa_utils
 from minigrad.optim.adadelta import Adadelta
 from minigrad.optim.adafactor import Adafactor
@@ -18,3 +21,6 @@ from minigrad.optim.sgd import SGD
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer",
            "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

@@ -1,5 +1,11 @@
 """What stands around a training loop: mirrors `torch/utils`. `minigrad.utils.data` feeds a loop with batches."""
 
+from typing import TYPE_CHECKING
+
+from minigrad._base.missing import module_getattr
 from minigrad.utils import checkpoint, data, hooks
 
 __all__ = ["checkpoint", "data", "hooks"]
+
+if not TYPE_CHECKING:  # a type checker says what is missing by itself
+    __getattr__ = module_getattr(__name__)

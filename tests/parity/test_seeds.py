@@ -30,8 +30,9 @@ def run(source):
     out, ended = io.StringIO(), ""
     with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")  # as minigrad does itself
         try:
-            exec(compile(source, "snippet", "exec"), {"__name__": "snippet"})
+            exec(compile(source, "snippet", "exec"), {"__name__": "__main__"})
         except Exception as error:  # noqa: BLE001 (whichever it is, it is compared)
             ended = f"{type(error).__name__}: {error}"
     said = [f"{w.category.__name__}: {w.message}".split(" (Triggered")[0] for w in warned]  # in PyTorch's own source

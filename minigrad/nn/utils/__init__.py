@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from minigrad._base.missing import missing
 from minigrad.nn.utils import rnn
 from minigrad.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -30,4 +31,4 @@ def __getattr__(name: str) -> Any:
         function = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
         globals()[name] = function  # the file `spectral_norm` would stand under the name otherwise
         return function
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    missing(f"module {__name__!r}", name)

@@ -7,7 +7,7 @@ of PyTorch's `torch/_tensor.py` and `TypeInfo.cpp`.
 import warnings
 from collections.abc import Callable
 from numbers import Number
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from minigrad._base.dtype import (
 )
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types as promoted
+from minigrad._base.missing import missing
 from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
 from minigrad.core.tensor import alias
@@ -189,6 +190,13 @@ def set_volatile(self: Tensor, value: Any) -> None:
     warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning,
                   stacklevel=2)
 
+
+def no_such_attribute(self: Tensor, name: str) -> NoReturn:
+    """Raise Python's error for an attribute that a tensor does not have, and say what to do."""
+    missing(f"'{type(self).__name__}' object", name)
+
+
+Tensor.__getattr__ = no_such_attribute  # type: ignore[method-assign]  # declared there for the type checker alone
 
 tensor_properties({
     "itemsize": property(Tensor.element_size, doc="The bytes of one element."),

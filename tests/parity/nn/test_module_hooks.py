@@ -88,7 +88,7 @@ def always_called(m):
 
     ends = []
     for broken in ("forward", "hook", "always"):
-        module = twice(m, forward=lambda x, broken=broken: x.nothing if broken == "forward" else x * 2)
+        module = twice(m, forward=lambda x, broken=broken: ().nothing if broken == "forward" else x * 2)
         module.register_forward_hook(hook("always 1", broken == "always"), always_call=True)
         module.register_forward_hook(hook("hook", broken == "hook"))
         module.register_forward_hook(hook("always 2", broken == "forward"), always_call=True)
@@ -106,7 +106,7 @@ def always_called(m):
 
 @programs
 def always_called_with_kwargs(m):
-    log, module = Log(), twice(m, forward=lambda x, a: x.nothing)
+    log, module = Log(), twice(m, forward=lambda x, a: ().nothing)
     module.register_forward_hook(log.hook("always", 3), always_call=True, with_kwargs=True)
     module.register_forward_hook(log.hook("after"), always_call=True)
     try:

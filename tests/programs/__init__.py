@@ -1,0 +1,1 @@
+"""Programs as the public writes them, retold: tutorials, examples, courses, packages. Only the imports change."""
