@@ -41,7 +41,7 @@ class IndexSelect(Node):
 
 
 class IndexAdd(Node):
-    saves = ("index",)
+    saves = ("index", "source")
     constants = ("dim", "alpha")
 
     @staticmethod
@@ -52,13 +52,13 @@ class IndexAdd(Node):
             positions = slice_indices(index.array, dim, x.shape)
             part = y if alpha == 1 else (y * alpha).astype(y.dtype)
             out = write_at(x, positions, part.reshape(positions.shape), add=True)
-        saved = (index,) if source._requires_grad else NothingSaved((None,))
-        return record_n(IndexAdd, out, (a, source), saved, (dim, alpha, y.shape))
+        saved = (index, source) if source._requires_grad else NothingSaved((None, None))
+        return record_n(IndexAdd, out, (a, source), saved, (dim, alpha))
 
-    def backward(self, xp: Any, g: Any, index: Any, dim: int, alpha: Any, shape: Shape) -> tuple[Any, Any]:
+    def backward(self, xp: Any, g: Any, index: Any, source: Any, dim: int, alpha: Any) -> tuple[Any, Any]:
         if self.next[1] is None or 0 in g.shape:
             return g, None
-        part = xp.reshape(elements_at(xp, g, slice_indices(raw(index), dim, tuple(g.shape))), shape)
+        part = xp.reshape(elements_at(xp, g, slice_indices(raw(index), dim, tuple(g.shape))), tuple(source.shape))
         return g, part if alpha == 1 else part * alpha
 
 

@@ -72,6 +72,8 @@ class CdistBackward(Node):
     def values(g: Any, a: Any, b: Any, z: Any, p: float) -> Any:
         if p == 0 or 0 in (*z.shape, a.shape[-1]):
             return np.zeros((*z.shape[:-2], *a.shape[-2:]), a.dtype, like=a)
+        if p not in (1, math.inf):  # rows that are equal have the gradient 0, even where `g` is infinite
+            g = XP.masked(z != 0, g)
         difference = a[..., :, None, :] - b[..., None, :, :]
         last = difference.ndim - 1
         return XP.sum(norm_gradient(XP, g[..., None], difference, z[..., None], p, (last,)), (last - 1,), False)

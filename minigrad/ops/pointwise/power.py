@@ -48,7 +48,7 @@ class PowTensor(Node, name="Pow", number=1):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, z: Any) -> Grads:
         return (xp.masked(b != 0, g * (b * xp.power(a, b - 1))),
-                xp.masked(~((a == 0) & (b >= 0)), g * (z * xp.log(a))))
+                g * xp.masked(~((a == 0) & (b >= 0)), z * xp.log(a)))
 
 
 class PowScalar(Node, name="Pow", number=2):
@@ -70,7 +70,7 @@ class PowScalar(Node, name="Pow", number=2):
 
     def backward(self, xp: Any, g: Any, b: Any, z: Any, c: float) -> Any:
         if c == 0:
-            return xp.masked(b < 0, g * (z * -math.inf))
+            return g * xp.masked(b < 0, z * -math.inf)
         return g * (z * (math.log(c) if c > 0 else math.nan))
 
 

@@ -157,7 +157,7 @@ class Logcumsumexp(Cumulation):
         if not g.ndim or 0 in g.shape:
             return g
         after = rolled(xp, y, dim)
-        return xp.exp(a - y) * carried(xp, g, xp.exp(xp.masked(y != after, y - after)), dim)
+        return xp.exp(a - y) * carried(xp, xp.masked(g == g, g), xp.exp(xp.masked(y != after, y - after)), dim)
 
 
 class Cummax(Selection):

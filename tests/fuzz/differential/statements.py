@@ -330,7 +330,7 @@ def hook(scope: Scope) -> str | None:
     return x and scope.pick([
         f"{x}.register_hook({scope.pick(HOOKS)})", f"{x}.register_hook({scope.pick(HOOKS)})", f"{x}.retain_grad()",
         f"{x}.register_post_accumulate_grad_hook(of_leaf)", f"{x}.grad_fn.register_hook(lambda i, o: None)",
-        f"{x}.grad_fn.register_hook(lambda i, o: log.extend(o))",
+        f"{x}.grad_fn.register_hook(lambda i, o: [noted(g) for g in o if g is not None] and None)",
         f"{x}.grad_fn.register_prehook(lambda o: tuple([g * 2 for g in o]))"])
 
 

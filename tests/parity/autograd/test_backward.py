@@ -208,6 +208,15 @@ PROGRAMS = Programs({
         (a + b).sum().backward(), x.grad)[-1],
     "infinite gradients of a product that is 0": lambda m: (
         (x := m.zeros(3, requires_grad=True)), x.cumprod(0).sqrt().sum().backward(), x.grad)[-1],
+    "max of what was written to": lambda m: (
+        (x := m.ones(3, requires_grad=True)), (y := x.max()), x.data.mul_(2), y.backward(), x.grad)[-1],
+    "infinite gradients of powers of 0": lambda m: [
+        ((x := m.zeros(9, requires_grad=True)), (y := m.full((9,), float(n), requires_grad=True)),
+         (x ** y).backward(m.full((9,), g)), (0.0 ** y).backward(m.full((9,), g)), x.grad.nan_to_num(7),
+         y.grad.nan_to_num(7))[-2:]
+        for n in (0, 1, 2) for g in (math.nan, math.inf)],
+    "infinite gradients of equal rows": lambda m: (
+        (x := m.ones(1, 3, requires_grad=True)), m.cdist(x, x).sqrt().sum().backward(), x.grad)[-1],
     "nan for a product of several zeros": lambda m: (
         (x := m.zeros(3, requires_grad=True)), (x.prod() * math.nan).backward(), x.grad)[-1],
     # modes
