@@ -50,6 +50,7 @@ def unpacked(data: Mapping[str, Any]) -> dict[str, Any]:
                 whole[name] = rows(**whole[name])
         if "numbers" in whole:
             numbers = b64decode(whole.pop("numbers"), validate=True)
+            check_room(whole["values"], len(numbers))
             whole["values"] = [take(value, numbers) for value in whole["values"]]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, struct.error) as error:
         raise ValueError(f"this is not a whole trace: it cannot be unpacked ({error})") from error
@@ -83,6 +84,13 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
     at = len(numbers)
     numbers += raw
     return {**{key: x for key, x in value.items() if key != "data"}, "at": at}
+
+
+def check_room(values: list[Mapping[str, Any]], room: int) -> None:
+    """Refuse previews that read the same numbers again and again: a small file would fill the memory."""
+    size = sum([prod(value["shape"]) * struct.calcsize(f"<{FORMS[value['dtype']]}") for value in values if "at" in value])
+    if size > room:
+        raise ValueError(f"its previews hold {size} bytes, of which the file has {room}")
 
 
 def take(value: Mapping[str, Any], numbers: bytes) -> Mapping[str, Any]:

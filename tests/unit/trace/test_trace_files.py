@@ -9,6 +9,7 @@ import pytest
 from minigrad.recorder import Trace, record
 from minigrad.trace.build import Builder, Large, statistics
 from minigrad.trace.ledger import ACTIVATION, GRADIENT, PARAMETER, SAVED, Ledger
+from minigrad.trace.pack import packed, unpacked
 from tests.unit.trace.traces import accumulator, diamond, frames
 
 
@@ -200,3 +201,13 @@ def test_an_id_that_lives_again_with_another_size_is_another_storage():
     assert second is not first and ledger.totals == [0, 0, 40, 0]
     ledger.drop(first, ACTIVATION)
     assert ledger.totals == [0, 0, 40, 0]
+
+
+def test_previews_that_share_their_numbers_are_refused():
+    """A small file would fill the memory."""
+    data = packed(diamond().to_dict())
+    values = unpacked(data)["values"]
+    assert values == diamond().to_dict()["values"]
+    again = {"shape": [2], "dtype": "float32", "at": 0}
+    with pytest.raises(ValueError, match=r"its previews hold 8000 bytes, of which the file has \d+"):
+        unpacked({**data, "values": [again] * 1000})

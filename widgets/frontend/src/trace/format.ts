@@ -2,7 +2,7 @@
 import type { Maybe, Scalar, Trace, Value } from "./types";
 
 function special(entry: string): string {
-  return entry === "nan" || entry.endsWith("inf") ? entry : `'${entry}'`;
+  return entry === "nan" || entry.endsWith("inf") || /^-?\d+$/.test(entry) ? entry : `'${entry}'`;
 }
 
 /** One number, at most four decimals, a point behind a whole float: `3.`, `0.3333`, `1.2e-7`. */

@@ -13,7 +13,7 @@ type Read = [size: number, read: (view: DataView, at: number) => Scalar];
 const FORMS: Record<string, Read> = {
   float32: [4, (view, at) => shown(view.getFloat32(at, true))],
   float64: [8, (view, at) => shown(view.getFloat64(at, true))],
-  int64: [8, (view, at) => Number(view.getBigInt64(at, true))],
+  int64: [8, (view, at) => exact(view.getBigInt64(at, true))],
   int32: [4, (view, at) => view.getInt32(at, true)],
   uint8: [1, (view, at) => view.getUint8(at)],
   bool: [1, (view, at) => view.getUint8(at) !== 0],
@@ -23,12 +23,25 @@ function shown(x: number): Scalar {
   return Number.isFinite(x) ? x : Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
+/** An integer; as its digits where a number of JavaScript would round it. */
+function exact(x: bigint): Scalar {
+  const rounded = Number(x);
+  return Number.isSafeInteger(rounded) ? rounded : String(x);
+}
+
 function rows({ fields, rows: entries }: Table): Record<string, unknown>[] {
   return entries.map(([kind, ...values]) => {
     const names = fields[kind];
     if (!names || names.length !== values.length) throw new Error("this is not a whole trace: a row of it has other fields");
     return Object.fromEntries(names.map((name, at) => [name, values[at]]));
   });
+}
+
+/** Refuse previews that read the same numbers again and again: a small file would fill the memory. */
+function checkRoom(values: readonly At[], room: number): void {
+  const size = values.reduce((sum, { at, shape, dtype }) =>
+    at === undefined ? sum : sum + shape.reduce((a, b) => a * Math.abs(b), FORMS[dtype]?.[0] ?? 0), 0);
+  if (!(size <= room)) throw new Error(`this is not a whole trace: its previews hold ${size} bytes, of which the file has ${room}`);
 }
 
 function put(value: At, numbers: DataView): void {
@@ -52,6 +65,7 @@ export function unpack(packed: Packed): Trace {
   if (packed.numbers !== undefined) {
     const bytes = Uint8Array.from(atob(packed.numbers), (letter) => letter.charCodeAt(0));
     const view = new DataView(bytes.buffer);
+    checkRoom(trace.values, view.byteLength);
     for (const value of trace.values) put(value, view);
     delete packed.numbers;
   }
