@@ -51,17 +51,20 @@ class Lab:
     def __init__(self, folder: Path, lesson: str, port: int, browser: bool = True) -> None:
         self.port, self.token = port, secrets.token_hex(24)
         self.url = f"http://{HOST}:{port}/lab/tree/{lesson}?token={self.token}"
-        command = [sys.executable, "-m", PROGRAM, *_options(folder, lesson, port, browser)]
+        command = [sys.executable, "-m", "minigrad_lessons.watched", *_options(folder, lesson, port, browser)]
         # The token goes by the environment: other users can read a command line.
         environment = {**os.environ, "JUPYTER_TOKEN": self.token}
         # Its own session, so that Ctrl-C reaches this process only, which then stops the server in good order.
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+        # Its standard input is a pipe, by which it sees that this process is gone.
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)
 
     def __enter__(self) -> Lab:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
 
     def wait_until_ready(self, seconds: float = 90.0) -> None:
         """Return when the server answers."""
