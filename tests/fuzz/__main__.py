@@ -1,31 +1,40 @@
-"""`python -m tests.fuzz autograd --minutes 60`: random programs until the time is over; prints those that differ."""
+"""`python -m tests.fuzz TARGET --minutes 60`: tries random inputs until the time is over, and prints what fails.
+
+`autograd`: random programs, under minigrad and PyTorch. `traces`, `saved`, `archives`: damaged files of each kind.
+"""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
 import minigrad
 from tests.fuzz.differential.program import replayed, shortened
 from tests.fuzz.differential.search import differences, new_seed
+from tests.fuzz.files.targets import TARGETS as FILES
+from tests.fuzz.files.targets import damaged_file, failures
 
 
-def autograd(seed: int, programs: int | None, minutes: float) -> int:
+def seeds(first: int, count: int | None, minutes: float) -> Iterator[int]:
+    """The seeds of a run: so many, or as many as fit into the time."""
+    end = time.monotonic() + 60 * minutes
+    for number in itertools.count(first) if count is None else range(first, first + count):
+        if count is None and time.monotonic() > end:
+            return
+        yield number
+
+
+def autograd(tried: Iterator[int]) -> int:
     """Programs about autograd, run under minigrad and PyTorch; gives how many differ in what must be equal."""
     kinds: Counter[str] = Counter()
-    found, end = 0, time.monotonic() + 60 * minutes
-
-    def seeds() -> Iterator[int]:
-        number = seed
-        while time.monotonic() < end if programs is None else number < seed + programs:
-            yield number
-            number += 1
-
-    for number, pair, difference in differences(minigrad, torch, seeds()):
+    found = 0
+    for number, pair, difference in differences(minigrad, torch, tried):
         kinds[difference.kind] += 1
         if difference.hard:
             found += 1
@@ -37,20 +46,30 @@ def autograd(seed: int, programs: int | None, minutes: float) -> int:
     return found
 
 
-TARGETS = {"autograd": autograd}
+def files(name: str, tried: Iterator[int]) -> int:
+    """Damaged files of a kind; gives how many end in another error than the one that is meant for it."""
+    found, target = 0, FILES[name]
+    for found, (number, how) in enumerate(failures(target, tried, time.monotonic), 1):
+        print(f"seed {number}: {how}\n    {damaged_file(target, number)!r:.2000}", flush=True)
+    print(f"{found} damaged files fail")
+    return found
+
+
+TARGETS = {"autograd": autograd, **{name: partial(files, name) for name in FILES}}
 
 
 def main() -> int:
     """Run a target; the exit status says whether it found anything."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("target", choices=TARGETS)
-    parser.add_argument("--seed", type=int, default=None, help="of the first program (default: a new one)")
-    parser.add_argument("--programs", type=int, default=None, help="how many (default: as many as fit into --minutes)")
+    parser.add_argument("--seed", type=int, default=None, help="the first one (default: a new one)")
+    parser.add_argument("--programs", "--files", type=int, default=None,
+                        help="how many inputs (default: as many as fit into --minutes)")
     parser.add_argument("--minutes", type=float, default=1.0)
     options = parser.parse_args()
     seed = new_seed() if options.seed is None else options.seed
     print(f"the first seed is {seed}")
-    return int(TARGETS[options.target](seed, options.programs, options.minutes) > 0)
+    return int(TARGETS[options.target](seeds(seed, options.programs, options.minutes)) > 0)
 
 
 if __name__ == "__main__":
