@@ -135,6 +135,18 @@ describe("what is shown", () => {
     expect(root.querySelector(".mg-current")?.textContent).toBe("2y = x * x");
   });
 
+  it("says that a chosen node is pinned, and unpins it", () => {
+    const [model, root] = show();
+    expect(root.querySelector(".mg-pin")).toBeNull();
+    (root.querySelector('[data-node="0"] .mg-box') as Element).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    press(root, "ArrowRight", "ArrowRight");
+    expect(root.querySelector(".mg-pin")?.textContent).toBe("pinned: it stays while you stepunpin");
+    expect(root.querySelector(".mg-details .mg-name")?.textContent).toContain("MulBackward0");
+    (root.querySelector(".mg-unpin") as HTMLButtonElement).click();
+    expect(root.querySelector(".mg-pin")).toBeNull();
+    expect(model.get("selected")).toBeNull();
+  });
+
   it.each(["constructor", "toString", "__proto__", "hasOwnProperty"])("shows a node of the name %s", (name) => {
     const trace = square("x");
     (trace.nodes[0] as { name: string }).name = name;

@@ -47,14 +47,15 @@ export class DetailsPane {
 
   constructor(
     private readonly trace: Trace,
-    private readonly pick: (node: number) => void,
+    private readonly pick: (node: Maybe) => void,
     go: (step: number) => void,
   ) {
     this.hooks = new HookList(trace, go);
     this.element = html("section", { class: "mg-details", "aria-label": "details" }, this.body);
   }
 
-  show(id: Maybe, moment: Moment, note: string): void {
+  /** Shows a node; `pinned`: the one that was chosen, which stays while others run. */
+  show(id: Maybe, moment: Moment, note: string, pinned = false): void {
     const node = id === null ? undefined : this.trace.nodes[id];
     if (id === null || !node) {
       const hint = moment.tensors.length > 0 ? "No node was recorded." : "Choose a node to see what it holds.";
@@ -65,6 +66,7 @@ export class DetailsPane {
     const look = moment.look(id);
     const title = html("h3", { class: "mg-name" }, node.name, html("span", { class: "mg-tag", "data-status": look.look }, look.word || look.look));
     const parts: (HTMLElement | null)[] = [
+      pinned ? this.pin() : null,
       title,
       html("p", { class: "mg-quiet" }, this.origin(id, note)),
       this.pending(id, moment),
@@ -76,6 +78,12 @@ export class DetailsPane {
       ...node.outputs.slice(0, 4).map((output) => this.tensorCard(output, moment, "output")),
     ];
     this.body.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  private pin(): HTMLElement {
+    const button = html("button", { type: "button", class: "mg-unpin", title: "show each node as it runs" }, "unpin");
+    button.addEventListener("click", () => this.pick(null));
+    return html("p", { class: "mg-pin" }, html("span", {}, "pinned: it stays while you step"), button);
   }
 
   private origin(id: number, note: string): string {
