@@ -88,7 +88,8 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
 
 def check_room(values: list[Mapping[str, Any]], room: int) -> None:
     """Refuse previews that read the same numbers again and again: a small file would fill the memory."""
-    size = sum([prod(value["shape"]) * struct.calcsize(f"<{FORMS[value['dtype']]}") for value in values if "at" in value])
+    packed = [value for value in values if "at" in value]
+    size = sum([prod(value["shape"]) * struct.calcsize(f"<{FORMS[value['dtype']]}") for value in packed])
     if size > room:
         raise ValueError(f"its previews hold {size} bytes, of which the file has {room}")
 

@@ -49,7 +49,8 @@ def autograd(tried: Iterator[int]) -> int:
 def files(name: str, tried: Iterator[int]) -> int:
     """Damaged files of a kind; gives how many end in another error than the one that is meant for it."""
     found, target = 0, FILES[name]
-    for found, (number, how) in enumerate(failures(target, tried, time.monotonic), 1):
+    for number, how in failures(target, tried, time.monotonic):
+        found += 1
         print(f"seed {number}: {how}\n    {damaged_file(target, number)!r:.2000}", flush=True)
     print(f"{found} damaged files fail")
     return found

@@ -24,7 +24,8 @@ MISSING = {
 def test_the_error_says_what_to_do(sentence):
     with pytest.raises(AttributeError) as raised:
         MISSING[sentence]()
-    assert str(raised.value).startswith(f"{sentence}\n\nIf PyTorch has it, minigrad does not: docs/coverage.md says why. ")
+    advice = "If PyTorch has it, minigrad does not: docs/coverage.md says why. "
+    assert str(raised.value).startswith(f"{sentence}\n\n{advice}")
 
 
 def test_what_is_missing_for_a_reason_names_it():

@@ -181,8 +181,8 @@ def matrix_exp(input: Tensor) -> Tensor:
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of `x`, (n,), as a row of an (n, N) matrix: from N - 1 down to 0, or `increasing`.
 
-    By default N is n. Integers and bools give int64. As in PyTorch there is no gradient where N is above 1, since powers
-    are written over powers; `linalg.vander` has one.
+    By default N is n. Integers and bools give int64. As in PyTorch there is no gradient where N is above 1, since
+    powers are written over powers; `linalg.vander` has one.
 
     Raises:
         RuntimeError: if `x` has not one dimension, or `N` is negative.

@@ -63,7 +63,7 @@ def saved() -> list[bytes]:
 @cache
 def archives() -> list[bytes]:
     """What `torch.save` writes of the same."""
-    import torch  # only this target needs it
+    import torch  # noqa: PLC0415 - only this target needs it
 
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
     file = io.BytesIO()
