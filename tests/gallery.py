@@ -185,7 +185,8 @@ What `minigrad_widgets` shows, each with the code that makes it. The pictures ar
 ```python
 {program}```
 
-Every widget is stepped by its own buttons, by the arrow keys, Home, End and Space. Each can be saved as a page that
+Every widget is stepped by its own buttons, by the arrow keys, Home, End and Space. The letter f lets the inspector fill
+the window, and Escape puts it back; the bars between its panes can be dragged. Each widget can be saved as a page that
 needs no kernel and no network, `.to_html("page.html")`, or as a picture, `.to_svg()` and `.to_png()`; each is a
 deterministic text too, `.text`.
 """

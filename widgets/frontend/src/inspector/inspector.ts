@@ -12,17 +12,20 @@ import type { Changed, Lens } from "./lens";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
 import type { Link } from "../page/link";
+import { Panes } from "./panes";
 import { QueueStrip } from "./queue";
 import { Ribbon } from "./ribbon";
 import { SourcePane } from "./source";
 import { Transport } from "../page/transport";
+import { WholeWindow } from "../page/whole";
 import type { Maybe, Trace } from "../trace/types";
 
 const TITLES = { forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
+const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window";
 const ALL: Changed = { nodes: null, edges: null };
 
 export class Inspector {
-  readonly element: HTMLElement;
+  readonly element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": LABEL });
   private readonly lenses: Record<string, Lens>;
   private lens: Lens;
   private readonly replay: Replay;
@@ -37,6 +40,7 @@ export class Inspector {
   private readonly ask: Ask;
   private readonly transport: Transport;
   private readonly ribbon: Ribbon;
+  private readonly whole = new WholeWindow(this.element);
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
 
@@ -67,7 +71,7 @@ export class Inspector {
     this.transport = new Transport({ go: (position) => this.go(position) });
     this.ribbon = new Ribbon(trace);
     this.transport.track.prepend(this.ribbon.element);
-    this.element = this.assemble();
+    this.assemble();
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.open();
   }
@@ -80,12 +84,11 @@ export class Inspector {
     for (const undo of this.undo) undo();
   }
 
-  private assemble(): HTMLElement {
-    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList());
-    const panes = html("div", { class: "mg-panes" }, this.source.element, this.graph.element, this.details.element);
+  private assemble(): void {
+    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), this.whole.button);
+    const panes = new Panes(this.source.element, this.graph.element, this.details.element);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
-    const label = "minigrad inspector; left and right arrow step, space plays";
-    return html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": label }, head, this.ask.element, panes, foot);
+    this.element.append(head, this.ask.element, panes.element, foot);
   }
 
   private tabList(): HTMLElement {
@@ -106,6 +109,8 @@ export class Inspector {
       ...this.transport.keys,
       choose: () => this.clicked(this.selected ?? this.lens.lit),
       walk: (direction: 1 | -1) => this.walk(direction),
+      fill: () => this.whole.toggle(),
+      escape: () => this.whole.close(),
       fold: (by: 1 | -1) => this.graph.foldAround(this.selected ?? this.lens.lit ?? this.lens.ready[0] ?? 0, by),
     };
   }

@@ -11,10 +11,13 @@ export interface Actions {
   choose(): void;
   walk(direction: 1 | -1): void;
   fold?(by: 1 | -1): void;
+  fill?(): void;
+  escape?(): void;
 }
 
-function leavesUs(event: KeyboardEvent): boolean {
-  return event.key === "Tab" || event.key === "Escape" || event.ctrlKey || event.metaKey;
+function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
+  if (event.key === "Escape") return !root.hasAttribute("data-whole");
+  return event.key === "Tab" || event.ctrlKey || event.metaKey;
 }
 
 /** A focused button, link or list has its own use of Space, Enter and the up and down arrows. */
@@ -36,7 +39,7 @@ function hold(root: HTMLElement): void {
 function shield(root: HTMLElement): () => void {
   const mark = (event: KeyboardEvent): void => {
     if (!event.composedPath().includes(root)) return;
-    if (leavesUs(event)) root.removeAttribute("data-lm-suppress-shortcuts");
+    if (leavesUs(event, root)) root.removeAttribute("data-lm-suppress-shortcuts");
     else root.setAttribute("data-lm-suppress-shortcuts", "true");
   };
   window.addEventListener("keydown", mark, true);
@@ -55,9 +58,11 @@ export function listen(root: HTMLElement, actions: Actions): () => void {
     End: () => actions.last(),
     " ": () => actions.toggle(),
     Enter: () => actions.choose(),
+    f: () => actions.fill?.(),
+    Escape: () => actions.escape?.(),
   };
   const handle = (event: KeyboardEvent): void => {
-    if (leavesUs(event)) return;
+    if (leavesUs(event, root)) return;
     event.stopPropagation();
     const act = table[event.key];
     if (!act || event.altKey || ownKey(event)) return;
