@@ -82,6 +82,8 @@ def test_modules_fold_by_mouse_and_by_keyboard(page: Page, opened: Opened) -> No
     assert boxes.count() == whole
     root.locator(".mg-outline > summary").click()
     root.locator(".mg-outline-row", has_text="fold all").first.click()
+    assert boxes.count() == 3  # the two layers, not one box that holds them both
+    root.locator(".mg-outline-list [aria-expanded=true]").first.click()
     assert boxes.count() == 2
     root.locator(".mg-node[data-scope]").click()
     assert boxes.count() == 3

@@ -45,10 +45,10 @@ def boxes(inspector: Inspector) -> int:
 
 
 def test_a_small_graph_opens_whole() -> None:
-    inspector = Inspector(sequential(100))
+    inspector = Inspector(sequential(14))
     assert inspector._data["folded"] == []
     assert "opening" not in inspector._data
-    assert len(inspector._data["scopes"]) == 101
+    assert len(inspector._data["scopes"]) == 15
 
 
 def test_as_little_is_folded_as_the_limit_asks_for() -> None:
@@ -57,7 +57,16 @@ def test_as_little_is_folded_as_the_limit_asks_for() -> None:
     linears = [at for at, scope in enumerate(data["scopes"]) if scope["module"] == "Linear"]
     assert opening(data, len(trace.nodes)) == []
     assert opening(data, 30) == linears
-    assert opening(data, 10) == [0]
+    assert opening(data, 10) == linears  # never one box
+
+
+def test_an_encoder_opens_with_its_layers() -> None:
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    net = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    with record() as trace:
+        net(torch.ones(1, 2, 4)).sum().backward()
+    data = Inspector(trace)._data
+    assert [data["scopes"][at]["name"] for at in data["folded"]] == [f"layers.{at}" for at in range(6)]
 
 
 @pytest.mark.parametrize(("make", "most"), [(lambda: chain(10_000), 102), (lambda: sequential(2_000), 102),
@@ -71,7 +80,7 @@ def test_a_large_graph_opens_with_runs_folded(make: Any, most: int) -> None:
 def test_runs_are_cut_where_they_repeat() -> None:
     data = Inspector(loop(300))._data
     titles = {scope["name"] for scope in data["scopes"]}
-    assert "Mm, Add, Tanh × 3" in titles
+    assert "Mm, Add, Tanh × 6" in titles
     assert repetition(["a", *["x", "y", "z"] * 20]) == (3, 1)
     assert repetition([f"op{at}" for at in range(90)]) == (1, 0)
 

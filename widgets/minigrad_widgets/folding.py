@@ -1,7 +1,7 @@
 """What of a graph is folded: calls of modules and, where these do not help, runs of ops like the steps of a loop.
 
-A graph of more than `LIMIT` boxes opens with as little folded as brings it down to that. A folded call is one box; the
-edges between two boxes are one. `Folding` gives the graph and its frames as they are drawn then, to pictures and, for
+A graph of more than `LIMIT` boxes opens with as little folded as brings it down to that, but never as one box: a module
+that is nearly all of the program is opened. A folded call is one box; the edges between two boxes are one. `Folding` gives the graph and its frames as they are drawn then, to pictures and, for
 the first look, to the browser, which folds and unfolds on its own from there (frontend/src/trace/groups.ts).
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 Data = dict[str, Any]
 ByBox = dict[int, Any]
 
-LIMIT = 500  # boxes that are drawn at first, at most
+LIMIT = 60  # boxes that are drawn at first, where modules can be folded
+LARGE = 500  # nodes, from which on runs of ops are folded too
 LONG = 64  # a run of fewer ops is not folded
-PIECES = 100  # into so many boxes is a run folded, at most
+PIECES = 50  # into so many boxes is a run folded, at most
 PERIODS = 64  # steps of a loop of more ops are not found
 STATUSES = ("early", "running", "ready", "waiting")
 
@@ -29,7 +30,7 @@ def add_runs(data: Data) -> None:
     behind the scopes that are in it: ids stay what they are, but a parent may have a higher one.
     """
     nodes, scopes = data["nodes"], data["scopes"]
-    if len(nodes) <= LIMIT:
+    if len(nodes) <= LARGE:
         return
     found: dict[int, int] = {}
     for scope, run in runs(data):
@@ -100,10 +101,31 @@ def opening(data: Data, limit: int = LIMIT) -> list[int]:
         depths[scope] = depths[parent] + 1
     folded: list[int] = []
     for depth in range(max(depths.values()), -1, -1):
-        folded = [scope for scope, _ in enumerate(data["scopes"]) if depths[scope] == depth]
+        folded = opened(data, [scope for scope, _ in enumerate(data["scopes"]) if depths[scope] == depth])
         if len(set(owners(data, folded))) <= limit:
             break
     return folded
+
+
+def opened(data: Data, scopes: list[int]) -> list[int]:
+    """These calls, but what they call in the place of one whose calls hold more than half of all nodes."""
+    counts = [0] * len(data["scopes"])
+    for record in data["nodes"]:
+        if record.get("scope") is not None:
+            counts[record["scope"]] += 1
+    inside: list[list[int]] = [[] for _ in counts]
+    for scope, parent in reversed(list(parents_first(data["scopes"]))):
+        if parent is not None and counts[scope]:
+            counts[parent] += counts[scope]
+            inside[parent].append(scope)
+    found, left = [], scopes[::-1]
+    while left:
+        scope = left.pop()
+        if 2 * sum(counts[each] for each in inside[scope]) > len(data["nodes"]):
+            left += inside[scope]
+        else:
+            found.append(scope)
+    return found
 
 
 def parents_first(scopes: list[Data]) -> Iterator[tuple[int, int | None]]:

@@ -20,6 +20,7 @@ from matplotlib.path import Path
 
 from minigrad_widgets.canvas import FONT, to_png, to_svg
 from minigrad_widgets.geometry import HEIGHT, Point, Wire, labels, width_of, wires
+from minigrad_widgets.spots import label_spots
 from minigrad_widgets.text import Words, brief, broken, piled
 from minigrad_widgets.ties import Tie, bow, ties
 
@@ -34,6 +35,7 @@ BROKEN = "#b3001b"  # NaN or infinite
 PLACES = 9  # in the ready queue
 BADGES = 56.0  # room for what is pending at the rightmost node
 DPI = 100
+LETTER = 7.0  # the width of a letter of a gradient
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,10 @@ class _Drawing:
         self.boxes: dict[int, Box] = {node: (*nodes[node], float(width_of(data, node))) for node in sorted(known)}
 
     def draw(self) -> None:
-        for wire in wires(self.data):
+        drawn = wires(self.data)
+        flows = {key: brief(self.words.value(value)) for key, value in self.frame["edges"].items()}
+        self.spots = label_spots(self.data, drawn, {key: LETTER * len(text) for key, text in flows.items()})
+        for wire in drawn:
             self.edge(wire)
         for tie in ties(self.data):
             if tie["from"] in self.boxes and tie["to"] in self.boxes:
@@ -153,14 +158,14 @@ class _Drawing:
             flowed = wire.key in self.frame["edges"]
             lost = flowed and broken(self.words.value(self.frame["edges"][wire.key]))
             self.curve(wire.points, BROKEN if lost else FLOW if flowed else LINE, 2.0 if flowed else 1.0)
-            (ax, ay), (bx, by) = wire.points[-2:]
+            bx, by = wire.points[-1]
             if wire.output_nr is not None:
                 self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
             if flowed:
                 gradient = self.words.value(self.frame["edges"][wire.key])
-                side = (-6, "right") if wire.left else (6, "left")
+                x, y, left = self.spots[wire.key]
                 ink = BROKEN if broken(gradient) else FLOW_INK
-                self.label((ax + bx) / 2 + side[0], (ay + by) / 2, brief(gradient), ink, 8, "bold", side[1])
+                self.label(x, y, brief(gradient), ink, 8, "bold", "right" if left else "left")
 
     def passes(self, points: list[Point]) -> bool:
         left, top, right, bottom = self.window

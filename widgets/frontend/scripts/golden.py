@@ -20,6 +20,7 @@ from minigrad.utils.checkpoint import checkpoint
 from minigrad_widgets.ask import choices, choose, wording
 from minigrad_widgets.geometry import wires
 from minigrad_widgets.layout import place
+from minigrad_widgets.spots import label_spots
 from minigrad_widgets.text import Words
 from minigrad_widgets.ties import ties
 from minigrad_widgets.timeline import spans, summary, told
@@ -215,7 +216,7 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
     data = settled(json.loads(json.dumps(program().to_dict())), program)
     trace = Trace.from_dict(data)
     words = Words(data)
-    steps = range(len(data["events"]))
+    steps, drawn = range(len(data["events"])), wires(data)
     return {
         "trace": data,
         "frames": [trace.frame(step) for step in steps],
@@ -225,7 +226,8 @@ def fixture(program: Callable[[], Trace]) -> dict[str, Any]:
         "spans": [{**span, "told": told(span)} for span in spans(data)],
         "summary": summary(data),
         "steps": {lens: trace.steps(lens) for lens in ("forward", "backward", "checkpoint")},
-        "wires": {wire.key: wire.points for wire in wires(data) if wire.to is not None},
+        "wires": {wire.key: wire.points for wire in drawn if wire.to is not None},
+        "spots": label_spots(data, drawn, dict.fromkeys((wire.key for wire in drawn), 100.0)),
         "asked": [{**question, "wording": wording(trace, words, question),
                    "choices": choices(trace, question["step"]) if question["kind"] == "next" else []}
                   for question in choose(trace, True)],

@@ -13,6 +13,7 @@ import { FORWARD, OF_A_PASS } from "../src/trace/events";
 import { lensSteps, Replay } from "../src/trace/frame";
 import type { Frame } from "../src/trace/frame";
 import { bend, draw } from "../src/layout/geometry";
+import { labelSpots } from "../src/layout/labels";
 import { Groups } from "../src/trace/groups";
 import { Holders } from "../src/trace/holders";
 import type { Held } from "../src/trace/holders";
@@ -33,6 +34,7 @@ interface Fixture {
   spans: Record<string, unknown>[];
   summary: Summary;
   wires: Record<string, [number, number][]>;
+  spots: Record<string, [x: number, y: number, left: boolean]>;
   asked: (Question & { wording: string; choices: number[] })[];
   held: Held[][];
   file: string;
@@ -135,5 +137,10 @@ group.each(names)("%s", (name) => {
     const wires = draw(new Groups(trace), trace.layout).wires.map((wire) => [wire.key, wire.points.map(([x, y]) => [x, y])]);
     expect(Object.fromEntries(wires)).toEqual(fixture.wires);
     expect(bend([5, 50])).toEqual([[5, 27], [5, 73]]);
+  });
+
+  it("puts gradients where Python puts them", () => {
+    const spots = [...labelSpots(draw(new Groups(trace), trace.layout), () => 100)];
+    expect(Object.fromEntries(spots.map(([wire, { x, y, left }]) => [wire.key, [x, y, left]]))).toEqual(fixture.spots);
   });
 });

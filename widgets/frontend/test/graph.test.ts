@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { arrange } from "../src/layout/arrange";
 import { draw } from "../src/layout/geometry";
+import type { Box, Drawing, Region, Wire } from "../src/layout/geometry";
+import { labelSpots } from "../src/layout/labels";
+import { outlook } from "../src/layout/outlook";
+import { Viewport } from "../src/graph/viewport";
 import { boxOf, depths, Groups, parentsFirst } from "../src/trace/groups";
 import { render } from "../src/index";
 import type { NodeRecord, Trace } from "../src/trace/types";
@@ -70,6 +74,61 @@ describe("the layout in the browser", () => {
   });
 });
 
+/** Two graphs side by side, `apart` pixels from each other, the second one a single edge. */
+function islands(apart: number): Drawing {
+  const box = (x: number, y: number): Box => ({ x, y, width: 100, title: "", caption: "" });
+  const wire = (from: number, to: number, x: number, far: number): Wire => {
+    const points: [number, number][] = [[x, 63], [far, 137]];
+    return { key: `${from}:0`, keys: [`${from}:0`], from, index: 0, to, output_nr: 0, points };
+  };
+  const boxes = new Map([[0, box(100, 40)], [1, box(100, 160)], [2, box(apart, 40)], [3, box(apart, 160)]]);
+  return { boxes, wires: [wire(0, 1, 100, 100), wire(2, 3, apart, apart)], stubs: [], size: [apart + 60, 200] };
+}
+
+describe("what is looked at first", () => {
+  const middle = ({ left, right, top, bottom }: Region): number[] => [(left + right) / 2, (top + bottom) / 2];
+  function look(drawing: Drawing, box: number | null): Viewport {
+    const frame = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    return new Viewport(frame, document.createElementNS("http://www.w3.org/2000/svg", "g"), outlook(drawing, box));
+  }
+
+  it("is the whole graph where it can be read", () => {
+    expect(middle(look(islands(400), 2).region).map(Math.round)).toEqual([230, 100]);
+  });
+
+  it("is else what is connected with the node that the step is about", () => {
+    expect(outlook(islands(4000), 3).part).toEqual({ left: 3950, top: 17, right: 4050, bottom: 183 });
+    const view = look(islands(4000), 3);
+    expect(middle(view.region).map(Math.round)).toEqual([4000, 100]);
+    expect(view.scale).toBe(1.1);
+  });
+
+  it("is the node itself where even that is too large, and nothing beyond it", () => {
+    const tall = islands(4000);
+    tall.boxes.set(3, { ...(tall.boxes.get(3) as Box), y: 5000 });
+    tall.size = [4060, 5040];
+    const view = look(tall, 3);
+    expect(view.scale).toBe(0.8);
+    expect(Math.round(view.region.bottom)).toBe(5023 + 44 / 0.8);
+    expect(middle(look(tall, null).region)[0]).toBe(100);
+  });
+});
+
+describe("the gradients of edges", () => {
+  it("stand apart where edges arrive side by side", () => {
+    const drawing = islands(400);
+    drawing.wires = [-34, 0, 34].map((by, index) => ({ ...(drawing.wires[0] as Wire), index, points: [[100 + by, 63], [100 + by, 137]] }));
+    const spots = [...labelSpots(drawing, () => 80).values()];
+    expect(spots).toHaveLength(3);
+    const spans = spots.map(({ x, y, left }) => ({ from: left ? x - 80 : x, to: left ? x : x + 80, y }));
+    for (const [at, one] of spans.entries()) {
+      for (const other of spans.slice(at + 1)) {
+        expect(one.to <= other.from || other.to <= one.from || Math.abs(one.y - other.y) >= 14).toBe(true);
+      }
+    }
+  });
+});
+
 describe("the graph pane", () => {
   let place: HTMLElement;
   beforeEach(() => {
@@ -125,6 +184,12 @@ describe("the graph pane", () => {
     expect(root.querySelector(".mg-found")?.textContent).toBe("1 of 1");
     expect(root.querySelector(".mg-selected")?.getAttribute("data-node")).toBe("6");
     expect(root.dataset["step"]).toBe("8");
+  });
+
+  it("opens the module that is nearly all of the program when all is folded", () => {
+    const [, root] = show(blocks(3));
+    [...root.querySelectorAll<HTMLElement>(".mg-outline-row")].find((each) => each.textContent === "fold all")!.click();
+    expect([...root.querySelectorAll(".mg-node[data-scope] .mg-title")].map((each) => each.textContent)).toEqual(["blocks.0", "blocks.1", "blocks.2"]);
   });
 
   it("follows Python, and has no list where there are no modules", () => {

@@ -2,7 +2,7 @@
  * Texts out of view are not laid out. A browser lays out every text of a drawing anew at each step (measured: 100 ms
  * at 2,000 nodes, against 1 ms without), so only those in view, and half a view around it, are there.
  */
-import type { Region } from "./viewport";
+import type { Region } from "../layout/geometry";
 
 interface Entry {
   element: Element;

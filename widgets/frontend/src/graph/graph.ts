@@ -3,8 +3,11 @@ import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Finder } from "./finder";
-import { along, draw, HEIGHT, path } from "../layout/geometry";
+import { draw, HEIGHT, path } from "../layout/geometry";
 import type { Box, Drawing, Point, Wire } from "../layout/geometry";
+import { gradientWidths, labelSpots } from "../layout/labels";
+import type { Spot } from "../layout/labels";
+import { outlook, top } from "../layout/outlook";
 import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
 import type { BoxId } from "../trace/groups";
 import { STYLES } from "./look";
@@ -61,6 +64,7 @@ export class GraphPane {
   private drawing: Drawing;
   private readonly nodes = new Map<BoxId, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
+  private readonly widths: (wire: Wire) => number;
   /** What leaves a node: it is there once the node is. */
   private readonly leaving = new Map<BoxId, Element[]>();
   private readonly ties: readonly Tie[];
@@ -76,12 +80,13 @@ export class GraphPane {
     folded: readonly number[] | null = null,
   ) {
     this.ties = ties(trace);
+    this.widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.drawing = this.laidOut();
     const group = svg("g", { class: "mg-world" }, ...this.layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
-    this.viewport = new Viewport(this.frame, group, this.drawing.size, this.top());
+    this.viewport = new Viewport(this.frame, group, outlook(this.drawing, null));
     this.outline = new Outline(trace, (wanted) => this.fold(wanted));
     this.map = new Minimap((to) => this.viewport.look(to));
     this.build();
@@ -108,7 +113,7 @@ export class GraphPane {
     const [wires, boxes, texts] = this.layers as [SVGGElement, SVGGElement, SVGGElement];
     for (const layer of this.layers) layer.replaceChildren();
     for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
-    for (const wire of this.drawing.wires) this.addWire(wire, wires, texts);
+    for (const [wire, spot] of labelSpots(this.drawing, this.widths)) this.addWire(wire, spot, wires, texts);
     for (const stub of this.drawing.stubs) {
       const drawn = this.stub(stub.at);
       wires.append(drawn);
@@ -131,11 +136,10 @@ export class GraphPane {
     this.groups = new Groups(this.trace, folded);
     this.drawing = this.laidOut();
     this.build();
-    this.viewport.resize(this.drawing.size, this.top());
-    this.viewport.fit();
+    const shown = this.scene?.selected ?? this.scene?.lit ?? null;
+    this.open(shown);
     if (!this.scene) return;
     this.update(this.scene, null, null);
-    const shown = this.scene.selected ?? this.scene.lit;
     if (shown !== null) this.reveal(shown);
   }
 
@@ -145,8 +149,8 @@ export class GraphPane {
     const box = this.groups.owner[node];
     if (box === undefined) return;
     if (by > 0 && box < 0) next.delete(scopeOf(box));
-    const around = chain(this.trace, this.trace.nodes[node]?.scope);
-    const inside = box < 0 ? around.slice(around.indexOf(scopeOf(box)) + 1) : around;
+    const calls = chain(this.trace, this.trace.nodes[node]?.scope);
+    const inside = box < 0 ? calls.slice(calls.indexOf(scopeOf(box)) + 1) : calls;
     if (by < 0 && inside[0] !== undefined) next.add(inside[0]);
     this.fold(next);
   }
@@ -170,6 +174,11 @@ export class GraphPane {
     for (const key of touched) this.paintEdge(key, scene);
     this.flowing = scene.now;
     this.point(scene);
+  }
+
+  /** Shows the whole graph or, where that cannot be read, what is connected with a node. */
+  open(id: Maybe): void {
+    this.viewport.show(outlook(this.drawing, id === null ? null : (this.groups.owner[id] ?? id)));
   }
 
   reveal(id: number): void {
@@ -197,20 +206,12 @@ export class GraphPane {
   private middle(): Point {
     const lit = [...this.marked].find(([, names]) => names.includes("mg-lit"))?.[0];
     const box = lit === undefined ? undefined : this.drawing.boxes.get(lit);
-    return box ? [box.x, box.y] : this.top();
+    return box ? [box.x, box.y] : top(this.drawing.boxes);
   }
 
-  private top(): Point {
-    let best: Box | null = null;
-    for (const box of this.drawing.boxes.values()) if (!best || box.y < best.y) best = box;
-    return best ? [best.x, best.y] : [0, 0];
-  }
-
-  private addWire(wire: Wire, wires: SVGGElement, texts: SVGGElement): void {
+  private addWire(wire: Wire, { x, y, left }: Spot, wires: SVGGElement, texts: SVGGElement): void {
     const line = svg("path", { class: "mg-edge", d: path(wire.points), "data-edge": wire.key });
-    const [x, y] = along(wire.points, 0.44);
-    const label = svg("text", { class: "mg-gradient", x: wire.left ? x - 5 : x + 5, y: y + 4 });
-    if (wire.left) label.setAttribute("text-anchor", "end");
+    const label = svg("text", { class: "mg-gradient", x, y: y + 4, "text-anchor": left ? "end" : "start" });
     const end = wire.points.at(-1) as Point;
     const nr = wire.output_nr;
     const number = svg("text", { class: "mg-nr", x: end[0] + 6, y: end[1] - 5 }, nr === null ? "" : String(nr));

@@ -2,7 +2,7 @@
 import { mark, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
 import type { Box, Point } from "../layout/geometry";
-import type { Region } from "./viewport";
+import type { Region } from "../layout/geometry";
 
 const WIDE = 150;
 const HIGH = 110;

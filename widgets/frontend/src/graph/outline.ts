@@ -24,10 +24,16 @@ export class Outline {
     for (const node of trace.nodes) for (const id of chain(trace, node.scope)) this.counts[id] = (this.counts[id] ?? 0) + 1;
     const all = this.counts.flatMap((count, id) => (count > 0 ? [id] : []));
     const both = html("div", { class: "mg-outline-all" });
-    both.append(this.action("fold all", () => this.fold(new Set(all))));
+    both.append(this.action("fold all", () => this.fold(new Set(all.filter((id) => !this.opens(id))))));
     if (trace.nodes.length <= MOST) both.append(this.action("unfold all", () => this.fold(new Set())));
     this.element = html("details", { class: "mg-outline" }, html("summary", {}, "modules"), both, this.list);
     this.element.hidden = all.length === 0;
+  }
+
+  /** Whether the calls in a call hold more than half of all nodes: as one box, it would hide the program. */
+  private opens(id: number): boolean {
+    const inside = this.counts.filter((_, each) => this.trace.scopes?.[each]?.parent === id);
+    return 2 * inside.reduce((a, b) => a + b, 0) > this.trace.nodes.length;
   }
 
   show(folded: ReadonlySet<number>): void {

@@ -1,19 +1,16 @@
 /** Panning and zooming of the graph pane: one transform on one group. */
-import type { Point } from "../layout/geometry";
-
-/** A part of the graph: its sides. */
-export interface Region {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-}
+import type { Point, Region } from "../layout/geometry";
+import type { Outlook } from "../layout/outlook";
 
 const FAR = 0.42;
 const SMALLEST = 0.04;
 const LARGEST = 2.5;
 const READABLE = 0.55;
-const MARGIN = 28;
+const LARGEST_FIT = 1.1;
+const COMFORTABLE = 0.8;
+const SIDE = 28;
+/** Above and below the drawing lie the tools and the legend. */
+const EDGE = 44;
 
 export class Viewport {
   scale = 1;
@@ -30,8 +27,7 @@ export class Viewport {
   constructor(
     private readonly frame: SVGSVGElement,
     private readonly group: SVGGElement,
-    private content: Point,
-    private top: Point,
+    private outlook: Outlook,
   ) {
     frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     frame.addEventListener("pointerdown", (event) => this.drag(event));
@@ -42,10 +38,11 @@ export class Viewport {
     this.fit();
   }
 
-  /** The drawing is another one, of this size. */
-  resize(content: Point, top: Point): void {
-    [this.content, this.top] = [content, top];
+  /** Looks at this from now on, until the student moves the drawing. */
+  show(outlook: Outlook): void {
+    this.outlook = outlook;
     this.wanted = null;
+    this.fit();
   }
 
   /** Brings a point into the middle. */
@@ -64,33 +61,38 @@ export class Viewport {
     this.observer?.disconnect();
   }
 
-  /** Shows the whole graph, or, where it would be too small to read, its top. */
+  /** Shows the whole graph or, where it would be too small to read, the part that matters now. */
   fit(): void {
     this.touched = false;
-    const [width, height] = this.content;
-    if (this.whole >= READABLE || !Number.isFinite(this.whole)) {
-      this.scale = Math.max(this.whole, SMALLEST);
-      this.center([width / 2, height / 2]);
-      return;
-    }
-    this.scale = 0.8;
-    this.x = this.view[0] / 2 - this.top[0] * this.scale;
-    this.y = MARGIN * 1.5 - (this.top[1] - 40) * this.scale;
-    this.apply();
+    const { part, point } = this.outlook;
+    const region = [this.all, part].find((each) => !(this.fitting(each) < READABLE)) ?? part;
+    const scale = this.fitting(region);
+    this.scale = scale < READABLE ? COMFORTABLE : Math.max(scale, SMALLEST);
+    this.centerWithin(region, point);
   }
 
   /** Shows the whole graph, however small; of one that is larger still, the part around a point. */
   overview(around: Point): void {
-    const [width, height] = this.content;
-    this.scale = Math.max(this.whole, SMALLEST);
+    this.scale = Math.max(this.fitting(this.all), SMALLEST);
     this.touched = true;
-    const fits = (size: number, axis: 0 | 1): number => (size * this.scale <= this.view[axis] ? size / 2 : around[axis]);
-    this.center([fits(width, 0), fits(height, 1)]);
+    this.centerWithin(this.all, around);
   }
 
-  private get whole(): number {
-    const [width, height] = this.content;
-    return Math.min((this.view[0] - 2 * MARGIN) / width, (this.view[1] - 2 * MARGIN) / height, 1.1);
+  private get all(): Region {
+    const [right, bottom] = this.outlook.size;
+    return { left: 0, top: 0, right, bottom };
+  }
+
+  /** The scale at which all of a region is in view. */
+  private fitting({ left, top, right, bottom }: Region): number {
+    return Math.min((this.view[0] - 2 * SIDE) / (right - left), (this.view[1] - 2 * EDGE) / (bottom - top), LARGEST_FIT);
+  }
+
+  /** Brings a point into the middle; above and below a region that fills the view, nothing of it is left empty. */
+  private centerWithin({ left, top, right, bottom }: Region, [x, y]: Point): void {
+    const [wide, high] = [(this.view[0] - 2 * SIDE) / this.scale, (this.view[1] - 2 * EDGE) / this.scale];
+    const middle = bottom - top <= high ? (top + bottom) / 2 : Math.min(bottom - high / 2, Math.max(top + high / 2, y));
+    this.center([right - left <= wide ? (left + right) / 2 : x, middle]);
   }
 
   zoom(factor: number, at: Point = [this.view[0] / 2, this.view[1] / 2]): void {
@@ -109,7 +111,7 @@ export class Viewport {
     const right = this.x + (x + width / 2) * this.scale;
     const middle = this.y + y * this.scale;
     const out = left < 8 || right > this.view[0] - 8 || middle < 40 || middle > this.view[1] - 40;
-    if (out) this.center([x, y]);
+    if (out) this.centerWithin(this.all, [x, y]);
   }
 
   private center([x, y]: Point): void {

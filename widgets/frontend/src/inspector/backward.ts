@@ -47,6 +47,23 @@ export class BackwardLens implements Lens {
     return event ? litNode(event) : null;
   }
 
+  get focus(): Maybe {
+    const event = this.replay.event;
+    if (event?.kind === "backward_start") return event.roots[0]?.[0] ?? null;
+    const tensor = this.tensors[0];
+    const node = tensor === undefined ? null : (this.replay.rebased.get(tensor) ?? this.trace.tensors[tensor]?.node ?? null);
+    return this.lit ?? node ?? this.before;
+  }
+
+  /** The node of the last event before this one that has one. */
+  private get before(): Maybe {
+    for (let at = this.step - 1; at >= 0; at--) {
+      const node = litNode(this.trace.events[at] as TraceEvent);
+      if (node !== null) return node;
+    }
+    return null;
+  }
+
   get gradient(): Maybe {
     const event = this.replay.event;
     return event ? shownGradient(event) : null;

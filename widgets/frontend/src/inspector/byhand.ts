@@ -42,6 +42,10 @@ export class TraversalLens implements Lens {
     return this.made.at(-1) ?? null;
   }
 
+  get focus(): Maybe {
+    return this.lit ?? this.ready[0] ?? null;
+  }
+
   get gradient(): Maybe {
     return this.state.given.at(-1)?.find((value) => value !== undefined) ?? null;
   }

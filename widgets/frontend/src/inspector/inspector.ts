@@ -74,6 +74,8 @@ export class Inspector {
     this.assemble();
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.open();
+    this.graph.open(this.focus);
+    this.reveal();
   }
 
   dispose(): void {
@@ -233,7 +235,16 @@ export class Inspector {
     this.memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
     for (const tab of this.tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.mark();
-    if (lens.lit !== null) this.graph.reveal(lens.lit);
+    this.reveal();
+  }
+
+  /** The node that the step is about, unless that is what a question asks for. */
+  private get focus(): Maybe {
+    return this.ask.asking === "next" ? this.lens.lit : this.lens.focus;
+  }
+
+  private reveal(): void {
+    if (this.focus !== null) this.graph.reveal(this.focus);
   }
 
   private showPosition(): void {

@@ -25,4 +25,6 @@ export interface Lens {
   /** The event of the trace that is shown. */
   step: number;
   lit: Maybe;
+  /** The node that the step is about, also where none is lit: what has to be in view. */
+  focus: Maybe;
 }

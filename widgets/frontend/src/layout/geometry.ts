@@ -10,6 +10,14 @@ export const HEIGHT = 46;
 const PORTS = 34;
 export const LAYER = 98;
 
+/** A part of the drawing: its sides. */
+export interface Region {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
 export interface Box {
   x: number;
   y: number;
@@ -104,7 +112,7 @@ function attach(ends: Map<number, End[]>, boxes: Drawing["boxes"], put: (wire: W
   }
 }
 
-function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+export function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key);
   if (list) list.push(value);
   else map.set(key, [value]);

@@ -1,0 +1,92 @@
+/** Where gradients stand beside their edges: apart from each other and from boxes, where there is room. */
+import { brief, valueOf } from "../trace/format";
+import type { Maybe, Trace } from "../trace/types";
+import { along, HEIGHT, push } from "./geometry";
+import type { Drawing, Point, Region, Wire } from "./geometry";
+
+/** A label begins here, or ends here where it stands at the left of its edge. */
+export interface Spot {
+  x: number;
+  y: number;
+  left: boolean;
+}
+
+/** How far along the last piece of an edge a label may stand, in the order of preference; geometry.py has the same. */
+const PARTS = [0.44, 0.3, 0.58, 0.16, 0.74];
+const [GAP, HALF, CELL] = [5, 7, 120];
+/** The width of a letter of a label, and of the shortest label. */
+const [LETTER, SHORTEST] = [7, 28];
+
+/** What has its place already, found by where it is. */
+class Taken {
+  private readonly cells = new Map<string, Region[]>();
+
+  add(region: Region): void {
+    for (const key of this.keys(region)) push(this.cells, key, region);
+  }
+
+  /** The area of a region that is taken. */
+  overlap(region: Region): number {
+    const others = new Set(this.keys(region).flatMap((key) => this.cells.get(key) ?? []));
+    let area = 0;
+    for (const other of others) {
+      const wide = Math.min(region.right, other.right) - Math.max(region.left, other.left);
+      const high = Math.min(region.bottom, other.bottom) - Math.max(region.top, other.top);
+      if (wide > 0 && high > 0) area += wide * high;
+    }
+    return area;
+  }
+
+  private keys({ left, top, right, bottom }: Region): string[] {
+    const keys: string[] = [];
+    for (let x = Math.floor(left / CELL); x <= Math.floor(right / CELL); x++) {
+      for (let y = Math.floor(top / CELL); y <= Math.floor(bottom / CELL); y++) keys.push(`${x},${y}`);
+    }
+    return keys;
+  }
+}
+
+const regionOf = ({ x, y, left }: Spot, width: number): Region => ({
+  left: left ? x - width : x,
+  right: left ? x : x + width,
+  top: y - HALF,
+  bottom: y + HALF,
+});
+
+/** A spot for each wire, for labels of these widths in pixels: the first one that is free, or the freest. */
+export function labelSpots({ boxes, wires }: Drawing, width: (wire: Wire) => number): Map<Wire, Spot> {
+  const taken = new Taken();
+  for (const { x, y, width: wide } of boxes.values()) {
+    taken.add({ left: x - wide / 2, right: x + wide / 2, top: y - HEIGHT / 2, bottom: y + HEIGHT / 2 });
+  }
+  for (const { points, output_nr } of wires) {
+    const [x, y] = points.at(-1) as Point;
+    if (output_nr !== null) taken.add({ left: x + 5, right: x + 15, top: y - 15, bottom: y - 2 });
+  }
+  const spots = new Map<Wire, Spot>();
+  for (const wire of [...wires].sort((a, b) => a.from - b.from || a.index - b.index)) {
+    const [wide, side] = [width(wire), wire.left ?? false];
+    let best: [area: number, spot: Spot | null] = [Infinity, null];
+    for (const spot of PARTS.flatMap((part) => [side, !side].map((left) => beside(along(wire.points, part), left)))) {
+      const area = taken.overlap(regionOf(spot, wide));
+      if (area < best[0]) best = [area, spot];
+      if (area === 0) break;
+    }
+    const spot = best[1] ?? beside(along(wire.points, 0.44), side);
+    taken.add(regionOf(spot, wide));
+    spots.set(wire, spot);
+  }
+  return spots;
+}
+
+const beside = ([x, y]: Point, left: boolean): Spot => ({ x: left ? x - GAP : x + GAP, y, left });
+
+/** The width of the longest gradient that a trace has for each wire. */
+export function gradientWidths(trace: Trace): (wire: Wire) => number {
+  const flows = new Map<string, Maybe[]>();
+  for (const event of trace.events) {
+    if (event.kind === "flow") push(flows, `${event.node}:${event.index}`, event.gradient);
+  }
+  const length = (value: Maybe): number => brief(valueOf(trace, value)).length;
+  return ({ keys }) => Math.max(SHORTEST, ...keys.flatMap((key) => flows.get(key) ?? []).map((value) => LETTER * length(value)));
+}

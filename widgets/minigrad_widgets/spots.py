@@ -1,0 +1,101 @@
+"""Where gradients stand beside their edges: apart from each other and from boxes, where there is room.
+
+The browser has the same rule in frontend/src/layout/labels.ts, and a golden test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import floor
+from typing import NamedTuple
+
+from minigrad_widgets.geometry import HEIGHT, Data, Point, Wire, width_of
+
+PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along the last piece of an edge, in the order of preference
+GAP, HALF, CELL = 5, 7, 120
+
+
+class Region(NamedTuple):
+    """A part of the picture: its sides."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class Spot(NamedTuple):
+    """A label begins at this point, or ends there where it stands at the left of its edge."""
+
+    x: float
+    y: float
+    left: bool
+
+    def region(self, width: float) -> Region:
+        """What a label of this width covers."""
+        return Region(self.x - width * self.left, self.y - HALF, self.x + width * (not self.left), self.y + HALF)
+
+
+class Taken:
+    """What has its place already, found by where it is."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[int, int], list[Region]] = {}
+
+    def add(self, region: Region) -> None:
+        """Takes a region."""
+        for cell in cells(region):
+            self.cells.setdefault(cell, []).append(region)
+
+    def overlap(self, region: Region) -> float:
+        """The area of a region that is taken."""
+        others = {id(other): other for cell in cells(region) for other in self.cells.get(cell, [])}
+        area = 0.0
+        for left, top, right, bottom in others.values():
+            wide = min(region.right, right) - max(region.left, left)
+            high = min(region.bottom, bottom) - max(region.top, top)
+            if wide > 0 and high > 0:
+                area += wide * high
+        return area
+
+
+def cells(region: Region) -> Iterator[tuple[int, int]]:
+    """The cells of a grid that a region touches."""
+    columns = range(floor(region.left / CELL), floor(region.right / CELL) + 1)
+    rows = range(floor(region.top / CELL), floor(region.bottom / CELL) + 1)
+    return product(columns, rows)
+
+
+def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> dict[str, Spot]:
+    """A spot for each edge that has a label, by its width in pixels: the first one that is free, or the freest."""
+    taken = Taken()
+    for node, (x, y) in data["layout"]["nodes"].items():
+        half = width_of(data, int(node)) / 2
+        taken.add(Region(x - half, y - HEIGHT / 2, x + half, y + HEIGHT / 2))
+    for wire in wires:
+        if wire.to is not None and wire.output_nr is not None:
+            taken.add(Region(wire.end[0] + 5, wire.end[1] - 15, wire.end[0] + 15, wire.end[1] - 2))
+    spots: dict[str, Spot] = {}
+    for wire in sorted(wires, key=lambda wire: (wire.node, wire.index)):
+        if wire.to is None or wire.key not in widths:
+            continue
+        choices = [beside(along(wire.points, part), left) for part in PARTS for left in (wire.left, not wire.left)]
+        spot = min(choices, key=lambda spot: taken.overlap(spot.region(widths[wire.key])))
+        spots[wire.key] = spot
+        taken.add(spot.region(widths[wire.key]))
+    return spots
+
+
+def beside(point: Point, left: bool) -> Spot:
+    """The spot at one side of a point."""
+    return Spot(point[0] - GAP if left else point[0] + GAP, point[1], left)
+
+
+def along(points: list[Point], t: float) -> Point:
+    """The point at the fraction `t` of the last piece of an edge."""
+    (ax, ay), (bx, by) = points[-2:]
+    s, middle = 1 - t, (ay + by) / 2
+    x = s * s * s * ax + 3 * s * s * t * ax + 3 * s * t * t * bx + t * t * t * bx
+    y = s * s * s * ay + 3 * s * s * t * middle + 3 * s * t * t * middle + t * t * t * by
+    return x, y
