@@ -16,7 +16,7 @@ Flow = Mapping[str, Any]
 
 
 class Pile(TypedDict):
-    """What lies at a node: how many gradients arrived of how many, and their sum where it is known."""
+    """What lies at a node: how many gradients arrived in full, of how many, and their sum where it is known."""
 
     arrived: int
     of: int
@@ -24,7 +24,7 @@ class Pile(TypedDict):
 
 
 class Traversal(TypedDict):
-    """What is known after some calls."""
+    """What is known after some calls. `early` are those that came too early and have more to come."""
 
     calls: list[int]
     pending: dict[int, Pile]
@@ -84,6 +84,7 @@ class Walk:
             tensor = self.root(node, output_nr)
             self.arrived.setdefault(node, []).append(Arrival(None, value, output_nr, self.gradient(tensor, value)))
         self.roots = {node: len(found) for node, found in self.arrived.items()}
+        self.finished: set[int] = set()  # all that comes to them has come, and they have passed it on
 
     def call(self, node: int) -> None:
         """Call a node with what lies there; nothing happens where nothing does."""
@@ -92,7 +93,7 @@ class Walk:
             return
         pile = self.pile(node, here)
         early = pile["arrived"] < pile["of"]
-        known = not early and pile["gradient"] is not None
+        known = not early and node not in self.calls and pile["gradient"] is not None
         if early and node not in self.early:
             self.early.append(node)
         self.calls.append(node)
@@ -106,26 +107,64 @@ class Walk:
                         "" if flow["gradient"] is None else expression))
         variable = self.trace.nodes[node].get("variable")
         if variable is not None:
-            self.grads[variable] = self.recorded.grads.get(node) if known and variable not in self.grads else None
+            self.grads[variable] = None
+        self.finish(node)
+
+    def finish(self, node: int) -> None:
+        """Note that nothing is still to come through a node, nor through those that it was the last to feed.
+
+        A backward pass is linear in its gradients: what passed through a node in parts adds up to what the engine
+        passes on at once.
+        """
+        left = [node]
+        while left:
+            node = left.pop()
+            if node in self.finished or node in self.arrived or node not in self.calls or not self.is_complete(node):
+                continue
+            self.finished.add(node)
+            variable = self.trace.nodes[node].get("variable")
+            if variable is not None:
+                self.grads[variable] = self.recorded.grads.get(node)
+            if node in self.early:
+                self.early.remove(node)
+            left += [flow["to"] for flow in self.recorded.leaving.get(node, ())]
+
+    def arrivals(self, node: int) -> tuple[int, int]:
+        """How many gradients have come to a node in full, of how many."""
+        flows, roots = self.recorded.arriving.get(node, ()), self.roots.get(node, 0)
+        return sum(flow["node"] in self.finished for flow in flows) + roots, max(1, self.recorded.needs.get(node, 1))
+
+    def is_complete(self, node: int) -> bool:
+        """Whether nothing more will come to a node."""
+        arrived, of = self.arrivals(node)
+        return arrived >= of
 
     def pile(self, node: int, here: Sequence[Arrival]) -> Pile:
         """What lies at a node, as `traverse` gives it."""
-        return {"arrived": len(here), "of": max(1, self.recorded.needs.get(node, 1)), "gradient": self.sum(node, here)}
+        arrived, of = self.arrivals(node)
+        return {"arrived": arrived, "of": of, "gradient": self.sum(node, here)}
 
     def sum(self, node: int, here: Sequence[Arrival]) -> int | None:
         """The value of what lies at a node, where the trace holds this very sum."""
+        recorded = self.recorded.arriving.get(node, [])
+        if recorded and node not in self.calls and self.is_complete(node):
+            return self.total(recorded)
         if any(a.gradient is None for a in here):
             return None
         if len(here) == 1:
             return here[0].gradient
         flows = [a.flow for a in here if a.flow is not None]
-        recorded = self.recorded.arriving.get(node, [])
         if not flows or len(here) - len(flows) != self.roots.get(node, 0):
             return None
-        if len(flows) == len(recorded) or all(f is r for f, r in zip(flows, recorded, strict=False)):
-            total: int | None = recorded[len(flows) - 1]["sum"]
-            return total
+        if all(f is r for f, r in zip(flows, recorded, strict=False)):
+            return self.total(recorded[: len(flows)])
         return None
+
+    @staticmethod
+    def total(flows: Sequence[Flow]) -> int | None:
+        """The recorded sum after these flows, the first ones that came to a node."""
+        total: int | None = flows[-1]["sum"]
+        return total
 
     # the same calls in Python
     def root(self, node: int, output_nr: int) -> str:

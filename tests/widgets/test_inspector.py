@@ -100,7 +100,12 @@ def test_the_bundle_is_widget_picture_and_text(trace: Trace) -> None:
     bundle, _ = inspector._repr_mimebundle_()
     assert set(bundle) == {WIDGET, "image/png", "text/plain"}
     assert bundle["text/plain"] == inspector.text == repr(inspector)
-    assert b64decode(bundle["image/png"]).startswith(PNG)
+    saved, drawn = b64decode(bundle["image/png"]), inspector.to_png()
+    assert saved.startswith(PNG)
+    with Image.open(BytesIO(saved)) as noted, Image.open(BytesIO(drawn)) as plain:
+        assert noted.height > plain.height  # a line below says that the cell has to be run
+        assert noted.width >= plain.width
+        assert noted.convert("RGB").crop((0, 0, *plain.size)).getcolors() is not None
 
 
 def test_text_and_picture_are_the_same_every_time(trace: Trace) -> None:

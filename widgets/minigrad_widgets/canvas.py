@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from io import BytesIO
+from math import ceil
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from PIL import Image
+from matplotlib.font_manager import findfont
+from PIL import Image, ImageDraw, ImageFont
 
 FONT: dict[Any, Any] = {"font.family": "DejaVu Sans"}  # comes with matplotlib: the same letters on every machine
 COLORS = 128
+MARGIN, STRIP = 14, 26  # pixels
 
 
 def to_png(figure: Figure) -> bytes:
     """A figure as PNG, in few colours: a lesson's picture stays well under 60 kB."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
-    image = Image.frombytes("RGBA", canvas.get_width_height(), bytes(canvas.buffer_rgba())).convert("RGB")
+    return _written(Image.frombytes("RGBA", canvas.get_width_height(), bytes(canvas.buffer_rgba())).convert("RGB"))
+
+
+def with_note(png: bytes, note: str) -> bytes:
+    """The picture with one line of text on a strip below it, as wide as the wider of the two."""
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    font = ImageFont.truetype(findfont(FONT["font.family"]), 12)
+    size = max(picture.width, ceil(font.getlength(note)) + 2 * MARGIN), picture.height + STRIP
+    both = Image.new("RGB", size, "white")
+    both.paste(picture)
+    draw = ImageDraw.Draw(both)
+    draw.rectangle((0, picture.height, *size), fill="#eef1f5")
+    draw.text((MARGIN, picture.height + STRIP // 2), note, fill="#3d444d", font=font, anchor="lm")
+    return _written(both)
+
+
+def _written(image: Image.Image) -> bytes:
     out = BytesIO()
     image.quantize(COLORS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()

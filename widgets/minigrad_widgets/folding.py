@@ -1,8 +1,9 @@
 """What of a graph is folded: calls of modules and, where these do not help, runs of ops like the steps of a loop.
 
 A graph of more than `LIMIT` boxes opens with as little folded as brings it down to that, but never as one box: a module
-that is nearly all of the program is opened. A folded call is one box; the edges between two boxes are one. `Folding` gives the graph and its frames as they are drawn then, to pictures and, for
-the first look, to the browser, which folds and unfolds on its own from there (frontend/src/trace/groups.ts).
+that is nearly all of the program is opened. A folded call is one box; the edges between two boxes are one. `Folding`
+gives the graph and its frames as they are drawn then, to pictures and, for the first look, to the browser, which folds
+and unfolds on its own from there (frontend/src/trace/groups.ts).
 """
 
 from __future__ import annotations

@@ -14,8 +14,10 @@ import anywidget
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from minigrad_widgets.canvas import FONT, to_png, to_svg
+from minigrad_widgets.canvas import FONT, to_png, to_svg, with_note
 from minigrad_widgets.page import STATIC, write_page
+
+STILL = "This is a saved picture. Run the cell to step through it."
 
 
 class Widget(anywidget.AnyWidget):
@@ -56,4 +58,5 @@ class Widget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**data, "text/plain": self.text, "image/png": b64encode(self.to_png()).decode()}, metadata
+        still = with_note(self.to_png(), STILL)
+        return {**data, "text/plain": self.text, "image/png": b64encode(still).decode()}, metadata

@@ -189,11 +189,27 @@ def test_traverse_counts_what_has_arrived():
 
 def test_traverse_too_early_gives_partial_sums_that_nobody_knows():
     found = diamond().traverse([3, 1, 0])
-    assert found["early"] == [1]
+    assert found["early"] == [1, 0]
     assert found["grads"] == {0: None}
     assert found["pending"] == {2: {"arrived": 1, "of": 1, "gradient": 1}}
-    again = diamond().traverse([3, 1, 2, 1, 0])
-    assert again["early"] == [1] and again["grads"] == {0: None}
+
+
+@pytest.mark.parametrize("calls", [[3, 1, 2, 1, 0], [3, 1, 0, 2, 1, 0]], ids=["together", "one after the other"])
+def test_traverse_knows_the_gradient_once_the_rest_has_come(calls):
+    rest = diamond().traverse(calls[:-1])
+    assert list(rest["grads"].items()) == [(0, None)] * (calls.count(0) - 1)
+    whole = diamond().traverse(calls)
+    assert whole["early"] == [] and whole["pending"] == {} and whole["grads"] == {0: 3}
+
+
+def test_traverse_counts_what_comes_in_parts_once():
+    """Node 1 is called before node 2 has fed it: at 0 lies a part, then all of it."""
+    part = diamond().traverse([3, 1])["pending"]
+    assert part[0] == {"arrived": 0, "of": 1, "gradient": None}
+    rest = diamond().traverse([3, 1, 2])["pending"]
+    assert rest[1] == {"arrived": 2, "of": 2, "gradient": 1}
+    both = diamond().traverse([3, 1, 2, 1])["pending"]
+    assert both == {0: {"arrived": 1, "of": 1, "gradient": 3}}
 
 
 def test_traverse_leaves_out_what_cannot_be_called():

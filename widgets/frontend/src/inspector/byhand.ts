@@ -99,7 +99,7 @@ export class TraversalLens implements Lens {
   /** Calls a node by hand. Nothing happens, and it is said why, where no gradient has arrived. */
   call(node: number): boolean {
     const pile = this.state.pending[node];
-    if (!pile || pile.arrived === 0) {
+    if (!pile) {
       const why = this.made.includes(node) ? "it has passed on what it had" : "no gradient has arrived there";
       this.refusal = `${nodeName(this.trace, node)} cannot be called now: ${why}`;
       return false;
@@ -124,7 +124,7 @@ export class TraversalLens implements Lens {
     const name = nodeName(this.trace, node);
     const early = this.state.lastEarly;
     if (early) {
-      return `${name} was called too early: ${early.arrived} of ${early.of} gradients had arrived, so all that it passes on is a partial sum`;
+      return `${name} was called too early: ${early.arrived} of ${early.of} gradients had arrived, so it passes on a partial sum, and has to be called again`;
     }
     const given = (this.state.given.at(-1) ?? []).map((value) => this.written(value)).join(" and ");
     const variable = this.trace.nodes[node]?.variable;
@@ -136,8 +136,9 @@ export class TraversalLens implements Lens {
 
   private goal(): string {
     if (Object.keys(this.state.pending).length > 0) return "";
-    const wrong = this.state.early.length > 0 ? ", but with partial sums: go back and let the gradients arrive first" : ", as the engine does it";
-    return `. Every gradient has arrived${wrong}`;
+    const inParts = new Set(this.made).size < this.made.length;
+    const how = inParts ? ", some of them in parts: the sums are right, but the engine calls each node once" : ", as the engine does it";
+    return `. Every gradient has arrived${how}`;
   }
 
   private look(id: number): NodeLook {
@@ -150,7 +151,7 @@ export class TraversalLens implements Lens {
   }
 
   private status(id: number, pile: Pile | undefined): Look {
-    if (pile && pile.arrived > 0) return pile.arrived >= pile.of ? "ready" : "waiting";
+    if (pile) return pile.arrived >= pile.of ? "ready" : "waiting";
     if (this.state.early.includes(id)) return "early";
     if (this.lit === id) return "running";
     if (this.made.includes(id)) return "done";

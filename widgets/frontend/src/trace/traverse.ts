@@ -103,6 +103,8 @@ class Game {
   private readonly edges = new Map<string, Maybe>();
   private readonly arrived = new Map<number, Arrival[]>();
   private readonly roots = new Map<number, number>();
+  /** All that comes to these has come, and they have passed it on. */
+  private readonly finished = new Set<number>();
   private readonly python: PythonWriter;
   private now = new Set<string>();
   private lastEarly: Pile | null = null;
@@ -133,14 +135,44 @@ class Game {
     this.arrived.delete(node);
     const pile = this.pile(node, here);
     const early = pile.arrived < pile.of;
-    const known = !early && pile.gradient !== null;
+    const known = !early && !this.calls.includes(node) && pile.gradient !== null;
     if (early && !this.early.includes(node)) this.early.push(node);
     this.lastEarly = early ? pile : null;
     this.calls.push(node);
     this.given.push(this.outputs(node, here));
     this.passOn(node, here, known);
     const leaf = this.trace.nodes[node]?.variable;
-    if (leaf !== undefined) this.grads[leaf] = known && !(leaf in this.grads) ? (this.pass?.grads.get(node) ?? null) : null;
+    if (leaf !== undefined) this.grads[leaf] = null;
+    this.finish(node);
+  }
+
+  /**
+   * Notes that nothing is still to come through a node, nor through those that it was the last to feed. A backward
+   * pass is linear in its gradients: what passed through a node in parts adds up to what the engine passes on at once.
+   */
+  private finish(start: number): void {
+    const left = [start];
+    for (let node = left.pop(); node !== undefined; node = left.pop()) {
+      if (this.finished.has(node) || this.arrived.has(node) || !this.calls.includes(node) || !this.complete(node)) continue;
+      this.finished.add(node);
+      const leaf = this.trace.nodes[node]?.variable;
+      if (leaf !== undefined) this.grads[leaf] = this.pass?.grads.get(node) ?? null;
+      if (this.early.includes(node)) this.early.splice(this.early.indexOf(node), 1);
+      for (const flow of this.pass?.leaving.get(node) ?? []) left.push(flow.to);
+    }
+  }
+
+  /** How many gradients have come to a node in full, of how many. */
+  private arrivals(node: number): [arrived: number, of: number] {
+    const roots = this.roots.get(node) ?? 0;
+    const finished = (this.pass?.arriving.get(node) ?? []).filter((flow) => this.finished.has(flow.node));
+    return [finished.length + roots, Math.max(1, this.pass?.needs.get(node) ?? 1)];
+  }
+
+  /** Whether nothing more will come to a node. */
+  private complete(node: number): boolean {
+    const [arrived, of] = this.arrivals(node);
+    return arrived >= of;
   }
 
   private passOn(node: number, here: readonly Arrival[], known: boolean): void {
@@ -160,7 +192,8 @@ class Game {
   }
 
   private pile(node: number, here: readonly Arrival[]): Pile {
-    return { arrived: here.length, of: Math.max(1, this.pass?.needs.get(node) ?? 1), gradient: this.sum(node, here) };
+    const [arrived, of] = this.arrivals(node);
+    return { arrived, of, gradient: this.sum(node, here) };
   }
 
   /** What lies at a node for each of its outputs. */
@@ -177,18 +210,24 @@ class Game {
   /** Several gradients for one of several outputs: known once all of them have come. */
   private shared(node: number, output: number, mine: readonly Arrival[]): Maybe {
     const recorded = (this.pass?.arriving.get(node) ?? []).filter((flow) => flow.output_nr === output);
+    if (this.whole(node)) return recorded.at(-1)?.sum ?? null;
     const known = mine.length === recorded.length && mine.every((arrival) => arrival.flow && arrival.gradient !== null);
     return known ? (recorded.at(-1)?.sum ?? null) : null;
   }
 
+  /** Whether all that comes to a node by edges lies there. */
+  private whole(node: number): boolean {
+    return this.pass?.arriving.get(node) !== undefined && !this.calls.includes(node) && this.complete(node);
+  }
+
   /** The value of what lies at a node, where the trace holds this very sum; else null. */
   private sum(node: number, here: readonly Arrival[]): Maybe {
+    const recorded = this.pass?.arriving.get(node) ?? [];
+    if (this.whole(node)) return recorded.at(-1)?.sum ?? null;
     if (here.some((arrival) => arrival.gradient === null)) return null;
     if (here.length === 1) return here[0]?.gradient ?? null;
     const flows = here.map((arrival) => arrival.flow).filter((flow) => flow !== null);
-    const recorded = this.pass?.arriving.get(node) ?? [];
     if (flows.length === 0 || here.length - flows.length !== (this.roots.get(node) ?? 0)) return null;
-    const first = flows.every((flow, at) => flow === recorded[at]);
-    return flows.length === recorded.length || first ? (recorded[flows.length - 1]?.sum ?? null) : null;
+    return flows.every((flow, at) => flow === recorded[at]) ? (recorded[flows.length - 1]?.sum ?? null) : null;
   }
 }
