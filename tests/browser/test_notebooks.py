@@ -27,7 +27,7 @@ SMALL = [
     "trace.save('small.json')",
     "Inspector(trace)",
 ]
-LETTERS = "abcdfhijklmorxyz0123"
+LETTERS = "abcdffhijklmorxyz0123"  # f twice: an inspector fills the window, and goes back
 
 
 def walk(root: Locator, trace: Trace, steps: int) -> None:
