@@ -19,14 +19,13 @@ from minigrad.trace.data import Trace
 from minigrad.trace.encode import SAME, Encoder
 from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
+from minigrad.trace.names import drop_copy
 from minigrad.trace.pack import written
 from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.traverse import Traversal
 
 __all__ = ["NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace", "TrackedRef",
            "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
-
-OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
 
 def register_library(folder: str) -> None:
@@ -90,8 +89,4 @@ class record:
         try:
             observer.stop(error, names)
         finally:
-            # before 3.13, a function's f_locals is a copy that the frame keeps: it would keep the tensors alive;
-            # three references (the frame, `names`, the call) say that nobody else has asked for it
-            own_copy = type(names) is dict and frame.f_code.co_flags & OPTIMIZED
-            if own_copy and sys.getrefcount(names) <= 3:
-                names.clear()
+            drop_copy(frame, names)

@@ -153,6 +153,7 @@ class Seen(Tracker):
             found = self.numbers[id(leaf)] = self.node_count
             self.node_count += 1
             self.log.append(("leaf", tensor, self.at))
+            self.unnamed.append(self.tensors[id(leaf)])
         if target is not leaf:
             self.numbers[id(target)] = found
             ref = self.nodes[id(target)] = TrackedRef(target, self.on_node_gone)

@@ -54,6 +54,7 @@ class Observer:
         """
         if LOCAL.observer is not None:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
+        self.seen.base = sys._getframe(2)
         LOCAL.observer = self
         LOCAL.update()
         WATCHING.append(self)
@@ -62,6 +63,7 @@ class Observer:
 
     def detach(self) -> None:
         """Listen no more, whether `start` came to its end or not; to call it again does nothing."""
+        self.seen.base = None
         if LOCAL.observer is self:
             LOCAL.observer = None
         LOCAL.update()
@@ -113,6 +115,8 @@ class Observer:
                              seen.saved(node, outputs) if node.saved else None))
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
+        if seen.unnamed:
+            seen.name_leaves()
         seen.at = outer
 
     def written(self, tensor: Any) -> None:
@@ -171,6 +175,8 @@ class Observer:
             starts.append((node, output_nr, seen.copy(array)))
             self.log.wait(node, output_nr, memory(array))
         counts = [[seen.node(target), count] for target, count in needs.items()]
+        if seen.unnamed:
+            seen.name_leaves()
         wanted = None if inputs is None else [seen.tensor(t) for t in inputs if is_tensor(t)]  # others are edges
         self.log.event("backward_start", seen.at, self.depth, roots=starts, needs=counts,
                        create_graph=bool(create_graph), retain_graph=bool(retain_graph), inputs=wanted)

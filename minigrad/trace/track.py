@@ -15,12 +15,14 @@ from typing import Any
 from minigrad._base.locks import new_lock
 from minigrad.trace.build import Large
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
+from minigrad.trace.names import drop_refilled, names_in, owners_in
 
 __all__ = ["NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
 SHOWN = 64  # an array of at most so many values is copied whole
 BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
 FEW = 8
+TRIES = 100  # so many times leaves are looked for in variables and not found
 NOWHERE = (None, None)  # no line of the user's code
 # Makes the observer of `record`, for the class of its trace. The core registers its own here, since the recorder stands
 # on a lower floor and cannot import it; the last one is used.
@@ -70,6 +72,11 @@ class Tracker:
         self.modules: list[dict[int, str]] = []  # of the modules that run: what is in them, by id()
         self.outermost: list[tuple[weakref.ref[Any], int]] = []  # modules called outside of others, with their scope
         self.scope_count = 0
+        self.base: Any = None  # the frame where the recording began, if variables of functions may be looked at
+        self.unnamed: list[TrackedRef] = []  # leaves that are new since variables were looked at last
+        self.local_names: list[tuple[Any, ...]] = []  # entries that name what variables of functions hold
+        self.tries = TRIES
+        self.copies: list[dict[str, Any]] = []  # of variables, emptied
         self.left, self.limit = BUDGET, SHOWN
         self.on_tensor_gone: Any = self.tensor_gone
         self.on_node_gone: Any = self.node_gone
@@ -106,6 +113,9 @@ class Tracker:
         name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
         if not self.modules:
             self.outermost.append((weakref.ref(module), self.scope_count))
+            if self.base is not None:
+                for called, _ in names_in(self.base, {id(module): module}, self.copies).values():
+                    self.local_names.append(("scope_name", self.scope_count, called))
         self.scope_count += 1
         self.modules.append({id(inner): path for path, inner in module.named_modules() if path})
         self.log.append(("module_begin", name, type(module).__name__))
@@ -143,25 +153,40 @@ class Tracker:
         ref = self.tensors.get(id(value))
         return ref.number if ref is not None and ref() is value else None
 
+    def name_leaves(self) -> None:
+        """Name the leaves that are new by the variables of the functions that run, for want of others."""
+        refs, self.unnamed = self.unnamed, []
+        if self.tries == 0 or self.base is None:
+            return
+        leaves = {ref.key: leaf for ref in refs if (leaf := ref()) is not None}
+        found = names_in(self.base, leaves, self.copies)
+        self.tries -= not found
+        self.local_names += [("name", ref.number, *found[ref.key]) for ref in refs if ref.key in found]
+
+    def drop_copies(self) -> None:
+        """Let go of what functions have in their variables, where Python has copied it again."""
+        if self.copies:
+            drop_refilled(self.copies)
+
     def name_tensors(self, names: Mapping[str, Any]) -> None:
-        """Name the tensors by the variables that hold them, parameters by their modules."""
-        owners = []
+        """Name the tensors by the variables that hold them, parameters by their modules; the first name counts."""
         for name, value in list(names.items()):
             number = None if name.startswith("_") else self.known(value)
             if number is not None:
                 self.log.append(("name", number, name, False))
-            elif not name.startswith("_") and not isinstance(value, type):
-                if callable(getattr(type(value), "named_parameters", None)):
-                    owners.append((name, value))
-        for name, owner in owners:
+        for name, owner in owners_in(names):
             self.log.extend([("scope_name", scope, name) for module, scope in self.outermost if module() is owner])
             for path, parameter in owner.named_parameters():
                 number = self.known(parameter)
                 if number is not None:
                     self.log.append(("name", number, f"{name}.{path}", True))
+        self.log.extend(self.local_names)
 
     def forget(self) -> None:
         """Watch no more."""
+        self.base = None
+        self.drop_copies()
+        self.copies.clear()
         for table in (self.tensors, self.nodes, self.grads, self.calls, self.kept, self.numbers):
             table.clear()
         self.on_tensor_gone = self.on_node_gone = self.on_kept_gone = None  # these were a cycle

@@ -58,6 +58,7 @@ class Reader:
             raise RuntimeError("a recorder is on already in this thread: record() cannot be used inside record()")
         READING.reader = self
         self.stack = Stack(self.builder, sys._getframe(2))
+        self.seen.base = self.stack.base
         RARER.start(self)
         self.ops.applied = self.stack.applied
         self.mode.__enter__()
@@ -68,6 +69,7 @@ class Reader:
 
     def detach(self) -> None:
         """Look no more, whether `start` came to its end or not; to call it again does nothing."""
+        self.seen.base = None
         if getattr(READING, "reader", None) is self:
             READING.reader = None
         if sys.getprofile() == self.entering:
@@ -136,6 +138,7 @@ class Reader:
         if code is not ENGINE or event != "call":
             return
         self.catch_up()
+        self.seen.drop_copies()
         self.passes.leave_broken(torch._C._current_graph_task_id())
         roots = frame.f_locals["t_outputs"]
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])

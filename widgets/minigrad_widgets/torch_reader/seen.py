@@ -121,6 +121,8 @@ class Seen(Tracker):
             self.log.append(("shares", ref.number, facts))
         if t.is_leaf and t.grad is not None:
             self.track_grad(t.grad, ref.number)
+        if t.is_leaf and t.requires_grad:
+            self.unnamed.append(ref)
         return int(ref.number)
 
     def shares(self, t: Any) -> dict[str, Any]:
@@ -219,6 +221,7 @@ class Seen(Tracker):
             self.leaves[found] = self.tensors[id(leaf)]
             self.next[found] = []
             self.log.append(("leaf", tensor, self.at))
+            self.unnamed.append(self.tensors[id(leaf)])
         if found not in self.nodes:
             self.watch(node, found, found)
         return found

@@ -1,0 +1,81 @@
+"""Names leaves by the variables of the functions that run while a program is recorded.
+
+The variables around the recording name most tensors when it ends. A leaf that a function has made for itself is in none
+of them, and may be gone by then: it is looked for when it is first used, in the functions that are running.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+from minigrad.trace.build import LIBRARIES
+
+__all__ = ["drop_copy", "drop_refilled", "names_in", "owners_in", "running"]
+
+OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
+
+
+def running(base: FrameType | None) -> Iterator[FrameType]:
+    """The frames of the user's functions, from the innermost out, up to the one where the recording began."""
+    frame: FrameType | None = sys._getframe(1)
+    libraries = tuple(LIBRARIES)
+    while frame is not None and frame is not base:
+        if frame.f_code.co_flags & OPTIMIZED and not frame.f_code.co_filename.startswith(libraries):
+            yield frame
+        frame = frame.f_back
+
+
+def drop_copy(frame: FrameType, names: dict[str, Any], more: int = 0) -> bool:
+    """Empty the copy of a function's variables that its frame keeps, if this is one: it would keep the tensors alive.
+
+    Before Python 3.13 `f_locals` is such a copy. Four references (the frame, the caller, this function, the call of
+    `getrefcount`) and those that are known say that nobody else has asked for it. A debugger writes it back into the
+    variables: under one it stays.
+    """
+    own = type(names) is dict and frame.f_code.co_flags & OPTIMIZED and sys.getrefcount(names) <= 4 + more
+    if not own or sys.gettrace() is not None:
+        return False
+    names.clear()
+    return True
+
+
+def drop_refilled(copies: list[dict[str, Any]]) -> None:
+    """Empty copies again, which Python fills while a profile function is on; forget those whose function has ended."""
+    for at in reversed(range(len(copies))):
+        names = copies[at]
+        holders = sys.getrefcount(names) - 3  # this function, the list, the call
+        if holders == 0:
+            del copies[at]
+        elif holders == 1 and sys.gettrace() is None:
+            names.clear()
+
+
+def names_in(base: FrameType | None, wanted: Mapping[int, Any],
+             copies: list[dict[str, Any]]) -> dict[int, tuple[str, bool]]:
+    """Names for objects, by their ids, and whether each is a path from a module; the variable furthest out counts.
+
+    `copies` gets the copies of variables that were emptied.
+    """
+    found: dict[int, tuple[str, bool]] = {}
+    for frame in running(base):
+        names = frame.f_locals
+        for name, value in list(names.items()):
+            if name.startswith("_") or isinstance(value, type):
+                continue
+            if wanted.get(id(value)) is value:
+                found[id(value)] = name, False
+        for name, owner in owners_in(names):
+            for path, parameter in owner.named_parameters():
+                if wanted.get(id(parameter)) is parameter:
+                    found[id(parameter)] = f"{name}.{path}", True
+        known = any(names is each for each in copies)
+        if drop_copy(frame, names, known) and not known:
+            copies.append(names)
+    return found
+
+
+def owners_in(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The variables that hold what has parameters."""
+    return [(name, value) for name, value in list(names.items()) if not name.startswith("_")
+            and not isinstance(value, type) and callable(getattr(type(value), "named_parameters", None))]
