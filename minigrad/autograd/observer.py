@@ -175,8 +175,7 @@ class Observer:
             starts.append((node, output_nr, seen.copy(array)))
             self.log.wait(node, output_nr, memory(array))
         counts = [[seen.node(target), count] for target, count in needs.items()]
-        if seen.unnamed:
-            seen.name_leaves()
+        seen.name_leaves()
         wanted = None if inputs is None else [seen.tensor(t) for t in inputs if is_tensor(t)]  # others are edges
         self.log.event("backward_start", seen.at, self.depth, roots=starts, needs=counts,
                        create_graph=bool(create_graph), retain_graph=bool(retain_graph), inputs=wanted)

@@ -11,14 +11,14 @@ from typing import Any
 
 from minigrad.trace.build import LIBRARIES
 
-__all__ = ["drop_copy", "drop_refilled", "names_in", "owners_in", "running"]
+__all__ = ["drop_copy", "drop_refilled", "held_by", "names_in", "running"]
 
 OPTIMIZED = 0x1  # the flag of a code object whose locals are not a dict: a function's
 
 
 def running(base: FrameType | None) -> Iterator[FrameType]:
-    """The frames of the user's functions, from the innermost out, up to the one where the recording began."""
-    frame: FrameType | None = sys._getframe(1)
+    """The frames of the user's functions, from the innermost out, up to where the recording began; none without it."""
+    frame = None if base is None else sys._getframe(1)
     libraries = tuple(LIBRARIES)
     while frame is not None and frame is not base:
         if frame.f_code.co_flags & OPTIMIZED and not frame.f_code.co_filename.startswith(libraries):
@@ -60,22 +60,20 @@ def names_in(base: FrameType | None, wanted: Mapping[int, Any],
     found: dict[int, tuple[str, bool]] = {}
     for frame in running(base):
         names = frame.f_locals
-        for name, value in list(names.items()):
-            if name.startswith("_") or isinstance(value, type):
-                continue
+        for value, name, is_path in held_by(names):
             if wanted.get(id(value)) is value:
-                found[id(value)] = name, False
-        for name, owner in owners_in(names):
-            for path, parameter in owner.named_parameters():
-                if wanted.get(id(parameter)) is parameter:
-                    found[id(parameter)] = f"{name}.{path}", True
+                found[id(value)] = name, is_path
         known = any(names is each for each in copies)
         if drop_copy(frame, names, known) and not known:
             copies.append(names)
     return found
 
 
-def owners_in(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The variables that hold what has parameters."""
-    return [(name, value) for name, value in list(names.items()) if not name.startswith("_")
-            and not isinstance(value, type) and callable(getattr(type(value), "named_parameters", None))]
+def held_by(names: Mapping[str, Any]) -> Iterator[tuple[Any, str, bool]]:
+    """What variables hold, with its name; then the parameters of the modules among it, with their paths (True)."""
+    public = [(name, value) for name, value in list(names.items())
+              if not name.startswith("_") and not isinstance(value, type)]
+    yield from [(value, name, False) for name, value in public]
+    for name, owner in public:
+        if callable(getattr(type(owner), "named_parameters", None)):
+            yield from [(parameter, f"{name}.{path}", True) for path, parameter in owner.named_parameters()]

@@ -15,7 +15,7 @@ from typing import Any
 from minigrad._base.locks import new_lock
 from minigrad.trace.build import Large
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
-from minigrad.trace.names import drop_refilled, names_in, owners_in
+from minigrad.trace.names import drop_refilled, held_by, names_in
 
 __all__ = ["NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
@@ -113,9 +113,8 @@ class Tracker:
         name = next((inside[id(module)] for inside in reversed(self.modules) if id(module) in inside), None)
         if not self.modules:
             self.outermost.append((weakref.ref(module), self.scope_count))
-            if self.base is not None:
-                for called, _ in names_in(self.base, {id(module): module}, self.copies).values():
-                    self.local_names.append(("scope_name", self.scope_count, called))
+            for called, _ in names_in(self.base, {id(module): module}, self.copies).values():
+                self.local_names.append(("scope_name", self.scope_count, called))
         self.scope_count += 1
         self.modules.append({id(inner): path for path, inner in module.named_modules() if path})
         self.log.append(("module_begin", name, type(module).__name__))
@@ -156,9 +155,9 @@ class Tracker:
     def name_leaves(self) -> None:
         """Name the leaves that are new by the variables of the functions that run, for want of others."""
         refs, self.unnamed = self.unnamed, []
-        if self.tries == 0 or self.base is None:
-            return
         leaves = {ref.key: leaf for ref in refs if (leaf := ref()) is not None}
+        if not leaves or self.tries == 0:
+            return
         found = names_in(self.base, leaves, self.copies)
         self.tries -= not found
         self.local_names += [("name", ref.number, *found[ref.key]) for ref in refs if ref.key in found]
@@ -170,16 +169,15 @@ class Tracker:
 
     def name_tensors(self, names: Mapping[str, Any]) -> None:
         """Name the tensors by the variables that hold them, parameters by their modules; the first name counts."""
-        for name, value in list(names.items()):
-            number = None if name.startswith("_") else self.known(value)
+        scopes: dict[int, list[int]] = {}
+        for module, scope in self.outermost:
+            scopes.setdefault(id(module()), []).append(scope)
+        for value, name, is_path in held_by(names):
+            number = self.known(value)
             if number is not None:
-                self.log.append(("name", number, name, False))
-        for name, owner in owners_in(names):
-            self.log.extend([("scope_name", scope, name) for module, scope in self.outermost if module() is owner])
-            for path, parameter in owner.named_parameters():
-                number = self.known(parameter)
-                if number is not None:
-                    self.log.append(("name", number, f"{name}.{path}", True))
+                self.log.append(("name", number, name, is_path))
+            elif value is not None and not is_path:
+                self.log.extend([("scope_name", scope, name) for scope in scopes.get(id(value), ())])
         self.log.extend(self.local_names)
 
     def forget(self) -> None:

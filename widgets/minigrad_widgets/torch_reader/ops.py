@@ -91,8 +91,7 @@ class Ops:
             return self.set_aside(func, args, kwargs, operands[0], at, depth)
         fresh = [t for t in written if id(t) not in self.seen.tensors]
         given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
-        if self.seen.unnamed:
-            self.seen.name_leaves()
+        self.seen.name_leaves()
         self.seen.drop_copies()
         result = func(*args, **kwargs)
         for i, t in enumerate(operands):

@@ -1,8 +1,7 @@
 /** The whole of a large graph in a corner, with a frame around what is in view. A click or a drag goes there. */
 import { mark, svg } from "../page/dom";
 import { HEIGHT } from "../layout/geometry";
-import type { Box, Point } from "../layout/geometry";
-import type { Region } from "../layout/geometry";
+import type { Box, Point, Region } from "../layout/geometry";
 
 const WIDE = 150;
 const HIGH = 110;
