@@ -16,7 +16,7 @@ from minigrad.core import Node
 from minigrad.core.record import NUMBER
 from minigrad.core.saved import Packed, is_tensor
 from minigrad.trace.encode import SAME
-from minigrad.trace.track import NOWHERE, Log, TrackedRef, Tracker
+from minigrad.trace.track import CHANGED, NOWHERE, Log, TrackedRef, Tracker
 
 __all__ = ["CONSTANTS", "Seen"]
 
@@ -34,7 +34,7 @@ class Seen(Tracker):
         self.at: tuple[int | None, int | None] = NOWHERE
         for constant in CONSTANTS:
             ref = self.tensors[id(constant)] = TrackedRef(constant)
-            ref.key, ref.number, ref.array_id, ref.fresh = id(constant), None, id(constant.array), True
+            ref.key, ref.number, ref.array_id, ref.storage, ref.writes = id(constant), None, id(constant.array), 0, 0
 
     def copy(self, array: Any) -> Any:
         """What is kept of an array; a scalar of NumPy never changes."""
@@ -53,8 +53,9 @@ class Seen(Tracker):
         if ref is None:
             return self.track_tensor(t)
         if ref.array_id != id(t.array):
-            ref.array_id, ref.fresh = id(t.array), False
-            self.log.append(("moved", ref.number, *memory(t.array)))
+            hold = memory(t.array)
+            ref.array_id, ref.storage, ref.writes = id(t.array), hold[0], CHANGED
+            self.log.append(("moved", ref.number, *hold))
         return ref.number
 
     def track_tensor(self, t: Any) -> int:
@@ -69,10 +70,11 @@ class Seen(Tracker):
         ref = self.tensors[key] = TrackedRef(t, self.on_tensor_gone)
         number = self.tensor_count
         self.tensor_count = number + 1
-        ref.key, ref.number, ref.array_id, ref.fresh = key, number, id(array), True
         size = array.nbytes
         there = type(array) in OF_TYPE
-        hold = (ref.array_id, size) if array.base is None and not there else memory(array)
+        hold = (id(array), size) if array.base is None and not there else memory(array)
+        ref.key, ref.number, ref.array_id, ref.storage = key, number, id(array), hold[0]
+        ref.writes = self.writes.get(hold[0], 0)
         self.log.append(("tensor", t._requires_grad, above, 0 if rare is None else rare.output_nr,
                          type(t).__name__ == "Parameter", *hold, size, self.copy(array)))
         if t._extras is not None or array.base is not None or there:
@@ -99,7 +101,7 @@ class Seen(Tracker):
     def changed(self, t: Any) -> Any:
         """The number of a tensor whose values were changed in place."""
         number = self.tensor(t)
-        self.tensors[id(t)].fresh = False
+        self.wrote(self.tensors[id(t)].storage)
         return number
 
     def track_grad(self, grad: Any, tensor: int | None) -> None:
@@ -202,7 +204,7 @@ class Seen(Tracker):
                 holds.append(memory(array))
             else:
                 number = self.tensor(owner)
-                rows.append((name, number, SAME if tensors[id(owner)].fresh else self.copy(array)))
+                rows.append((name, number, SAME if self.is_fresh(tensors[id(owner)]) else self.copy(array)))
         return (tuple(rows), tuple(holds)) if rows else None
 
     def arguments(self, node: Node) -> list[tuple[int, int]]:

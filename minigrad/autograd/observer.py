@@ -121,8 +121,7 @@ class Observer:
 
     def written(self, tensor: Any) -> None:
         """An op in place, which will be reported, has changed a tensor's values: what was copied of it is old."""
-        if self.seen.known(tensor) is not None:
-            self.seen.changed(tensor)
+        self.seen.wrote(memory(tensor.array)[0])
 
     def version(self, tensor: Any) -> None:
         """An in-place op raised the version of a tensor; one of inference mode has none."""

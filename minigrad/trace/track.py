@@ -17,13 +17,14 @@ from minigrad.trace.build import Large
 from minigrad.trace.ledger import GRADIENT, SAVED, WAITING
 from minigrad.trace.names import drop_refilled, held_by, names_in
 
-__all__ = ["NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
+__all__ = ["CHANGED", "NOWHERE", "OBSERVERS", "RARER", "Log", "TrackedRef", "Tracker"]
 
 SHOWN = 64  # an array of at most so many values is copied whole
 BUDGET = 200_000  # after so many numbers, only arrays of at most FEW values are: a long trace stays small
 FEW = 8
 TRIES = 100  # so many times leaves are looked for in variables and not found
 NOWHERE = (None, None)  # no line of the user's code
+CHANGED = -1  # in place of how often the memory of a tensor was written to: it has other memory now
 # Makes the observer of `record`, for the class of its trace. The core registers its own here, since the recorder stands
 # on a lower floor and cannot import it; the last one is used.
 OBSERVERS: list[Callable[[type], Any]] = []
@@ -49,12 +50,13 @@ class Log(list[tuple[Any, ...]]):
 class TrackedRef(weakref.ref[Any]):
     """A weak reference to a tensor or a node, with what is known of it."""
 
-    __slots__ = ("array_id", "fresh", "key", "number")
+    __slots__ = ("array_id", "key", "number", "storage", "writes")
 
     array_id: int  # of the array that the tensor had when it was last looked at
-    fresh: bool  # the tensor's values are still those of its record
     key: int
     number: Any
+    storage: int  # of a tensor: what its memory is known by
+    writes: int  # how often it had been written to when the record of the tensor was made, or CHANGED
 
 
 class Tracker:
@@ -67,6 +69,7 @@ class Tracker:
         self.grads: dict[int, TrackedRef] = {}  # of tensors that are a .grad, by id()
         self.calls: dict[int, TrackedRef] = {}  # of functions that are checkpointed, by id()
         self.kept: dict[int, TrackedRef] = {}  # what else holds memory for a backward pass, by a number of its own
+        self.writes: dict[int, int] = {}  # by storage: how often it was written to
         self.numbers: dict[int, int] = {}  # of nodes, of leaves, of their AccumulateGrads
         self.tensor_count = self.node_count = self.grad_count = self.call_count = self.kept_count = 0
         self.modules: list[dict[int, str]] = []  # of the modules that run: what is in them, by id()
@@ -90,6 +93,14 @@ class Tracker:
         if self.left < 0:
             self.limit = FEW
         return array.copy()
+
+    def wrote(self, storage: int) -> None:
+        """Memory was written to: what was copied of the tensors that lie there is old."""
+        self.writes[storage] = self.writes.get(storage, 0) + 1
+
+    def is_fresh(self, ref: TrackedRef) -> bool:
+        """Whether a tensor's values are still those of its record."""
+        return ref.writes == self.writes.get(ref.storage, 0)
 
     def tensor_gone(self, ref: TrackedRef) -> None:
         key = ref.key

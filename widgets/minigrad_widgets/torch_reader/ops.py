@@ -16,7 +16,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Log
-from minigrad_widgets.torch_reader.seen import Seen, name_of
+from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
 __all__ = ["Ops", "Watching"]
 
@@ -94,6 +94,8 @@ class Ops:
         self.seen.name_leaves()
         self.seen.drop_copies()
         result = func(*args, **kwargs)
+        for t in written:
+            self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
         outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))

@@ -109,12 +109,13 @@ class Seen(Tracker):
         above = None if before or t.grad_fn is None else self.node(t.grad_fn)
         key = id(t)
         ref = self.tensors[key] = TrackedRef(t, self.on_tensor_gone)
-        ref.key, ref.number, ref.fresh = key, self.tensor_count, True
+        hold = memory(t)
+        ref.key, ref.number, ref.storage, ref.writes = key, self.tensor_count, hold[0], self.writes.get(hold[0], 0)
         self.tensor_count += 1
         if above is not None:
             self.made.setdefault(above, []).append((t.output_nr, ref))
         self.log.append(("tensor", t.requires_grad and not before, above, t.output_nr,
-                         isinstance(t, torch.nn.Parameter), *memory(t), t.nbytes,
+                         isinstance(t, torch.nn.Parameter), *hold, t.nbytes,
                          self.copied(t) if copy is None else copy))
         facts = self.shares(t)
         if facts:
@@ -143,7 +144,6 @@ class Seen(Tracker):
     def changed(self, t: Any) -> None:
         """The values of a tensor were changed in place; its node may be another one."""
         self.tensor(t)
-        self.tensors[id(t)].fresh = False
         if t.grad_fn is not None:
             self.join(t, self.node(t.grad_fn))
 
@@ -270,7 +270,7 @@ class Seen(Tracker):
                 continue
             same = next((t for t in outputs if t.data_ptr() == kept.data_ptr() and t.shape == kept.shape), kept)
             number = self.known(same)
-            fresh = number is not None and self.tensors[id(same)].fresh
+            fresh = number is not None and self.is_fresh(self.tensors[id(same)])
             rows.append((name, number, SAME if fresh else self.copied(kept)))
             holds.append(memory(kept))
         return (rows, holds) if rows else None
