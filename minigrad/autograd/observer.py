@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
+from minigrad.autograd.arithmetic import formula_of
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.backends.registry import is_array
@@ -112,7 +113,7 @@ class Observer:
             self.log.append(("record", at, self.depth + 1, op, index, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
                              node.output_nrs(), operands, results,
-                             seen.saved(node, outputs) if node.saved else None))
+                             seen.saved(node, outputs) if node.saved else None, formula_of(node, outputs)))
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
         if seen.unnamed:

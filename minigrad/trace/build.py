@@ -26,6 +26,7 @@ class Parts:
         self.scopes: list[Any] = []
         self.storages: list[int] = []
         self.formulas: dict[str, str] = {}
+        self.expressions: list[Any] = []
         self.events: list[Any] = []
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from minigrad.trace.schema import COMMON, EVENTS, FORMAT, INDEXED, NODE, SCOPE, TENSOR, VERSION, Record
 
-__all__ = ["check"]
+__all__ = ["LATER", "check"]
 
+LATER = ("scopes", "storages", "expressions")  # lists that older traces do not have
+DEEPEST = 100  # calls inside of calls in one expression
 MANY = 1_000_000  # no node has so many outputs, nothing is so deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
@@ -85,20 +87,30 @@ def check_whole(data: Any) -> None:
         raise ValueError(f"this is not a trace: its format is {short(found)}, not {FORMAT!r}")
     if data.get("version") != VERSION:
         raise ValueError(f"this trace has version {short(data.get('version'))}; this library reads version {VERSION}")
-    kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", "scopes", "storages"), list),
+    kinds = {**dict.fromkeys(("files", "values", "tensors", "nodes", "events", *LATER), list),
              "formulas": dict, "layout": dict, "library": str}
     for key, kind in kinds.items():
-        if key not in data and key not in ("scopes", "storages", "library"):
+        if key not in data and key not in (*LATER, "library"):
             raise ValueError(f"this is not a whole trace: it has no {key!r}")
         if not isinstance(data.get(key, kind()), kind) and not (key == "layout" and data[key] is None):
             raise ValueError(f"this is not a trace: its {key!r} is no {kind.__name__}")
-        for at, entry in enumerate(data.get(key, ()) if kind is list and key != "storages" else ()):
+        records = data.get(key, ()) if kind is list and key not in ("storages", "expressions") else ()
+        for at, entry in enumerate(records):
             if not isinstance(entry, dict):
                 raise ValueError(f"this is not a trace: entry {at} of its {key!r} is no dict")
     if not all(type(size) is int and size >= 0 for size in data.get("storages", ())):
         raise ValueError("this is not a trace: its 'storages' are no numbers of bytes")
+    if not all(map(is_expression, data.get("expressions", ()))):
+        raise ValueError("this is not a trace: one of its 'expressions' is none")
     if not all(type(text) is str for text in data["formulas"].values()):
         raise ValueError("this is not a trace: its 'formulas' are no texts")
+
+
+def is_expression(x: Any, depth: int = 0) -> bool:
+    """An operand's name, a number or null, or a list of a function's name and its arguments."""
+    if type(x) is list:
+        return depth < DEEPEST and x[:1] != [] and type(x[0]) is str and all(is_expression(e, depth + 1) for e in x[1:])
+    return x is None or type(x) in (str, bool) or PLAIN["number"](x, {})
 
 
 def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: str) -> None:

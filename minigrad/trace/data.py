@@ -9,7 +9,7 @@ from typing import Any
 
 from minigrad._base.files import replace_file
 from minigrad.trace.build import Parts
-from minigrad.trace.check import check
+from minigrad.trace.check import LATER, check
 from minigrad.trace.encode import Encoder
 from minigrad.trace.frame import Fold, Frame
 from minigrad.trace.held import Held, Holders, held_text
@@ -79,6 +79,11 @@ class Trace:
     def formulas(self) -> dict[str, str]:
         """The source text of the derivative of each kind of node."""
         return self._encoded().formulas
+
+    @property
+    def expressions(self) -> list[Any]:
+        """The expressions of gradients; `derivatives` of a node names them."""
+        return self._encoded().expressions
 
     @property
     def events(self) -> list[Record]:
@@ -168,6 +173,7 @@ class Trace:
         return {"format": FORMAT, "version": VERSION, "library": self.library, "files": parts.files[:],
                 "values": parts.values[:], "tensors": parts.tensors[:], "nodes": parts.nodes[:],
                 "scopes": parts.scopes[:], "storages": parts.storages[:], "formulas": dict(parts.formulas),
+                "expressions": parts.expressions[:],
                 "events": parts.events[:], "layout": self.layout}
 
     @classmethod
@@ -182,7 +188,8 @@ class Trace:
         parts = trace._parts
         parts.files, parts.values, parts.tensors = data["files"], data["values"], data["tensors"]
         parts.nodes, parts.formulas, parts.events = data["nodes"], data["formulas"], data["events"]
-        parts.scopes, parts.storages = data.get("scopes", []), data.get("storages", [])  # older traces have none
+        for name in LATER:
+            setattr(parts, name, data.get(name, []))
         trace.layout = data["layout"]
         return trace
 

@@ -37,6 +37,7 @@ class Encoder:
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the call of a module that is running
+        self.expressions: dict[str, int] = {}  # by their text
 
     def encode(self) -> None:
         """Encode what has been logged since the last time."""
@@ -100,8 +101,8 @@ class Encoder:
 
     def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
                targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
-               outputs: Sequence[int], saved: tuple[Any, Any] | None) -> None:
-        """An op ran, and made a node."""
+               outputs: Sequence[int], saved: tuple[Any, Any] | None, formula: Any = None) -> None:
+        """An op ran, and made a node; `formula` knows the expressions of its gradients."""
         if index == len(self.parts.nodes):
             self.node(name, sequence_nr, at)
         self.link(index, targets, output_nrs)
@@ -117,6 +118,25 @@ class Encoder:
         if saved is not None:
             self.saved(index, *saved)
             self.event("save", at, depth, {"node": index})
+        if formula is not None:
+            self.derivatives(index, formula)
+
+    def derivatives(self, node: int, formula: Any) -> None:
+        """Note the arithmetic of a node: for each input the expression of its gradient."""
+        record, values = self.parts.nodes[node], self.parts.values
+        saved = {name: (tuple(values[value]["shape"]), values[value]["dtype"]) for name, _, value in record["saved"]
+                 if value is not None}
+        found = formula.derivatives(saved)
+        if found and any(expression is not None for expression in found):
+            record["derivatives"] = [None if expression is None else self.expression(expression)
+                                     for expression in found]
+
+    def expression(self, expression: Any) -> int:
+        """The index of an expression; equal ones are kept once."""
+        index = self.expressions.setdefault(repr(expression), len(self.parts.expressions))
+        if index == len(self.parts.expressions):
+            self.parts.expressions.append(expression)
+        return index
 
     def renewed(self, tensor: int, node: int) -> None:
         """A view that was written to has another node, since its base has."""

@@ -5,8 +5,8 @@ Four things are made from these tables: the check of what is read (`check.py`), 
 
 A field is written `"type: meaning"`, or `"type or absent: meaning"` where a record may lack it. A type is `int` (not
 negative), `nr` (a small `int`), `whole` (any integer), `str`, `bool`, or the name of what the field is an index of:
-`value`, `tensor`, `node`, `scope`, `file`, `storage`. `type?` may be null, `[type]` is a list, and `(label:type,type)`
-is a list of that length, whose entries are called by their labels, or by their types.
+`value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list, and
+`(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ __all__ = ["COMMON", "DERIVED", "EVENTS", "FORMAT", "FORWARD", "INDEXED", "NODE"
 
 FORMAT, VERSION = "minigrad-trace", 1
 INDEXED = {"value": "values", "tensor": "tensors", "node": "nodes", "scope": "scopes", "file": "files",
-           "storage": "storages"}  # by the name of a type: the list that it is an index into
+           "storage": "storages", "expression": "expressions"}  # the lists, by the types of their indices
 
 
 class Field(NamedTuple):
@@ -72,6 +72,7 @@ NODE = Record(
     outputs="[tensor]: the results of its op",
     saved="[(name:str,tensor?,value?)]: what it has saved for its derivative",
     variable="tensor or absent: of an `AccumulateGrad`, its leaf",
+    derivatives="[expression?] or absent: for each input the expression of its gradient, null where none goes there",
     scope="scope or absent: the innermost call of a module that ran when the recorder first saw it",
     file="file? or absent: the file of the user's line that made it",
     line="int? or absent: the number of that line, from 1")

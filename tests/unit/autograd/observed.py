@@ -66,8 +66,8 @@ def check_records(trace):
         assert trace.values[record_["value"]]["shape"] == record_["shape"]
         check_field(trace, record_["node"], "nodes?")
     for number, record_ in enumerate(trace.nodes):
-        assert set(record_) - {"variable", "scope"} == {"name", "sequence_nr", "next", "inputs", "outputs", "saved",
-                                                        "file", "line"}
+        assert set(record_) - {"variable", "scope", "derivatives"} == {
+            "name", "sequence_nr", "next", "inputs", "outputs", "saved", "file", "line"}
         assert record_.get("scope", 0) in range(max(1, len(trace.scopes)))
         leaf = record_["name"] == "AccumulateGrad"
         assert leaf == ("variable" in record_) == (record_["sequence_nr"] is None)

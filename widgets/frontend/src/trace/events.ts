@@ -56,6 +56,8 @@ export interface NodeRecord {
   saved: [name: string, tensor: Maybe, value: Maybe][];
   /** Of an `AccumulateGrad`, its leaf. */
   variable?: number;
+  /** For each input the expression of its gradient, null where none goes there. */
+  derivatives?: Maybe[];
   /** The innermost call of a module that ran when the recorder first saw it. */
   scope?: number;
   /** The file of the user's line that made it. */

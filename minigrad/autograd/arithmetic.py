@@ -1,0 +1,136 @@
+"""Notes the arithmetic of a node: for each input the expression that its gradient is, as the inspectors show it.
+
+It mirrors nothing in PyTorch. The formula of a node runs once over symbols (`minigrad.backends.symbolic`), after the
+program has ended and once for all nodes that were called alike.
+"""
+
+import functools
+import inspect
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.registry import is_array
+from minigrad.backends.symbolic import SYMBOLS, Symbol
+from minigrad.core import Node, Tensor
+from minigrad.core.evaluate import sum_to
+from minigrad.core.graph import ManyOutputs
+
+__all__ = ["Formula", "formula_of"]
+
+Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
+ARRAY = "array"  # in place of a saved value that is an array
+PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic)
+
+
+class Constant(NamedTuple):
+    """In place of an array among the constants of a formula."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Formula(NamedTuple):
+    """The formula of a node, and what it is called with."""
+
+    cls: type[Node]
+    outputs: tuple[Meta, ...]
+    edges: tuple[bool, ...]  # whether there is one, for each input
+    input_metadata: tuple[Any, ...] | None  # as of the node: to what the gradient of each input is summed
+    saved: tuple[Any, ...]  # each a number, None or `ARRAY`
+    const: tuple[Any, ...]
+
+    def derivatives(self, saved: dict[str, Meta]) -> Any:
+        """The expression of the gradient of each input, None for an input without an edge.
+
+        None in place of the list, if the formula cannot be written as expressions.
+
+        Args:
+            saved: shape and dtype of each saved array, by its name.
+        """
+        try:
+            return derivatives(self, tuple(saved.items()))
+        except TypeError:  # a slice cannot be looked up in Python 3.11
+            return derivatives.__wrapped__(self, tuple(saved.items()))
+
+
+def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
+    """The formula of a node; None where its gradients are computed in another way, or with objects that are no arrays.
+
+    It holds no array, so that it may be kept for as long as a trace.
+    """
+    if node.own_input_grads and not (isinstance(node, ManyOutputs) and node.fills_missing):
+        return None
+    saved = [kept if kept is None or type(kept) in (bool, int, float) else ARRAY
+             for kept in (() if node.saved is None else node.saved)]
+    try:
+        const = tuple([without_arrays(value) for value in node.const])
+    except TypeError:
+        return None
+    results = tuple([(tensor.array.shape, tensor.array.dtype) for tensor in outputs])
+    metadata = None if node._extras is None else node._extras.input_metadata
+    return Formula(type(node), results, tuple([edge is not None for edge in node.next]), metadata, tuple(saved), const)
+
+
+def without_arrays(value: Any) -> Any:
+    """A constant of a formula, each array in it replaced.
+
+    Raises:
+        TypeError: for an object that may hold arrays.
+    """
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, tuple):
+        parts = tuple([without_arrays(part) for part in value])
+        return value if hasattr(value, "_fields") and parts == tuple(value) else parts
+    if is_array(value):
+        return Constant(value.shape, str(value.dtype))
+    raise TypeError(f"a constant of type {type(value).__name__}")
+
+
+def constants_of(formula: Formula) -> list[Any]:
+    """The constants, with symbols for arrays, which are called as the parameters of the formula are."""
+    names = list(inspect.signature(formula.cls.backward).parameters)[3 + len(formula.saved):]
+    return [symbols_of(value, name) for value, name in zip_longest(formula.const, names[:len(formula.const)])]
+
+
+def symbols_of(value: Any, name: str | None) -> Any:
+    """A constant with symbols for its arrays."""
+    if isinstance(value, Constant):
+        return symbol(name or "constant", value)
+    if type(value) is tuple:
+        return tuple([symbols_of(part, f"{name or 'constant'}[{i}]") for i, part in enumerate(value)])
+    return value
+
+
+def symbol(name: str, meta: Meta) -> Symbol:
+    return Symbol(name, meta[0], np.dtype(meta[1]))
+
+
+@functools.lru_cache(1024)
+def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
+    """`Formula.derivatives`, once for all nodes that are alike."""
+    known, names = dict(saved), formula.cls.saves
+    many = issubclass(formula.cls, ManyOutputs)
+    try:
+        values = [symbol(name, known[name]) if kept is ARRAY else kept for kept, name in zip(
+            formula.saved, [names[i] if i < len(names) else f"saved{i}" for i in range(len(formula.saved))])]
+        grads: Any = [symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
+        if not many:
+            grads = symbol("grad", formula.outputs[0])
+        node = formula.cls()
+        node.next = tuple([edge or None for edge in formula.edges])  # formulas ask which inputs have one
+        results = node.backward(SYMBOLS, grads, *values, *constants_of(formula))
+        results = results if isinstance(results, tuple) else (results,)
+        likes = formula.input_metadata or (None,) * len(results)
+        return [fitted(result, like).expression if edge and result is not None else None
+                for edge, result, like in zip(formula.edges, results, likes, strict=True)]
+    except Exception:  # noqa: BLE001 (a formula may do what no symbol can, and then there is nothing to show)
+        return None
+
+
+def fitted(gradient: Symbol, like: Any) -> Symbol:
+    """A gradient summed to the shape of its input where that was broadcast, as the engine does."""
+    return gradient if like is None else sum_to(gradient, like, SYMBOLS)

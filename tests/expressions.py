@@ -1,0 +1,104 @@
+"""Evaluates the expressions of a trace with NumPy, on the numbers that the trace shows."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import minigrad  # noqa: F401 (it loads all ops)
+from minigrad.backends.numpy import XP
+
+OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "pow": XP.power,
+             "remainder": np.remainder, "floor_divide": np.floor_divide, "and": np.bitwise_and, "or": np.bitwise_or,
+             "neg": np.negative, "invert": np.invert, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+             "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+             "zeros": lambda shape, dtype: np.zeros(shape, dtype), "float": float, "text": str, "dtype": np.dtype,
+             "tuple": lambda *parts: parts, "slice": slice, "ellipsis": lambda: ...,
+             "output": lambda results, i: results[i],
+             "array": lambda dtype, shape, *values: np.array(values, dtype).reshape(shape), "abs": np.abs}
+QUOTED = ("float", "text", "dtype")  # their argument is a text, no operand
+NUMBERS = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
+
+
+def evaluate(expression: Any, operands: dict[str, Any]) -> Any:
+    """The value of an expression; `operands` are arrays by their names."""
+    if isinstance(expression, str):
+        return operands[expression]
+    if not isinstance(expression, list):
+        return expression
+    name, *args = expression
+    if name in QUOTED:
+        return OPERATORS[name](*args)
+    values = [evaluate(arg, operands) for arg in args]
+    if name in OPERATORS:
+        return OPERATORS[name](*values)
+    if hasattr(XP, name):
+        return getattr(XP, name)(*values)
+    cls = class_of(name)
+    return cls.values(*values) if hasattr(cls, "values") else cls(*values)
+
+
+@functools.cache
+def class_of(name: str) -> Any:
+    """The class of an op that formulas call, or of one of its arguments, by its name."""
+    modules = [module for module in list(sys.modules) if module.startswith("minigrad.ops.")]
+    found = {value for module in modules for value in vars(sys.modules[module]).values()
+             if isinstance(value, type) and value.__name__ == name
+             and (hasattr(value, "values") or hasattr(value, "_fields"))}
+    only, = found
+    return only
+
+
+def array_of(trace: Any, index: int | None) -> Any:
+    """A preview as an array; None if it holds no numbers."""
+    if index is None or "data" not in trace.values[index]:
+        return None
+    value = trace.values[index]
+    data = [NUMBERS.get(x, x) if isinstance(x, str) else x for x in value["data"]]
+    return np.array(data, value["dtype"]).reshape(value["shape"])[()]
+
+
+def operands_in(expression: Any) -> set[str]:
+    """The names of the operands of an expression."""
+    if isinstance(expression, str):
+        return {expression}
+    if not isinstance(expression, list) or expression[0] in QUOTED:
+        return set()
+    return set().union(*map(operands_in, expression[1:]))
+
+
+def operands_of(trace: Any, number: int, received: list[int | None]) -> dict[str, Any]:
+    """The operands of a node's expressions: what it received, and what it saved; those without numbers left out."""
+    node = trace.nodes[number]
+    operands = {name: array_of(trace, value) for name, _, value in node["saved"]}
+    outputs = [trace.tensors[tensor] for tensor in node["outputs"]]
+    for i, value in enumerate(received):
+        zeros = np.zeros(outputs[i]["shape"], outputs[i]["dtype"]) if i < len(outputs) else None
+        operands[f"grads[{i}]"] = zeros if value is None else array_of(trace, value)
+    operands["grad"] = operands["grads[0]"]
+    return {name: array for name, array in operands.items() if array is not None}
+
+
+def arithmetic(trace: Any) -> Iterator[tuple[str, Any, Any, Any]]:
+    """For each gradient that flowed: node, expression, its value by NumPy, the gradient; without those that a hook
+    replaced, or whose operands have no numbers in the trace."""
+    received: dict[int, list[int | None] | None] = {}
+    for event in trace.events:
+        if event["kind"] == "run":
+            received[event["node"]] = event["gradient"]
+        elif event["kind"] == "hook":  # one that is no post-hook may replace what the node receives
+            received[event["node"]] = None
+        elif event["kind"] == "flow" and received.get(event["node"]) is not None:
+            node, gradient = trace.nodes[event["node"]], array_of(trace, event["gradient"])
+            index = node["derivatives"][event["index"]] if "derivatives" in node else None
+            if index is None or gradient is None:
+                continue
+            expression = trace.expressions[index]
+            operands = operands_of(trace, event["node"], received[event["node"]] or [])
+            if operands_in(expression) <= set(operands):
+                with np.errstate(all="ignore"):
+                    yield node["name"], expression, evaluate(expression, operands), gradient

@@ -1,0 +1,121 @@
+"""The arithmetic of a trace: for each node the expressions of its gradients, which evaluate to what was recorded."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.recorder import Trace, record
+from tests.expressions import arithmetic, operands_in
+from tests.fuzz.differential.search import program
+from tests.parity.compare import arrays_of, leaves_of, outputs_of
+from tests.parity.tables import all_cases
+
+GRAD = "grad"
+PROGRAMS = [
+    ("a * b", [["mul", GRAD, "other"], ["mul", GRAD, "self"]]),
+    ("a * 3", [["mul", GRAD, 3], None]),
+    ("a + row", [GRAD, ["reshape", ["sum", GRAD, ["tuple", 0], True], ["tuple", 2]]]),
+    ("a @ b", [["matmul", GRAD, ["swapaxes", "mat2", -1, -2]], ["matmul", ["swapaxes", "self", -1, -2], GRAD]]),
+    ("a.exp()", [["mul", GRAD, "result"]]),
+    ("a.sum()", [["broadcast_to", GRAD, ["tuple", 2, 2]]]),
+    ("m.stack([row, row])", [["getitem", GRAD, ["tuple", 0]], ["getitem", GRAD, ["tuple", 1]]]),
+    ("sum(row.unbind())", [["stack", ["tuple", "grads[0]", "grads[1]"], 0]]),
+    ("a * b.detach()", [["mul", GRAD, "other"], None]),
+    ("m.nn.functional.relu(a)", [["threshold_backward", GRAD, "result"]]),
+]
+
+
+def recorded(text: str) -> Trace:
+    """The trace of an expression and its backward pass."""
+    names = {"m": minigrad, "a": minigrad.tensor([[1., 2.], [3., 4.]], requires_grad=True),
+             "b": minigrad.tensor([[5., 6.], [7., 8.]], requires_grad=True),
+             "row": minigrad.tensor([1., -1.], requires_grad=True)}
+    with record() as trace:
+        eval(text, names).sum().backward()
+    return trace
+
+
+@pytest.mark.parametrize(("text", "expected"), PROGRAMS, ids=[text for text, _ in PROGRAMS])
+def test_the_expressions_of_a_node(text: str, expected: list[object]) -> None:
+    trace = recorded(text)
+    first = next(node for node in trace.nodes if node["name"] != "AccumulateGrad")
+    assert [None if i is None else trace.expressions[i] for i in first["derivatives"]] == expected
+
+
+def test_equal_expressions_are_kept_once() -> None:
+    trace = recorded("a * a * a * a")
+    assert len(trace.expressions) == len({json.dumps(e) for e in trace.expressions}) < 2 * len(trace.nodes)
+
+
+def test_a_trace_keeps_them() -> None:
+    trace = recorded("(a * b).exp() + float('inf')")
+    again = Trace.from_json(trace.to_json())
+    assert again == trace and again.expressions
+
+
+@pytest.mark.parametrize("wrong", [[], [1, 2], {"mul": 1}, ["mul", object]], ids=repr)
+def test_what_is_no_expression_is_refused(wrong: object) -> None:
+    data = recorded("a * b").to_dict()
+    data["expressions"][0] = wrong
+    with pytest.raises(ValueError, match=r"one of its 'expressions' is none"):
+        Trace.from_dict(data)
+
+
+# Some or all of their formulas look at numbers, compute indices with NumPy, hold objects that are no arrays, or are
+# very long.
+WITHOUT = {
+    "AsStridedBackward0", "CopySlices", "CumprodBackward0", "GatherBackward0", "GridSampler2DBackward0",
+    "GridSampler3DBackward0", "IndexAddBackward0", "IndexBackward0", "IndexCopyBackward0", "IndexFillBackward0",
+    "IndexFillBackward1", "IndexSelectBackward0", "LinalgEighBackward0", "LinalgLstsqBackward0",
+    "LinalgLuBackward0", "LinalgLuFactorExBackward0", "LinalgLuSolveBackward0", "LinalgQrBackward0",
+    "LinalgSlogdetBackward0", "LinalgSvdBackward0", "LinalgVectorNormBackward0", "MaskedSelectBackward0",
+    "MaxUnpool2DBackward0", "MaxUnpool3DBackward0", "ProdBackward0", "ProdBackward1", "PutBackward0",
+    "RenormBackward0", "ScatterAddBackward0", "ScatterBackward0", "ScatterBackward1", "ScatterReduceBackward0",
+    "StdMeanBackward0", "TakeBackward0", "VarMeanBackward0",
+}
+
+
+def test_every_op_evaluates_to_what_was_recorded() -> None:
+    """All lines of the op table: values of the expressions, and which nodes have none."""
+    checked, without = Counter[str](), set[str]()
+    for name, (call, inputs, *args) in all_cases().items():
+        leaves = leaves_of(minigrad, inputs, arrays_of(inputs, "float64", seed=1))
+        with record() as trace, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                made = [t for t in outputs_of(call(minigrad, *leaves, *(args[0] if args else ()))) if t.requires_grad]
+                sum([(t * t).real.sum() if t.is_complex() else (t * t).sum() for t in made]).backward()
+            except (AttributeError, RuntimeError):  # no result, or one without a derivative: others' tests
+                continue
+        for node, expression, value, gradient in arithmetic(trace):
+            assert np.shape(value) == gradient.shape, (name, node, expression)
+            np.testing.assert_allclose(value, gradient, rtol=1e-11, atol=1e-12, err_msg=f"{name} {node} {expression}")
+            checked[node] += 1
+        without |= {node["name"] for node in trace.nodes if "derivatives" not in node and node["next"]}
+    assert sum(checked.values()) > 6000 and len(checked) > 240
+    assert without == WITHOUT
+
+
+def test_random_programs_evaluate_to_what_was_recorded() -> None:
+    """300 random programs, with views, in-place writes, hooks, Functions and checkpoints."""
+    checked = 0
+    for seed in range(300):
+        with record() as trace, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program(minigrad, minigrad, seed)
+        for node, expression, value, gradient in arithmetic(trace):
+            np.testing.assert_allclose(value, gradient, rtol=1e-5, atol=1e-6, err_msg=f"{seed} {node} {expression}")
+            checked += 1
+    assert checked > 1000
+
+
+def test_operands_that_the_trace_does_not_have_are_parameters_of_the_formula() -> None:
+    trace = recorded("a.max(1)[0]")
+    node = next(node for node in trace.nodes if node["name"] == "MaxBackward0")
+    assert operands_in(trace.expressions[node["derivatives"][0]]) == {"grad", "positions"}
