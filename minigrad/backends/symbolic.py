@@ -182,9 +182,19 @@ class SymbolNamespace:
 
     exp, log, sqrt, sin, cos, sign, sigmoid = map(elementwise, ("exp", "log", "sqrt", "sin", "cos", "sign", "sigmoid"))
     power, threshold_backward = map(elementwise, ("pow", "threshold_backward"))
-    broadcast_to, reshape, swapaxes, transpose, getitem, stack, concatenate, scatter, put, matmul, turned_product = map(
-        moves_elements, ("broadcast_to", "reshape", "swapaxes", "transpose", "getitem", "stack", "concatenate",
-                         "scatter", "put", "matmul", "turned_product"))
+    broadcast_to, swapaxes, transpose, getitem, stack, concatenate, scatter, put, matmul, turned_product = map(
+        moves_elements, ("broadcast_to", "swapaxes", "transpose", "getitem", "stack", "concatenate", "scatter", "put",
+                         "matmul", "turned_product"))
+
+    @staticmethod
+    def reshape(x: Symbol, shape: Any) -> Symbol:
+        """A sum that kept its dimensions, and loses just these, is a sum that does not keep them."""
+        result = run_on_zeros(XP.reshape, (x, shape))
+        if isinstance(x.expression, list) and x.expression[0] == "sum" and x.expression[3] is True:
+            _, of, axes, _ = x.expression
+            if axes is not None and result.shape == tuple([n for i, n in enumerate(x.shape) if i not in axes[1:]]):
+                return Symbol(["sum", of, axes, False], result.shape, x.dtype)
+        return call("reshape", (x, shape), result.shape, x.dtype)
 
     @staticmethod
     def where(condition: Symbol, x: Any, y: Any) -> Symbol:

@@ -71,6 +71,7 @@ export class GraphPane {
   /** By the node that they come from. */
   private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
+  private lighted: Element[] = [];
   private flowing: ReadonlySet<string> = new Set();
   private scene: Scene | null = null;
 
@@ -334,6 +335,15 @@ export class GraphPane {
     const unknown = gradient === null ? "?" : brief(valueOf(this.trace, gradient));
     for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(valueOf(this.trace, gradient)) || null);
     write(parts.label, gradient === undefined ? "" : unknown);
+  }
+
+  /** Lights the operands of an arithmetic: edges, and what a node has saved. */
+  light(edges: readonly string[], saved: Maybe): void {
+    const parts = edges.flatMap((key) => this.edges.get(key) ?? []);
+    const squares = saved === null ? null : this.nodes.get(saved)?.saved;
+    for (const element of this.lighted) mark(element, "data-operand", null);
+    this.lighted = [...parts.flatMap(({ line, label }) => [line, label]), ...(squares ? [squares] : [])];
+    for (const element of this.lighted) mark(element, "data-operand", "true");
   }
 
   /** Moves the marks of the lit and the selected node. */

@@ -5,6 +5,7 @@ import { lensSteps, Replay } from "../trace/frame";
 import type { Changed, Lens } from "./lens";
 import type { Look, NodeLook, Scene } from "../graph/look";
 import { STYLES } from "../graph/look";
+import type { Received } from "../trace/received";
 import { Walk } from "../trace/traverse";
 import type { Pile, State } from "../trace/traverse";
 import type { Maybe, Trace } from "../trace/types";
@@ -85,8 +86,20 @@ export class TraversalLens implements Lens {
       tensors: [],
       saved: (node) => this.before.saved.get(node) ?? "",
       look: (node) => this.look(node),
+      received: (node) => this.received(node),
       now: null,
     };
+  }
+
+  /** What a node got in its only call, or has now; null where it was called in parts. */
+  private received(node: number): Received | null {
+    const calls = this.made.flatMap((called, at) => (called === node ? [at] : []));
+    const pile = this.state.pending[node];
+    const whole = calls.length === 0 ? pile !== undefined && pile.arrived >= pile.of : calls.length === 1 && !this.state.early.includes(node);
+    const values = calls[0] === undefined ? (this.state.piled.get(node) ?? []) : (this.state.given[calls[0]] ?? []);
+    if (!whole || values.includes(null)) return null;
+    const gradient = values.map((value) => value ?? null);
+    return { arrived: gradient, gradient, replaced: false };
   }
 
   goTo(position: number): Changed {

@@ -1,8 +1,11 @@
 /** The details pane: everything that the trace knows of one node. */
 import { html } from "../page/dom";
 import { inline, nodeName, place, shape, tensor, tensorName, valueOf } from "../trace/format";
+import { Arithmetic } from "./arithmetic";
+import type { Light } from "./arithmetic";
 import { HookList } from "./hooks";
 import type { NodeLook } from "../graph/look";
+import type { Received } from "../trace/received";
 import type { Maybe, Trace } from "../trace/types";
 
 /** What a lens knows at this moment; the pane itself holds no state of the program. */
@@ -20,6 +23,10 @@ export interface Moment {
   tensors: readonly number[];
   saved: (node: number) => string;
   look: (node: number) => NodeLook;
+  /** What the derivative of a node gets, where that is not what the events say. */
+  received?: (node: number) => Received | null;
+  /** Whether a question is open: nothing may give its answer away. */
+  asking?: boolean;
   /** The step of the trace; null where time does not run along its events. */
   now: Maybe;
 }
@@ -44,13 +51,16 @@ export class DetailsPane {
   readonly element: HTMLElement;
   private readonly body = html("div", { class: "mg-details-body", tabindex: 0, role: "group" });
   private readonly hooks: HookList;
+  private readonly arithmetic: Arithmetic;
 
   constructor(
     private readonly trace: Trace,
     private readonly pick: (node: Maybe) => void,
     go: (step: number) => void,
+    private readonly light: Light,
   ) {
     this.hooks = new HookList(trace, go);
+    this.arithmetic = new Arithmetic(trace, light);
     this.element = html("section", { class: "mg-details", "aria-label": "details" }, this.body);
   }
 
@@ -58,6 +68,7 @@ export class DetailsPane {
   show(id: Maybe, moment: Moment, note: string, pinned = false): void {
     const node = id === null ? undefined : this.trace.nodes[id];
     if (id === null || !node) {
+      this.light([], null);
       const hint = moment.tensors.length > 0 ? "No node was recorded." : "Choose a node to see what it holds.";
       const cards = moment.tensors.slice(0, 4).map((each) => this.tensorCard(each, moment, "tensor"));
       this.body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards);
@@ -70,6 +81,7 @@ export class DetailsPane {
       title,
       html("p", { class: "mg-quiet" }, this.origin(id, note)),
       this.pending(id, moment),
+      this.computed(id, moment),
       this.turns(id, moment),
       node.variable === undefined ? null : this.tensorCard(node.variable, moment, "variable"),
       this.formula(node.name),
@@ -106,6 +118,11 @@ export class DetailsPane {
   private turns(id: number, moment: Moment): HTMLElement | null {
     const list = moment.now === null ? null : this.hooks.at(id, moment.now);
     return list && section("what happens here, in order", list);
+  }
+
+  private computed(id: number, moment: Moment): HTMLElement | null {
+    const lines = this.arithmetic.at(id, moment);
+    return lines.length > 0 ? section("the arithmetic", ...lines) : null;
   }
 
   private formula(name: string): HTMLElement | null {

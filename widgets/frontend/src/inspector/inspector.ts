@@ -61,7 +61,7 @@ export class Inspector {
     };
     this.graph = new GraphPane(trace, events, link.collapsed);
     this.source = new SourcePane(trace);
-    this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step));
+    this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step), (edges, saved) => this.graph.light(edges, saved));
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.graph.tools.lastElementChild?.before(this.list.element);
@@ -222,7 +222,7 @@ export class Inspector {
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
     const byHand = lens instanceof TraversalLens;
     const note = this.selected !== null ? "selected" : lens.lit !== null ? "lit" : byHand ? "complete" : "runs next";
-    this.details.show(shown, this.ask.asking ? { ...lens.moment, now: null } : lens.moment, note, this.selected !== null && !byHand);
+    this.details.show(shown, this.ask.asking ? { ...lens.moment, now: null, asking: true } : lens.moment, note, this.selected !== null && !byHand);
     this.queue.element.hidden = lens.name === "forward" || secret;
     if (!(lens instanceof BackwardLens)) this.ask.element.hidden = true;
     else this.ask.element.hidden = this.link.questions.length === 0;

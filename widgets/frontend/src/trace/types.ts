@@ -12,6 +12,9 @@ export type Edge = NodeRecord["next"][number];
 /** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
 export type Holder = [what: number, id: Maybe];
 
+/** An operand's name, a number, or a function's name with its arguments. */
+export type Expression = string | number | boolean | null | [string, ...Expression[]];
+
 export type Scalar = number | boolean | string | null;
 
 export interface Value {
@@ -41,6 +44,8 @@ export interface Trace {
   /** The bytes of each storage. */
   storages?: number[];
   formulas: Record<string, string>;
+  /** The arithmetic of derivatives. Older traces have none. */
+  expressions?: Expression[];
   events: TraceEvent[];
   layout: Layout | null;
   /** The steps at which the grad mode changes; the inspector adds it. */

@@ -1,0 +1,153 @@
+"""The arithmetic of a node in JupyterLab, and gradients that are no numbers: what is drawn, in every window and theme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+
+from playwright.sync_api import Browser, Locator, Page
+
+from tests.browser.book import await_widgets
+from tests.browser.fixtures import Axe, context, keep
+from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all, switch
+
+NAME = "arithmetic.ipynb"
+IMPORTS = "import minigrad as torch\nfrom minigrad.recorder import record\nfrom minigrad_widgets import Inspector"
+SUMS = """a = torch.tensor([1., 2.], requires_grad=True)
+b = torch.tensor([5., 6.], requires_grad=True)
+a.grad = torch.tensor([1., 1.])
+with record() as trace:
+    c = a * b
+    loss = (c * 3 + c).sum()
+    loss.backward()
+Inspector(trace)"""
+BROKEN = """x = torch.tensor([1., 2.], requires_grad=True)
+with record() as odd:
+    z = x * 0
+    (z / z).sum().backward()
+Inspector(odd)"""
+WINDOWS = [(1280, 800), (1600, 1000)]
+THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
+
+
+@pytest.fixture(scope="module")
+def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
+    """A notebook with the two programs, run."""
+    window = context(browser, viewport={"width": 1280, "height": 800})
+    page = window.new_page()
+    server.write(NAME, IMPORTS, SUMS, BROKEN)
+    open_notebook(page, server, NAME)
+    run_all(page, server, NAME)
+    await_widgets(page, 2)
+    await_idle(page, server, NAME)
+    yield page
+    window.close()
+
+
+@pytest.fixture(params=[(window, theme) for window in WINDOWS for theme in THEMES],
+                ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
+def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The notebook in a window of a laptop's size and of a desktop's, in both themes."""
+    (width, height), (theme, light) = request.param
+    notebook.set_viewport_size({"width": width, "height": height})
+    if light == "false":
+        switch(notebook, theme, light)
+    yield notebook
+    keep(notebook, request.node.name)
+    if light == "false":
+        switch(notebook, *THEMES[0])
+
+
+def inspector(page: Page, number: int) -> Locator:
+    """One of the two, in view, at its first step."""
+    root = page.locator(".mg-root").nth(number)
+    root.evaluate("root => root.closest('.jp-Cell').scrollIntoView({block: 'start'})")
+    root.focus()
+    root.press("Home")
+    return root
+
+
+def arithmetic(root: Locator) -> list[str]:
+    """The lines of arithmetic that stand in the details."""
+    return [" = ".join(block.locator("> div").all_inner_texts()) for block in root.locator(".mg-arithmetic").all()]
+
+
+def go_to(root: Locator, text: str) -> None:
+    """Steps on to the first step whose sentence begins so."""
+    for _ in range(60):
+        if f": {text}" in root.locator("output.mg-text").inner_text():
+            return
+        root.press("ArrowRight")
+    raise AssertionError(f"no step says {text}")
+
+
+def lit(root: Locator) -> list[str]:
+    """What the graph lights as operands: the edges by their keys, then squares of saved tensors."""
+    return root.locator("svg.mg-svg [data-operand]:not(text)").evaluate_all(
+        "parts => parts.map(part => part.dataset.edge ?? 'saved').sort()")
+
+
+def test_a_derivative_with_names_and_numbers(seen: Page, axe: Axe) -> None:
+    root = inspector(seen, 0)
+    go_to(root, "MulBackward0 runs")
+    assert arithmetic(root) == ["grad of c = grad · 3 = [1., 1.] · 3"]
+    go_to(root, "tensor([3., 3.]) flows")
+    assert arithmetic(root) == ["grad of c = grad · 3 = [1., 1.] · 3 = [3., 3.]"]
+    root.press("ArrowRight")
+    go_to(root, "MulBackward0 runs")
+    assert arithmetic(root) == ["grad, where 2 gradients meet = [3., 3.] + [1., 1.] = [4., 4.]",
+                                "grad of a = grad · b = [4., 4.] · [5., 6.]", "grad of b = grad · a = [4., 4.] · [1., 2.]"]
+    assert axe(seen, 0) == []
+
+
+def test_operands_are_lit_where_they_are_drawn(seen: Page) -> None:
+    root = inspector(seen, 0)
+    go_to(root, "MulBackward0 runs")
+    root.press("ArrowRight")
+    go_to(root, "MulBackward0 runs")
+    everything = lit(root)
+    assert len(everything) == 3 and everything[-1] == "saved"
+    wide, plain = [root.locator(f"svg.mg-svg path.mg-edge{which}").first.evaluate(
+        "path => Number.parseFloat(getComputedStyle(path).strokeWidth)")
+        for which in ("[data-operand]", ":not([data-operand])")]
+    assert wide > plain
+    root.locator('.mg-operand[data-operand="saved"]').first.hover()
+    assert lit(root) == ["saved"]
+    root.locator(".mg-name").hover()
+    assert lit(root) == everything
+
+
+def test_what_is_added_to_grad(seen: Page) -> None:
+    """`.grad` of `a` was set before the recording began, that of `b` was None."""
+    root = inspector(seen, 0)
+    for leaf, line in {"a": "a.grad = what it held + [20., 24.] = [21., 25.]", "b": "b.grad = [4., 8.]"}.items():
+        go_to(root, f"{leaf}.grad receives")
+        assert arithmetic(root) == [line]
+    root.press("End")
+    assert arithmetic(root) == [] and lit(root) == []
+
+
+def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
+    """On the edge, at the node, in the table, in the search, in the arithmetic and in the sentence."""
+    root = inspector(seen, 1)
+    go_to(root, "tensor([nan, nan]) flows")
+    assert root.locator("svg.mg-svg text.mg-gradient[data-broken='nan']").first.text_content() == "[nan, nan]"
+    assert root.locator("svg.mg-svg [data-node][data-broken='nan']").count() >= 1
+    assert arithmetic(root)[0].endswith("= [inf, inf]") and arithmetic(root)[1].endswith("= [nan, nan]")
+    find = root.locator(".mg-find")
+    find.fill("nan")
+    assert root.locator(".mg-found").inner_text() not in ("", "0", "0 of 0")
+    find.fill("")
+    find.press("Escape")
+    colours = root.evaluate("""root => {
+      const of = part => getComputedStyle(root.querySelector(part));
+      return [of('svg.mg-svg text.mg-gradient[data-broken]').fill, of('svg.mg-svg text.mg-title').fill];
+    }""")
+    assert colours[0] != colours[1]
+    assert axe(seen, 1) == []

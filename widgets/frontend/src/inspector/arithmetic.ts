@@ -1,0 +1,152 @@
+/** The arithmetic of a node in the details: its derivative with names, then with numbers, then what came out. */
+import { html, mark } from "../page/dom";
+import { pieces } from "../trace/expression";
+import type { Written } from "../trace/expression";
+import { brief, inline, nodeName, tensorName, valueOf } from "../trace/format";
+import { Receipts } from "../trace/received";
+import type { Received } from "../trace/received";
+import type { Moment } from "./details";
+import type { Expression, Maybe, Trace, Value } from "../trace/types";
+
+/** Lights the operands where they are drawn: edges by their keys, and what a node has saved. */
+export type Light = (edges: readonly string[], saved: Maybe) => void;
+
+type Child = Node | string;
+
+const SHORT = 6;
+const PILED = 8;
+
+/** A value in a line: the entries of a small one, shape and norm of another. */
+function short(value: Value | undefined): string {
+  if (!value?.data || value.data.length > SHORT) return brief(value);
+  return inline(value).replace(/^tensor\((.*)\)$/, "$1");
+}
+
+export class Arithmetic {
+  private readonly receipts: Receipts;
+  private all: [edges: string[], saved: Maybe] = [[], null];
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly light: Light,
+  ) {
+    this.receipts = new Receipts(trace);
+  }
+
+  /** The lines of a node at a moment; empty where there is nothing to compute. */
+  at(id: number, moment: Moment): HTMLElement[] {
+    const node = this.trace.nodes[id];
+    const arriving = this.flowed(id, moment);
+    this.all = moment.look(id).look === "running" ? [arriving, node && node.saved.length > 0 ? id : null] : [[], null];
+    this.light(...this.all);
+    if (!node || moment.asking) return [];
+    const lines = this.sums(id, moment);
+    if (node.variable !== undefined) lines.push(...this.accumulated(id, node.variable, moment));
+    (node.derivatives ?? []).forEach((expression, index) => {
+      const found = expression === null ? undefined : this.trace.expressions?.[expression];
+      if (found !== undefined && node.next[index]) lines.push(this.derivative(id, index, found, moment));
+    });
+    return lines;
+  }
+
+  /** The edges along which a gradient has come to a node. */
+  private flowed(id: number, moment: Moment): string[] {
+    return (this.receipts.arriving.get(id) ?? []).map((each) => each.key).filter((key) => moment.edge(key) !== undefined);
+  }
+
+  private line(what: string, ...lines: (Child | Child[])[]): HTMLElement {
+    const rows = lines.map((line) => html("div", { class: "mg-equals" }, ...(Array.isArray(line) ? line : [line])));
+    return html("div", { class: "mg-arithmetic" }, html("div", { class: "mg-quiet" }, what), ...rows);
+  }
+
+  /** Where several gradients meet: their sum. */
+  private sums(id: number, moment: Moment): HTMLElement[] {
+    if (this.receipts.isRoot(id)) return [];
+    const arrivals = this.receipts.arriving.get(id) ?? [];
+    const totals = this.received(id, moment)?.arrived ?? moment.pending(id);
+    return [...new Set(arrivals.map((each) => each.output_nr))].flatMap((nr) => {
+      const keys = arrivals.filter((each) => each.output_nr === nr && moment.edge(each.key) != null).map((each) => each.key);
+      const total = totals[nr];
+      if (keys.length < 2 || total == null) return [];
+      const shown = keys.slice(0, PILED).map((key) => this.chip(short(valueOf(this.trace, moment.edge(key))), [key], null, "it came along this edge"));
+      const more = keys.length > PILED ? [` + ${keys.length - PILED} more`] : [];
+      const terms = shown.flatMap((chip, at) => (at > 0 ? [" + ", chip] : [chip]));
+      const name = this.trace.nodes[id]?.derivatives?.length && totals.length > 1 ? `grads[${nr}]` : "grad";
+      return [this.line(`${name}, where ${keys.length} gradients meet`, [...terms, ...more], short(valueOf(this.trace, total)))];
+    });
+  }
+
+  /** What the derivative of a node gets; null while that is not known. */
+  private received(id: number, moment: Moment): Received | null {
+    if (moment.received) return moment.received(id);
+    const look = moment.look(id).look;
+    if (look !== "ready") return moment.now === null || look === "waiting" || look === "recorded" ? null : this.receipts.at(id, moment.now);
+    const pending = moment.pending(id).map((entry) => entry ?? null);
+    return { arrived: pending, gradient: pending, replaced: false };
+  }
+
+  private derivative(id: number, index: number, expression: Expression, moment: Moment): HTMLElement {
+    const node = this.trace.nodes[id];
+    const input = node?.inputs.length === node?.next.length ? node?.inputs[index] : undefined;
+    const named = input === undefined || input === null ? undefined : this.trace.tensors[input]?.name;
+    const what = named ? `grad of ${named}` : `grad for ${nodeName(this.trace, node?.next[index]?.[0] ?? id)}`;
+    const received = this.received(id, moment);
+    const result = moment.edge(`${id}:${index}`);
+    const numbers = received?.gradient ? this.numbers(id, received.gradient) : null;
+    const rows: Child[][] = [this.written(id, expression, (operand) => this.nameOf(id, operand), moment)];
+    if (numbers) rows.push(this.written(id, expression, (operand) => numbers(operand) ?? this.nameOf(id, operand), moment));
+    if (result != null) rows.push([received?.replaced ? "" : short(valueOf(this.trace, result))]);
+    const texts = rows.map((row) => row.map((child) => (typeof child === "string" ? child : (child.textContent ?? ""))).join(""));
+    const different = rows.filter((_, at) => texts[at] !== "" && texts[at] !== texts[at - 1]);
+    const block = this.line(what, ...different);
+    if (received?.replaced && result != null) block.append(html("div", { class: "mg-quiet" }, `then a hook left ${short(valueOf(this.trace, result))}`));
+    return block;
+  }
+
+  /** The number of each operand that the trace has one of. */
+  private numbers(id: number, gradient: readonly Maybe[]): (operand: string) => string | null {
+    const saved = new Map((this.trace.nodes[id]?.saved ?? []).map(([name, , value]) => [name, value] as const));
+    return (operand) => {
+      const nr = operand === "grad" ? 0 : (/^grads\[(\d+)\]$/.exec(operand)?.[1] ?? null);
+      if (nr === null) return saved.get(operand) == null ? null : short(valueOf(this.trace, saved.get(operand)));
+      const value = gradient[Number(nr)];
+      return value == null ? "0" : short(valueOf(this.trace, value));
+    };
+  }
+
+  /** What an operand is called: a saved tensor as the program calls it. */
+  private nameOf(id: number, operand: string): string {
+    const row = this.trace.nodes[id]?.saved.find(([name]) => name === operand);
+    const tensor = row?.[1] ?? null;
+    return tensor === null ? operand : (this.trace.tensors[tensor]?.name ?? operand);
+  }
+
+  private written(id: number, expression: Expression, how: Written, moment: Moment): Child[] {
+    return pieces(expression, how).map(({ text, operand }) => {
+      if (operand === undefined) return text;
+      if (operand === "grad" || operand.startsWith("grads[")) return this.chip(text, this.flowed(id, moment), null, "the gradient that the node received");
+      const saved = this.trace.nodes[id]?.saved.some(([name]) => name === operand);
+      return saved ? this.chip(text, [], id, `saved as ${operand}`) : text;
+    });
+  }
+
+  /** An operand: the pointer on it lights where it is drawn. */
+  private chip(text: string, edges: string[], saved: Maybe, title: string): HTMLElement {
+    const chip = html("span", { class: "mg-operand", title }, text);
+    mark(chip, "data-operand", saved === null ? "grad" : "saved");
+    chip.addEventListener("pointerenter", () => this.light(edges, saved));
+    chip.addEventListener("pointerleave", () => this.light(...this.all));
+    return chip;
+  }
+
+  /** What an AccumulateGrad does to `.grad`. */
+  private accumulated(id: number, tensor: number, moment: Moment): HTMLElement[] {
+    const look = moment.look(id).look;
+    const found = moment.now !== null && (look === "running" || look === "done") ? this.receipts.accumulated(id, tensor, moment.now) : null;
+    if (!found) return [];
+    const [before, added, now] = [found.before, found.added, found.now].map((value) => short(valueOf(this.trace, value)));
+    const unknown = found.before === undefined && added !== now; // it was set before the recording began
+    const sum = unknown ? [`what it held + ${added}`] : found.before == null ? [] : [`${before} + ${added}`];
+    return [this.line(`${tensorName(this.trace, tensor)}.grad${found.before === null ? ", which was None" : ""}`, ...sum, now ?? "")];
+  }
+}

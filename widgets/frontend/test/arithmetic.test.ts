@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { render } from "../src/index";
+import { FakeModel } from "./fake";
+import type { Trace } from "../src/trace/types";
+
+function show(name: string, step: number, state: Record<string, unknown> = {}, change: (trace: Trace) => void = () => undefined): HTMLElement {
+  const { trace } = JSON.parse(readFileSync(`test/fixtures/${name}.json`, "utf8")) as { trace: Trace };
+  change(trace);
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step, ...state }), el: place });
+  return place.querySelector(".mg-root") as HTMLElement;
+}
+
+function lines(root: HTMLElement): string[] {
+  return [...root.querySelectorAll(".mg-arithmetic")].map((block) => [...block.children].map((line) => line.textContent).join(" = "));
+}
+
+const lit = (root: HTMLElement): string[] =>
+  [...root.querySelectorAll("svg [data-operand]")].map((element) => element.getAttribute("data-edge") ?? element.getAttribute("class") ?? "");
+
+it("shows a derivative with names, with numbers, and what came out", () => {
+  expect(lines(show("diamond", 15))).toEqual(["grad of y = grad · c = [1., 1.] · 3."]);
+  expect(lines(show("diamond", 17))).toEqual(["grad of y = grad · c = [1., 1.] · 3. = [3., 3.]"]);
+});
+
+it("shows names alone before the numbers are there", () => {
+  expect(lines(show("diamond", 5, { selected: 2 }))).toEqual(["grad of y = grad · c"]);
+});
+
+it("shows the sum where gradients meet, and what is added to .grad", () => {
+  expect(lines(show("diamond", 19))[0]).toBe("grad, where 2 gradients meet = [3., 3.] + [1., 1.] = [4., 4.]");
+  expect(lines(show("diamond", 25)).at(-1)).toBe("x.grad = [8., 16.]");
+  const again = show("diamond", 25, {}, (trace) => {
+    const at = trace.events.findIndex((event) => event.kind === "backward_start");
+    trace.events[at - 1] = { kind: "grad", tensor: trace.nodes.find((node) => node.variable !== undefined)?.variable ?? 0, grad: 0 };
+  });
+  expect(lines(again).at(-1)).toMatch(/^x\.grad = .+ \+ \[8\., 16\.\] = \[8\., 16\.\]$/);
+});
+
+it("takes the gradient that a hook has left", () => {
+  expect(lines(show("hooks", 10)).at(-1)).toBe("grad of x = grad · 3 = 12. · 3");
+  expect(lines(show("hooks", 14)).at(-1)).toBe("grad of x = grad · 3 = 120. · 3 = 360.");
+});
+
+it("says that a hook replaced what came out", () => {
+  const root = show("diamond", 18, { selected: 2 }, (trace) => {
+    const release = trace.events[16];
+    if (release?.kind === "release") trace.events[16] = { kind: "hook", node: release.node, hook: "post", name: "f", gradient: [0], tensor: null };
+  });
+  expect(lines(root)).toEqual(["grad of y = grad · c = [1., 1.] · 3. = then a hook left [3., 3.]"]);
+});
+
+it("lights the operands of the node that runs, and the one that is pointed at", () => {
+  const root = show("diamond", 19);
+  const all = lit(root);
+  expect(all).toHaveLength(5); // two edges with their labels, and the squares
+  expect(all.filter((each) => each === "mg-saved")).toHaveLength(1);
+  const saved = root.querySelector('.mg-operand[data-operand="saved"]') as HTMLElement;
+  saved.dispatchEvent(new Event("pointerenter"));
+  expect(lit(root)).toEqual(["mg-saved"]);
+  saved.dispatchEvent(new Event("pointerleave"));
+  expect(lit(root)).toEqual(all);
+  expect(lit(show("diamond", 26))).toEqual([]);
+});
+
+it("gives no answer away while a question is open", () => {
+  const asked = { ask: [{ kind: "grad", step: 25 }], answers: [], score: {} };
+  expect(lines(show("diamond", 24))).not.toEqual([]);
+  expect(lines(show("diamond", 24, asked))).toEqual([]);
+  expect(lines(show("diamond", 19, asked))).not.toEqual([]);
+});
+
+it("follows calls by hand, without numbers for a node that was called in parts", () => {
+  expect(lines(show("diamond", 0, { lens: "traversal", calls: [4, 3, 2] }))).toEqual(["grad of y = grad · c = [1., 1.] · 3. = [3., 3.]"]);
+  const parts = show("diamond", 0, { lens: "traversal", calls: [4, 3, 1, 2, 1] });
+  expect(lines(parts).slice(-2)).toEqual(["grad of x = grad · x", "grad of x = grad · x"]);
+});
