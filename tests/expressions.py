@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 import minigrad  # noqa: F401 (it loads all ops)
 from minigrad.backends.numpy import XP
+from tests.parity.compare import arrays_of, leaves_of, outputs_of
 
 OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "pow": XP.power,
              "remainder": np.remainder, "floor_divide": np.floor_divide, "and": np.bitwise_and, "or": np.bitwise_or,
@@ -81,6 +84,29 @@ def operands_of(trace: Any, number: int, received: list[int | None]) -> dict[str
         operands[f"grads[{i}]"] = zeros if value is None else array_of(trace, value)
     operands["grad"] = operands["grads[0]"]
     return {name: array for name, array in operands.items() if array is not None}
+
+
+def line_recorded(lib: Any, recorder: Any, call: Any, inputs: Any, args: Any) -> Any:
+    """The trace of a line of the op table and of a backward pass through its results; None if it has no gradient."""
+    leaves = leaves_of(lib, inputs, arrays_of(inputs, "float64", seed=1))
+    with recorder() as trace, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            made = [t for t in outputs_of(call(lib, *leaves, *args)) if t.requires_grad]
+            sum([(t * t).real.sum() if t.is_complex() else (t * t).sum() for t in made]).backward()
+        except (AttributeError, RuntimeError):  # no result, or one without a derivative: tests of ops see to these
+            return None
+    return trace
+
+
+def check_line(trace: Any, name: str, tolerance: float) -> Counter[str]:
+    """Hold the expressions of a trace to the gradients in it; gives how many were held, by node."""
+    checked = Counter[str]()
+    for node, expression, value, gradient in arithmetic(trace):
+        assert np.shape(value) == gradient.shape, (name, node, expression)
+        np.testing.assert_allclose(value, gradient, tolerance, tolerance, err_msg=f"{name} {node} {expression}")
+        checked[node] += 1
+    return checked
 
 
 def arithmetic(trace: Any) -> Iterator[tuple[str, Any, Any, Any]]:

@@ -5,8 +5,9 @@ program has ended and once for all nodes that were called alike.
 """
 
 import functools
+import importlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -17,8 +18,9 @@ from minigrad.backends.symbolic import SYMBOLS, Symbol
 from minigrad.core import Node, Tensor
 from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import ManyOutputs
+from minigrad.trace.encode import FORMULAS
 
-__all__ = ["Formula", "formula_of"]
+__all__ = ["Formula", "formula_named", "formula_of"]
 
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
 ARRAY = "array"  # in place of a saved value that is an array
@@ -72,6 +74,63 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
     results = tuple([(tensor.array.shape, tensor.array.dtype) for tensor in outputs])
     metadata = None if node._extras is None else node._extras.input_metadata
     return Formula(type(node), results, tuple([edge is not None for edge in node.next]), metadata, tuple(saved), const)
+
+
+def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...], inputs: tuple[Any, ...],
+                  saved: Collection[str], constant: Callable[[str], Any], constants: Any = None) -> Formula | None:
+    """The formula of a node of PyTorch's: that of minigrad's node of its name. None if there is none that fits.
+
+    Args:
+        name: the node's, as `MulBackward0`.
+        outputs: shape and dtype of each gradient that it receives.
+        edges: whether there is one, for each input.
+        inputs: shape and dtype of the gradient of each input, or None.
+        saved: the names of the arrays that it has saved.
+        constant: gives a constant by PyTorch's name; raises AttributeError or TypeError where there is no such number.
+        constants: all constants of the formula, where they are known.
+    """
+    for cls in classes().get(name, ()):
+        if not set(saved) <= set(cls.saves):
+            continue
+        try:
+            found = tuple([constant(each) for each in cls.constants if each]) if constants is None else constants
+        except (AttributeError, TypeError):  # PyTorch's node does not tell all that this formula needs
+            continue
+        if not takes(cls, len(cls.saves) + len(found)):
+            continue
+        values = tuple([ARRAY if each in saved else None for each in cls.saves])
+        metadata = tuple([like and (like[0], np.dtype(like[1])) for like in inputs])
+        return Formula(cls, outputs, edges, metadata, values, found)
+    return None
+
+
+@functools.cache
+def takes(cls: type[Node], count: int) -> bool:
+    """Whether the formula of a class takes so many saved values and constants."""
+    try:
+        inspect.signature(cls.backward).bind(None, SYMBOLS, None, *[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+@functools.cache
+def classes() -> dict[str, list[type[Node]]]:
+    """The classes of nodes that have a formula, by their names."""
+    importlib.import_module("minigrad.nn.functional")  # some ops are loaded with it alone
+    found: dict[str, list[type[Node]]] = {}
+    for cls in subclasses(Node):
+        own = cls.own_input_grads and not (issubclass(cls, ManyOutputs) and cls.fills_missing)
+        if not own and hasattr(cls, "backward"):
+            found.setdefault(cls.__name__, []).append(cls)
+    return found
+
+
+def subclasses(cls: type[Node]) -> Iterator[type[Node]]:
+    """All classes below a class."""
+    for below in cls.__subclasses__():
+        yield below
+        yield from subclasses(below)
 
 
 def without_arrays(value: Any) -> Any:
@@ -134,3 +193,6 @@ def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
 def fitted(gradient: Symbol, like: Any) -> Symbol:
     """A gradient summed to the shape of its input where that was broadcast, as the engine does."""
     return gradient if like is None else sum_to(gradient, like, SYMBOLS)
+
+
+FORMULAS.append(formula_named)

@@ -182,9 +182,22 @@ class SymbolNamespace:
 
     exp, log, sqrt, sin, cos, sign, sigmoid = map(elementwise, ("exp", "log", "sqrt", "sin", "cos", "sign", "sigmoid"))
     power, threshold_backward = map(elementwise, ("pow", "threshold_backward"))
-    broadcast_to, swapaxes, transpose, getitem, stack, concatenate, scatter, put, matmul, turned_product = map(
-        moves_elements, ("broadcast_to", "swapaxes", "transpose", "getitem", "stack", "concatenate", "scatter", "put",
-                         "matmul", "turned_product"))
+    broadcast_to, transpose, getitem, stack, concatenate, scatter, put, matmul = map(
+        moves_elements, ("broadcast_to", "transpose", "getitem", "stack", "concatenate", "scatter", "put", "matmul"))
+
+    @staticmethod
+    def swapaxes(x: Symbol, i: int, j: int) -> Symbol:
+        """Swapped twice is as it was."""
+        result = run_on_zeros(XP.swapaxes, (x, i, j))
+        if isinstance(x.expression, list) and x.expression[0] == "swapaxes" and x.expression[2:] == [i, j]:
+            return Symbol(x.expression[1], result.shape, x.dtype)
+        return call("swapaxes", (x, i, j), result.shape, x.dtype)
+
+    @staticmethod
+    def turned_product(x: Symbol, y: Symbol) -> Symbol:
+        """`(x @ y).T`, as what it is: `y.T @ x.T`."""
+        x, y = [SYMBOLS.swapaxes(each, -1, -2) for each in (x, y)]
+        return SYMBOLS.matmul(y, x)
 
     @staticmethod
     def reshape(x: Symbol, shape: Any) -> Symbol:

@@ -17,8 +17,9 @@ from minigrad.trace.build import Builder
 from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
-__all__ = ["SAME", "Encoder"]
+__all__ = ["FORMULAS", "SAME", "Encoder"]
 
+FORMULAS: list[Any] = []  # what finds a formula for a node of another library, by its name; it registers itself
 SAME = "same"  # in place of a copy: the value that is known already
 Place = tuple[int | None, int | None]
 Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes

@@ -1,4 +1,4 @@
-"""The arithmetic of a node in JupyterLab, and gradients that are no numbers: what is drawn, in every window and theme."""
+"""The arithmetic of a node in JupyterLab, and gradients that are no numbers, in two windows and two themes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def test_a_derivative_with_names_and_numbers(seen: Page, axe: Axe) -> None:
     root.press("ArrowRight")
     go_to(root, "MulBackward0 runs")
     assert arithmetic(root) == ["grad, where 2 gradients meet = [3., 3.] + [1., 1.] = [4., 4.]",
-                                "grad of a = grad · b = [4., 4.] · [5., 6.]", "grad of b = grad · a = [4., 4.] · [1., 2.]"]
+                                "grad of a = grad · b = [4., 4.] · [5., 6.]",
+                                "grad of b = grad · a = [4., 4.] · [1., 2.]"]
     assert axe(seen, 0) == []
 
 

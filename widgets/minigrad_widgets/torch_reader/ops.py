@@ -16,6 +16,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Log
+from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
 __all__ = ["Ops", "Watching"]
@@ -154,7 +155,7 @@ class Ops:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
         self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
-                         op.given, made, saved))
+                         op.given, made, saved, formula_of(node, name, [row[0] for row in saved[0]] if saved else ())))
         if name == "CopySlices":  # what is saved is hidden in it
             return len(self.detached)
         if saved is None:
