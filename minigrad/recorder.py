@@ -90,3 +90,6 @@ class record:
             observer.stop(error, names)
         finally:
             drop_copy(frame, names)
+        file = observer.builder.file(frame.f_code.co_filename)
+        if file >= 0:
+            observer.log.append(("block", file, frame.f_lineno))

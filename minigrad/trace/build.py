@@ -9,9 +9,10 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["LIBRARIES", "Builder", "Large", "Parts"]
+__all__ = ["CELL", "LIBRARIES", "Builder", "Large", "Parts"]
 
 LIBRARIES = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]  # their lines are not the user's
+CELL = "cell "  # so the names of a notebook's cells begin
 INSIDE = -1  # in place of a file's index: a file of this library
 
 
@@ -98,7 +99,7 @@ class Builder:
     def _add_file(self, path: str) -> int:
         if "ipykernel_" in path or path.startswith("<ipython-input"):
             self._cells += 1
-            name = f"cell {self._cells}"
+            name = f"{CELL}{self._cells}"
         else:
             name = os.path.basename(path)
         self.parts.files.append({"name": name, "lines": [line.rstrip("\r\n") for line in linecache.getlines(path)]})

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minigrad.trace.build import Builder
+from minigrad.trace.build import CELL, Builder
 from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
@@ -146,6 +146,17 @@ class Encoder:
             self.nodes[tensor] = node
             self.parts.nodes[node]["outputs"] = [tensor]
 
+    # source
+    def block(self, file: int, line: int) -> None:
+        """The recording has come to the end of the `with` block that begins at a line. Of a notebook's cell nothing is
+        shown behind it: there stands what looks at the trace, which is not the program that was recorded."""
+        source = self.parts.files[file]
+        end = end_of_block(source["lines"], line) if source["name"].startswith(CELL) else None
+        if end is not None:
+            used = [record.get("line") or 0 for record in (*self.parts.events, *self.parts.nodes)
+                    if record.get("file") == file]
+            del source["lines"][max(end, *used):]
+
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
         """Something holds this memory from now on, in place of what it held before: `("saved", node)` what a node has
@@ -235,6 +246,16 @@ class Encoder:
         source = formula(cls)
         if source is not None:
             self.parts.formulas[name] = source
+
+
+def end_of_block(lines: Sequence[str], line: int) -> int | None:
+    """The last line of the `with` block that begins at a line; None if none does."""
+    try:
+        tree = ast.parse("\n".join(lines))
+    except SyntaxError:
+        return None
+    ends = [node.end_lineno for node in ast.walk(tree) if isinstance(node, ast.With) and node.lineno == line]
+    return max(filter(None, ends), default=None)
 
 
 @functools.cache
