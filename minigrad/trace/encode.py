@@ -38,6 +38,7 @@ class Encoder:
         self.forwarded: dict[str, Any] = {}  # the event of the last op that made a node
         self.nodes: list[int | None] = []  # of each tensor, its node now
         self.scope: int | None = None  # the call of a module that is running
+        self.called_by_path: set[int] = set()  # the parameters that have the names of their modules
         self.expressions: dict[str, int] = {}  # by their text
 
     def encode(self) -> None:
@@ -203,8 +204,13 @@ class Encoder:
         self.ledger.drop(*self.storages[tensor], tensor)
 
     def name(self, tensor: int, name: str, parameter: bool) -> None:
+        """A variable or, for a parameter, a module holds a tensor: a parameter is called by the first of its modules,
+        since `p` of `for p in net.parameters()` holds it too; any other tensor by the first of its variables."""
         record = self.parts.tensors[tensor]
-        record["name"] = record["name"] or name
+        if record["name"] is None or (parameter and tensor not in self.called_by_path):
+            record["name"] = name
+        if parameter:
+            self.called_by_path.add(tensor)
         record["parameter"] = record["parameter"] or parameter
 
     # nodes

@@ -66,7 +66,7 @@ def inspectors(page: Page, running: Lab, theme: str) -> None:
     first_inspector(page)
     roots = page.locator(".mg-root")
     await_idle(page, running, name)
-    press(page, roots.nth(0), *["ArrowRight"] * 14)
+    press(page, roots.nth(0), *["ArrowRight"] * 22)
     save(f"inspector-{theme}", roots.nth(0).screenshot())
     for _ in range(3):
         roots.nth(1).locator(".mg-chips .mg-next").click()

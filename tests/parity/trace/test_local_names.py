@@ -49,3 +49,14 @@ def test_a_leaf_that_its_function_has_deleted_is_gone(lib: Any, recorder: Any) -
 
     with recorder():
         assert run()
+
+
+@LIBRARIES
+def test_a_parameter_is_called_by_its_module(lib: Any, recorder: Any) -> None:
+    """Not by the variable of a loop over all parameters, which holds the last one."""
+    net = lib.nn.Linear(2, 3)
+    for p in net.parameters():
+        p.grad = None
+    with recorder() as trace:
+        net(lib.ones(1, 2)).sum().backward()
+    assert {tensor["name"] for tensor in trace.tensors if tensor["parameter"]} == {"net.weight", "net.bias"}

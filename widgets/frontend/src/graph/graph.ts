@@ -2,12 +2,14 @@
 import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
+import { paintBadge } from "./badge";
 import { Finder } from "./finder";
 import { draw, HEIGHT, path } from "../layout/geometry";
 import type { Box, Drawing, Point, Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots } from "../layout/labels";
 import type { Spot } from "../layout/labels";
 import { outlook, top } from "../layout/outlook";
+import { sizeOf } from "../trace/size";
 import { chain, Groups, scopeOf, scopeTitle } from "../trace/groups";
 import type { BoxId } from "../trace/groups";
 import { STYLES } from "./look";
@@ -306,22 +308,10 @@ export class GraphPane {
     mark(parts.group, "data-broken", look.broken || null);
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${word || look.look}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
-    this.paintBadge(parts.badge, look.badge, true);
-    this.paintBadge(parts.version, look.version ? `v${look.version}` : "");
+    paintBadge(parts.badge, look.badge, true);
+    paintBadge(parts.version, look.version ? `v${look.version}` : "");
     mark(parts.group, "data-stale", look.stale ? "true" : null);
     for (const element of this.tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
-  }
-
-  private paintBadge(badge: SVGGElement, text: string, toLeft = false): void {
-    if ((badge.lastChild?.textContent ?? "") === text) return;
-    if (text === "") {
-      badge.replaceChildren();
-      return;
-    }
-    const width = text.length * 6.4 + 12;
-    const x = toLeft ? -width : 0;
-    const box = svg("rect", { x, y: -9, width, height: 18, rx: 9 });
-    badge.replaceChildren(box, svg("text", { x: x + width / 2, y: 4, "text-anchor": "middle" }, text));
   }
 
   private paintEdge(key: string, scene: Scene): void {
@@ -334,6 +324,7 @@ export class GraphPane {
     parts.gradient = gradient;
     const unknown = gradient === null ? "?" : brief(valueOf(this.trace, gradient));
     for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(valueOf(this.trace, gradient)) || null);
+    mark(parts.line, "data-heat", sizeOf(valueOf(this.trace, gradient)) || null);
     write(parts.label, gradient === undefined ? "" : unknown);
   }
 

@@ -49,6 +49,11 @@ export class Arithmetic {
     return lines;
   }
 
+  /** The gradient that has come back for an output of a node, all of it; null while it is not known. */
+  arrived(id: number, output_nr: number, moment: Moment): Maybe {
+    return moment.asking ? null : (this.received(id, moment)?.arrived[output_nr] ?? null);
+  }
+
   /** The edges along which a gradient has come to a node. */
   private flowed(id: number, moment: Moment): string[] {
     return (this.receipts.arriving.get(id) ?? []).map((each) => each.key).filter((key) => moment.edge(key) !== undefined);

@@ -87,7 +87,7 @@ export class DetailsPane {
       this.formula(node.name),
       this.next(id, moment),
       this.saved(id, moment),
-      ...node.outputs.slice(0, 4).map((output) => this.tensorCard(output, moment, "output")),
+      ...node.outputs.slice(0, 4).map((output) => this.tensorCard(output, moment, "output", id)),
     ];
     this.body.replaceChildren(...parts.filter((part) => part !== null));
   }
@@ -169,7 +169,8 @@ export class DetailsPane {
     return button;
   }
 
-  private tensorCard(id: number, moment: Moment, role: string): HTMLElement {
+  /** A tensor: what it holds and, of an output of a node, the gradient that came back for it. */
+  private tensorCard(id: number, moment: Moment, role: string, of: Maybe = null): HTMLElement {
     const record = this.trace.tensors[id];
     if (!record) return section(role);
     const grad = moment.grad(id);
@@ -181,6 +182,8 @@ export class DetailsPane {
       [older ? "value at first" : "value", value(tensor(valueOf(this.trace, moment.value(id))))],
       [".grad", value(grad === undefined ? "None" : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
     ];
+    const came = of === null ? null : this.arithmetic.arrived(of, record.output_nr, moment);
+    if (came !== null) pairs.splice(3, 0, ["gradient", value(tensor(valueOf(this.trace, came)))]);
     if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);
     if (record.base !== undefined) pairs.push(["view of", tensorName(this.trace, record.base)]);
     if (moment.version(id) > 0) pairs.push(["version", String(moment.version(id))]);

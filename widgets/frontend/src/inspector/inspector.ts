@@ -9,6 +9,7 @@ import { Replay } from "../trace/frame";
 import { GraphPane } from "../graph/graph";
 import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
+import { Heat } from "./heat";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
 import type { Link } from "../page/link";
@@ -37,6 +38,7 @@ export class Inspector {
   private readonly queue: QueueStrip;
   private readonly memory: Memory;
   private readonly list: NodeList;
+  private readonly heat: Heat;
   private readonly ask: Ask;
   private readonly transport: Transport;
   private readonly ribbon: Ribbon;
@@ -64,7 +66,8 @@ export class Inspector {
     this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step), (edges, saved) => this.graph.light(edges, saved));
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
-    this.graph.tools.lastElementChild?.before(this.list.element);
+    this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
+    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);
@@ -217,6 +220,7 @@ export class Inspector {
     const scene = lens.scene(this.selected);
     this.graph.update(scene, changed.nodes, changed.edges);
     this.list.show(scene);
+    this.heat.show(lens.moment);
     if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
     const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;

@@ -89,7 +89,8 @@ export function broken(value: Value | undefined): "" | "nan" | "inf" {
   return value?.stats?.inf || entries.some((entry) => entry === "inf" || entry === "-inf") ? "inf" : "";
 }
 
-function norm(value: Value): Scalar {
+/** The norm of a value; "nan" or "inf" where it holds one. */
+export function norm(value: Value): Scalar {
   const unusual = broken(value);
   if (unusual) return unusual;
   if (value.stats) return value.stats.norm;

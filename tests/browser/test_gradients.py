@@ -1,4 +1,4 @@
-"""The arithmetic of a node in JupyterLab, and gradients that are no numbers, in two windows and two themes."""
+"""What is shown of gradients in JupyterLab, in two windows and two themes: arithmetic, heat, what is no number."""
 
 from __future__ import annotations
 
@@ -32,19 +32,26 @@ with record() as odd:
     z = x * 0
     (z / z).sum().backward()
 Inspector(odd)"""
+VANISHING = """torch.manual_seed(0)
+net = torch.nn.Sequential(*[layer for _ in range(4) for layer in (torch.nn.Linear(4, 4), torch.nn.Sigmoid())])
+for p in net.parameters():
+    p.data.mul_(0.01)
+with record() as cold:
+    net(torch.ones(2, 4)).sum().backward()
+Inspector(cold)"""
 WINDOWS = [(1280, 800), (1600, 1000)]
 THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
 
 @pytest.fixture(scope="module")
 def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
-    """A notebook with the two programs, run."""
+    """A notebook with the three programs, run."""
     window = context(browser, viewport={"width": 1280, "height": 800})
     page = window.new_page()
-    server.write(NAME, IMPORTS, SUMS, BROKEN)
+    server.write(NAME, IMPORTS, SUMS, BROKEN, VANISHING)
     open_notebook(page, server, NAME)
     run_all(page, server, NAME)
-    await_widgets(page, 2)
+    await_widgets(page, 3)
     await_idle(page, server, NAME)
     yield page
     window.close()
@@ -65,7 +72,7 @@ def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 
 def inspector(page: Page, number: int) -> Locator:
-    """One of the two, in view, at its first step."""
+    """One of the three, in view, at its first step."""
     root = page.locator(".mg-root").nth(number)
     root.evaluate("root => root.closest('.jp-Cell').scrollIntoView({block: 'start'})")
     root.focus()
@@ -152,3 +159,25 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     }""")
     assert colours[0] != colours[1]
     assert axe(seen, 1) == []
+
+
+def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
+    """Each size has its colour and its width; the list has all leaves by their names, and their bars grow."""
+    root = inspector(seen, 2)
+    root.press("End")
+    strokes = """root => Object.fromEntries([...root.querySelectorAll('path.mg-edge')].map(edge =>
+        [edge.dataset.heat, getComputedStyle(edge).stroke + ' ' + getComputedStyle(edge).strokeWidth]))"""
+    assert len(set(root.evaluate(strokes).values())) == 1
+    root.locator(".mg-heatlist summary").click()
+    root.locator(".mg-graph.mg-heat").wait_for()
+    drawn = root.evaluate(strokes)
+    assert {"tiny", "small", "usual"} <= set(drawn) and len(set(drawn.values())) == len(drawn)
+    rows = root.locator(".mg-heatlist tr")
+    assert rows.locator("button").all_inner_texts() == [
+        f"net.{layer}.{name}" for layer in (0, 2, 4, 6) for name in ("weight", "bias")]
+    widths = rows.locator(".mg-heatbar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    assert widths[::2] == sorted(widths[::2]) and widths[0] < widths[-1] / 2
+    assert axe(seen, 2) == []
+    root.locator(".mg-heatlist summary").click()
+    root.locator(".mg-graph:not(.mg-heat)").wait_for()
+    assert len(set(root.evaluate(strokes).values())) == 1
