@@ -50,7 +50,8 @@ def test_a_function_that_ran_is_shown_wherever_it_stands(lib: Any, recorder: Any
 
 @BOTH
 def test_a_block_that_ends_in_an_error(lib: Any, recorder: Any) -> None:
-    text = f"try:\n{''.join('    ' + line for line in BLOCK.splitlines(keepends=True))}        1 / 0\nexcept Exception:\n    pass\n"
+    inner = "".join(f"    {line}" for line in BLOCK.splitlines(keepends=True))
+    text = f"try:\n{inner}        1 / 0\nexcept Exception:\n    pass\n"
     assert ran(text, "<ipython-input-3-a>", lib, recorder) == [text.splitlines()[:6]]
 
 
