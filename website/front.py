@@ -21,7 +21,7 @@ wrong. This is a recording of one. Step through it: with the buttons, or with th
 
 {inspector}
 
-To run the lessons yourself:
+Have you a PyTorch model? [Look into it in five steps](your_own_model.md). To run the lessons yourself:
 
 ```sh
 git clone {repository} && cd minigrad

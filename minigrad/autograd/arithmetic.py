@@ -191,8 +191,11 @@ def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
 
 
 def fitted(gradient: Symbol, like: Any) -> Symbol:
-    """A gradient summed to the shape of its input where that was broadcast, as the engine does."""
-    return gradient if like is None else sum_to(gradient, like, SYMBOLS)
+    """A gradient summed to the shape of its input where that was broadcast, as the engine does.
+
+    One of an unknown shape is taken as it is: what gives such gradients broadcasts nothing.
+    """
+    return gradient if like is None or gradient.known_shape is None else sum_to(gradient, like, SYMBOLS)
 
 
 FORMULAS.append(formula_named)

@@ -22,6 +22,10 @@ Expression = Any  # str | int | float | bool | None | list[Expression]
 SMALL = 10_000  # elements up to which an op inside a formula runs on zeros, to learn the shape of its result
 SHORTEST = 16  # elements up to which an array that a formula has made of sizes is written out
 LONGEST = 60  # functions in one expression; a longer one explains nothing
+UFUNCS = {name: name for name in ("exp", "log", "sqrt", "sin", "cos", "sign", "remainder", "floor_divide")} | {
+    "negative": "neg", "absolute": "abs", "invert": "invert", "add": "add", "subtract": "sub", "multiply": "mul",
+    "divide": "div", "power": "pow", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "equal": "eq", "not_equal": "ne", "bitwise_and": "and", "bitwise_or": "or"}  # NumPy's names and ours
 
 
 class NotSymbolic(Exception):
@@ -30,8 +34,6 @@ class NotSymbolic(Exception):
 
 class Symbol:
     """An array that has an expression, a dtype and, unless it is not known, a shape, but no numbers."""
-
-    __array_ufunc__ = None  # NumPy leaves an operator to this class
 
     def __init__(self, expression: Expression, shape: tuple[int, ...] | None, dtype: Any) -> None:
         self.expression, self._shape, self.dtype = expression, shape, dtype
@@ -58,6 +60,17 @@ class Symbol:
     def known_shape(self) -> tuple[int, ...] | None:
         """The shape; None if it is not known."""
         return self._shape
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        """NumPy's functions of elements, where an op calls them instead of the namespace's."""
+        name = UFUNCS.get(ufunc.__name__)
+        if name is None or method != "__call__" or options:
+            return NotImplemented
+        return elementwise(name, np.dtype(bool) if ufunc.types[0].endswith("?") else None)(*args)
+
+    def sum(self, axis: int, keepdims: bool = False) -> "Symbol":
+        """The sum along a dimension."""
+        return SYMBOLS.sum(self, (axis,), keepdims)
 
     def __bool__(self) -> bool:
         raise NotSymbolic("a truth value")
@@ -169,29 +182,75 @@ def run_on_zeros(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         raise NotSymbolic("an op that refuses zeros") from error
 
 
-def moves_elements(name: str) -> Callable[..., Symbol]:
-    """A function of `ArrayNamespace` that only moves elements; zeros show where to."""
-    def function(*args: Any) -> Symbol:
-        result = run_on_zeros(getattr(XP, name), args)
-        return call(name, args, result.shape, result.dtype)
+def written_out(op: Any, args: Sequence[Any]) -> Symbol | None:
+    """An op as the operators that it applies to its arguments, if it applies nothing else: tanh's derivative does."""
+    try:
+        result = op.values(*args)
+    except Exception:  # noqa: BLE001 (NumPy's functions refuse symbols, each with its own error)
+        return None
+    return result if isinstance(result, Symbol) else None
+
+
+def views(name: str) -> Callable[..., Symbol]:
+    """A function of `ArrayNamespace` that gives a view; zeros, which take no memory, show its shape."""
+    def function(x: Symbol, *args: Any) -> Symbol:
+        return call(name, (x, *args), run_on_zeros(getattr(XP, name), (x, *args)).shape, x.dtype)
     return function
+
+
+def product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of `x @ y`."""
+    batch = np.broadcast_shapes(x[:-2], y[:-2])
+    return (*batch, *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
 
 
 class SymbolNamespace:
     """Each function of `ArrayNamespace`, as a note of itself."""
 
     exp, log, sqrt, sin, cos, sign, sigmoid = map(elementwise, ("exp", "log", "sqrt", "sin", "cos", "sign", "sigmoid"))
-    power, threshold_backward = map(elementwise, ("pow", "threshold_backward"))
-    broadcast_to, transpose, getitem, stack, concatenate, scatter, put, matmul = map(
-        moves_elements, ("broadcast_to", "transpose", "getitem", "stack", "concatenate", "scatter", "put", "matmul"))
+    power = elementwise("pow")
+    broadcast_to, transpose = map(views, ("broadcast_to", "transpose"))
+
+    @staticmethod
+    def getitem(x: Symbol, index: Any) -> Symbol:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(part, Symbol) and part.dtype == bool for part in parts):  # how many it finds is not known
+            return call("getitem", (x, index), None, x.dtype)
+        return views("getitem")(x, index)
+
+    @staticmethod
+    def matmul(x: Symbol, y: Symbol) -> Symbol:
+        return call("matmul", (x, y), product_shape(x.shape, y.shape), result_dtype((x, y)))
+
+    @staticmethod
+    def stack(parts: Sequence[Symbol], axis: int) -> Symbol:
+        shape = list(parts[0].shape)
+        shape.insert(axis % (len(shape) + 1), len(parts))
+        return call("stack", (parts, axis), tuple(shape), result_dtype(parts))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Symbol], axis: int) -> Symbol:
+        shape = list(parts[0].shape)
+        shape[axis] = sum([part.shape[axis] for part in parts])
+        return call("concatenate", (parts, axis), tuple(shape), result_dtype(parts))
+
+    @staticmethod
+    def scatter(x: Symbol, index: Any, shape: tuple[int, ...]) -> Symbol:
+        if x.size + math.prod(shape) <= SMALL:  # whether the index fits is seen where it costs nothing
+            run_on_zeros(XP.scatter, (x, index, shape))
+        return call("scatter", (x, index, shape), tuple(shape), x.dtype)
+
+    @staticmethod
+    def put(x: Symbol, index: Any, part: Any) -> Symbol:
+        return call("put", (x, index, part), x.shape, x.dtype)
 
     @staticmethod
     def swapaxes(x: Symbol, i: int, j: int) -> Symbol:
         """Swapped twice is as it was."""
-        result = run_on_zeros(XP.swapaxes, (x, i, j))
+        result = views("swapaxes")(x, i, j)
         if isinstance(x.expression, list) and x.expression[0] == "swapaxes" and x.expression[2:] == [i, j]:
             return Symbol(x.expression[1], result.shape, x.dtype)
-        return call("swapaxes", (x, i, j), result.shape, x.dtype)
+        return result
 
     @staticmethod
     def turned_product(x: Symbol, y: Symbol) -> Symbol:
@@ -202,12 +261,12 @@ class SymbolNamespace:
     @staticmethod
     def reshape(x: Symbol, shape: Any) -> Symbol:
         """A sum that kept its dimensions, and loses just these, is a sum that does not keep them."""
-        result = run_on_zeros(XP.reshape, (x, shape))
+        result = views("reshape")(x, shape)
         if isinstance(x.expression, list) and x.expression[0] == "sum" and x.expression[3] is True:
             _, of, axes, _ = x.expression
             if axes is not None and result.shape == tuple([n for i, n in enumerate(x.shape) if i not in axes[1:]]):
                 return Symbol(["sum", of, axes, False], result.shape, x.dtype)
-        return call("reshape", (x, shape), result.shape, x.dtype)
+        return result
 
     @staticmethod
     def where(condition: Symbol, x: Any, y: Any) -> Symbol:
@@ -216,6 +275,10 @@ class SymbolNamespace:
     @staticmethod
     def masked(mask: Symbol, x: Symbol) -> Symbol:
         return call("masked", (mask, x), broadcast((mask, x)), x.dtype)
+
+    @staticmethod
+    def threshold_backward(g: Symbol, y: Any) -> Symbol:
+        return SYMBOLS.masked(~(y <= 0), g)
 
     @staticmethod
     def sum(x: Symbol, axes: tuple[int, ...] | None, keepdims: bool) -> Symbol:
@@ -246,7 +309,13 @@ class SymbolNamespace:
 
     @staticmethod
     def apply(op: Any, *args: Any) -> Any:
-        """An op inside a formula, under the name of its class; of a large result the shape stays unknown."""
+        """An op inside a formula: the operators that it is made of, or else the name of its class.
+
+        Of a large result whose operators are not known, the shape is not known either.
+        """
+        written = written_out(op, args)
+        if written is not None:
+            return written
         symbols = [arg for arg in args if isinstance(arg, Symbol)]
         if sum([symbol.size for symbol in symbols]) > SMALL:
             return call(op.__name__, args, None, result_dtype(symbols))

@@ -66,7 +66,7 @@ def inspectors(page: Page, running: Lab, theme: str) -> None:
     first_inspector(page)
     roots = page.locator(".mg-root")
     await_idle(page, running, name)
-    press(page, roots.nth(0), *["ArrowRight"] * 22)
+    press(page, roots.nth(0), *["ArrowRight"] * 21)
     save(f"inspector-{theme}", roots.nth(0).screenshot())
     for _ in range(3):
         roots.nth(1).locator(".mg-chips .mg-next").click()
@@ -75,6 +75,20 @@ def inspectors(page: Page, running: Lab, theme: str) -> None:
     card = page.locator(".jp-RenderedHTML table").first
     card.scroll_into_view_if_needed()
     save(f"state-card-{theme}", card.screenshot())
+
+
+def own_model(page: Page, running: Lab, theme: str) -> None:
+    """The model of docs/your_own_model.md, with the sizes of its gradients."""
+    text = (ROOT / "docs" / "your_own_model.md").read_text(encoding="utf-8")
+    name = running.write("own_model.ipynb", text.partition("```python\n")[2].partition("```")[0])
+    open_notebook(page, running, name)
+    run_all(page, running, name)
+    root = first_inspector(page)
+    await_idle(page, running, name)
+    press(page, root, "End")
+    root.locator(".mg-heatlist summary").click()
+    page.wait_for_timeout(500)
+    save(f"own-model-heat-{theme}", root.screenshot())
 
 
 def lesson(number: str) -> Callable[[Page, Lab, str], None]:
@@ -113,7 +127,7 @@ def shoot(browser: Browser, theme: str, name: str) -> None:
     """All pictures in one theme."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
         with lab(Path(folder), Path(home), name) as running:
-            for take in (inspectors, lesson("01"), lesson("03")):
+            for take in (inspectors, own_model, lesson("01"), lesson("03")):
                 context = browser.new_context(viewport={"width": 1480, "height": 920})
                 take(context.new_page(), running, theme)
                 context.close()

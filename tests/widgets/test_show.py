@@ -75,6 +75,25 @@ def test_a_module_is_called_and_its_parameters_named() -> None:
     assert model.weight.grad is None
 
 
+@pytest.mark.parametrize("target", [None, torch.tensor([[3.0]])], ids=["of the output", "of output and target"])
+def test_a_loss_of_what_a_model_gives(target: torch.Tensor | None) -> None:
+    def loss_fn(output: torch.Tensor, target: torch.Tensor | None = None) -> torch.Tensor:
+        return ((output if target is None else output - target) ** 2).sum()
+
+    model, batch = nn.Linear(2, 1), torch.ones(1, 2)
+    trace = inspect(model, batch, target=target, loss_fn=loss_fn)._trace
+    loss_fn(model(batch), target).backward()
+    grads = {trace.tensors[event["tensor"]]["name"]: trace.values[event["grad"]]["data"]
+             for event in trace.events if event["kind"] == "accumulate"}
+    assert model.weight.grad is not None and grads["model.weight"] == model.weight.grad.flatten().tolist()
+
+
+def test_a_target_without_a_loss_is_the_calls() -> None:
+    x = torch.tensor([1.0], requires_grad=True)
+    trace = inspect(lambda a, target: a - target, x, target=x * 2)._trace
+    assert "SubBackward0" in [node["name"] for node in trace.nodes]
+
+
 def test_a_leaf_and_a_call_without_a_graph() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     assert [node["name"] for node in inspect(x)._trace.nodes] == ["AccumulateGrad"]

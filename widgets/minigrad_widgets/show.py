@@ -30,11 +30,16 @@ READER = "minigrad_widgets.torch_reader"
 register_library(str(Path(__file__).parent))
 
 
-def inspect(what: Any, *args: Any, **kwargs: Any) -> Inspector:
+def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
+            **kwargs: Any) -> Inspector:
     """The inspector of a graph, or of a call.
 
     inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
     inspect(fn, x, y)   # what fn(x, y) does, and the backward pass of the tensor that it returns
+    inspect(model, batch, target=labels, loss_fn=cross_entropy)   # one training step, without its update
+
+    With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
+    given. A `target` without a `loss_fn` is an argument of the call.
 
     The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` fills, and every leaf has
     the `.grad` afterwards that it had before. A tensor of several numbers gets a gradient of ones. Of a graph that
@@ -48,12 +53,21 @@ def inspect(what: Any, *args: Any, **kwargs: Any) -> Inspector:
     if is_tensor(what):
         if not what.requires_grad:
             raise ValueError("there is no graph behind this tensor: it does not require grad")
-        if args or kwargs:
+        if args or kwargs or target is not None or loss_fn is not None:
             raise TypeError("inspect(tensor) takes nothing else; inspect(fn, *args) calls a function")
         trace = recorded(lambda: what, names, uses_torch([what]), what)
     elif callable(what):
+        if target is not None and loss_fn is None:
+            kwargs["target"] = target
         used = uses_torch([what, *args, *kwargs.values(), *surroundings(what)])
-        trace = recorded(lambda: what(*args, **kwargs), names, used)
+
+        def step() -> Any:
+            output = what(*args, **kwargs)
+            if loss_fn is None:
+                return output
+            return loss_fn(output) if target is None else loss_fn(output, target)
+
+        trace = recorded(step, names, used)
     else:
         raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}")
     return Inspector(trace)

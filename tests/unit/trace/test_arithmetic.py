@@ -25,7 +25,9 @@ PROGRAMS = [
     ("m.stack([row, row])", [["getitem", GRAD, ["tuple", 0]], ["getitem", GRAD, ["tuple", 1]]]),
     ("sum(row.unbind())", [["stack", ["tuple", "grads[0]", "grads[1]"], 0]]),
     ("a * b.detach()", [["mul", GRAD, "other"], None]),
-    ("m.nn.functional.relu(a)", [["threshold_backward", GRAD, "result"]]),
+    ("m.nn.functional.relu(a)", [["masked", ["invert", ["le", "result", 0]], GRAD]]),
+    ("a.tanh()", [["mul", GRAD, ["sub", 1, ["mul", "result", "result"]]]]),
+    ("a.log_softmax(1)", [["sub", GRAD, ["mul", ["exp", "result"], ["sum", GRAD, ["tuple", 1], True]]]]),
 ]
 
 
@@ -72,10 +74,10 @@ WITHOUT = {
     "GridSampler3DBackward0", "IndexAddBackward0", "IndexBackward0", "IndexCopyBackward0", "IndexFillBackward0",
     "IndexFillBackward1", "IndexSelectBackward0", "LinalgEighBackward0", "LinalgLstsqBackward0",
     "LinalgLuBackward0", "LinalgLuFactorExBackward0", "LinalgLuSolveBackward0", "LinalgQrBackward0",
-    "LinalgSlogdetBackward0", "LinalgSvdBackward0", "LinalgVectorNormBackward0", "MaskedSelectBackward0",
-    "MaxUnpool2DBackward0", "MaxUnpool3DBackward0", "ProdBackward0", "ProdBackward1", "PutBackward0",
-    "RenormBackward0", "ScatterAddBackward0", "ScatterBackward0", "ScatterBackward1", "ScatterReduceBackward0",
-    "StdMeanBackward0", "TakeBackward0", "VarMeanBackward0",
+    "LinalgSlogdetBackward0", "LinalgSvdBackward0", "LinalgVectorNormBackward0", "MaskedScatterBackward0",
+    "MaskedSelectBackward0", "MaxUnpool2DBackward0", "MaxUnpool3DBackward0", "ProdBackward0", "ProdBackward1",
+    "PutBackward0", "RenormBackward0", "ScatterAddBackward0", "ScatterBackward0", "ScatterBackward1",
+    "ScatterReduceBackward0", "StdMeanBackward0", "TakeBackward0", "VarMeanBackward0",
 }
 
 

@@ -36,6 +36,8 @@ const INFIX: Record<string, readonly [symbol: string, level: number]> = {
   floor_divide: ["//", PRODUCT],
   pow: ["**", POWER],
 };
+/** What is not at most is greater: so it is said, though NaN is neither. */
+const OPPOSITES: Record<string, string> = { le: "gt", lt: "ge", ge: "lt", gt: "le" };
 /** Functions of the formulas that PyTorch calls otherwise. */
 const NAMES: Record<string, string> = { concatenate: "cat", broadcast_to: "expand", transpose: "permute" };
 const DEEPEST = 40;
@@ -88,13 +90,16 @@ class Writer {
   private operator(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
     const [a, b] = args.map(part);
     if (name === "neg" && a) return { pieces: [piece("−"), ...inside(a, SIGN)], level: SIGN };
+    const opposite = name === "invert" ? OPPOSITES[nameOf(args[0])] : undefined;
+    if (opposite && Array.isArray(args[0])) return this.operator(opposite, args[0].slice(1), part);
     if (name === "invert" && a) return { pieces: [piece("not "), ...inside(a, POWER)], level: SIGN };
     const infix = Object.hasOwn(INFIX, name) ? INFIX[name] : undefined;
     if (!infix || !a || !b || args.length !== 2) return null;
     const [symbol, level] = infix;
     const chain = level === SUM || nameOf(args[0]) === name || (isProduct(name) && isProduct(nameOf(args[0])));
     const left = chain && level !== POWER && level !== COMPARE ? level : level + 1;
-    return { pieces: [...inside(a, left), piece(` ${symbol} `), ...inside(b, level + 1)], level };
+    const right = nameOf(args[1]) === name && (name === "mul" || name === "add") ? level : level + 1;
+    return { pieces: [...inside(a, left), piece(` ${symbol} `), ...inside(b, right)], level };
   }
 
   /** What PyTorch's users write behind a dot or in brackets. */
