@@ -139,6 +139,9 @@ def test_what_is_added_to_grad(seen: Page) -> None:
         assert arithmetic(root) == [line]
     root.press("End")
     assert arithmetic(root) == [] and lit(root) == []
+    given = root.locator(".mg-details dl")
+    assert dict(zip(given.locator("dt").all_inner_texts(), given.locator("dd").all_inner_texts(), strict=True)) == {
+        "a": "tensor([21., 25.])", "b": "tensor([4., 8.])"}
 
 
 def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:

@@ -65,6 +65,23 @@ it("lights the operands of the node that runs, and the one that is pointed at", 
   expect(lit(show("diamond", 26))).toEqual([]);
 });
 
+it("says at the end of a pass what it gave", () => {
+  const given = (root: HTMLElement): string => root.querySelector(".mg-details dl")?.textContent ?? "";
+  expect(given(show("diamond", 26))).toBe("xtensor([8., 16.])");
+  expect(given(show("twice", 31))).toBe("xtensor([0.75, 6.75])");
+  expect(given(show("hooks", 18))).toBe("xtensor(360.)");
+});
+
+it("lights the edges of one output for its gradient", () => {
+  const root = show("outputs", 10);
+  expect(lines(root)).toEqual(["grad of x = stack((grads[0], grads[1], grads[2]), 0) = stack(([3., -2.], [1., -1.], 0), 0)"]);
+  const [first, second] = root.querySelectorAll<HTMLElement>('.mg-operand[data-operand="grad"]');
+  first?.dispatchEvent(new Event("pointerenter"));
+  const edges = lit(root);
+  second?.dispatchEvent(new Event("pointerenter"));
+  expect([edges.length, lit(root).length, edges[0] === lit(root)[0]]).toEqual([2, 2, false]);
+});
+
 it("gives no answer away while a question is open", () => {
   const asked = { ask: [{ kind: "grad", step: 25 }], answers: [], score: {} };
   expect(lines(show("diamond", 24))).not.toEqual([]);

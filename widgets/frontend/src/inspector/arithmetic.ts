@@ -22,6 +22,12 @@ function short(value: Value | undefined): string {
   return inline(value).replace(/^tensor\((.*)\)$/, "$1");
 }
 
+/** Which output of its node an operand is the gradient of; null for one that is none. */
+function outputOf(operand: string): number | null {
+  const found = operand === "grad" ? "0" : /^grads\[(\d+)\]$/.exec(operand)?.[1];
+  return found === undefined ? null : Number(found);
+}
+
 export class Arithmetic {
   private readonly receipts: Receipts;
   private all: [edges: string[], saved: Maybe] = [[], null];
@@ -54,9 +60,10 @@ export class Arithmetic {
     return moment.asking ? null : (this.received(id, moment)?.arrived[output_nr] ?? null);
   }
 
-  /** The edges along which a gradient has come to a node. */
-  private flowed(id: number, moment: Moment): string[] {
-    return (this.receipts.arriving.get(id) ?? []).map((each) => each.key).filter((key) => moment.edge(key) !== undefined);
+  /** The edges along which a gradient has come to a node, or to one of its outputs. */
+  private flowed(id: number, moment: Moment, output: number | null = null): string[] {
+    const arrivals = (this.receipts.arriving.get(id) ?? []).filter((each) => output === null || each.output_nr === output);
+    return arrivals.map((each) => each.key).filter((key) => moment.edge(key) !== undefined);
   }
 
   private line(what: string, ...lines: (Child | Child[])[]): HTMLElement {
@@ -112,9 +119,9 @@ export class Arithmetic {
   private numbers(id: number, gradient: readonly Maybe[]): (operand: string) => string | null {
     const saved = new Map((this.trace.nodes[id]?.saved ?? []).map(([name, , value]) => [name, value] as const));
     return (operand) => {
-      const nr = operand === "grad" ? 0 : (/^grads\[(\d+)\]$/.exec(operand)?.[1] ?? null);
-      if (nr === null) return saved.get(operand) == null ? null : short(valueOf(this.trace, saved.get(operand)));
-      const value = gradient[Number(nr)];
+      const output = outputOf(operand);
+      if (output === null) return saved.get(operand) == null ? null : short(valueOf(this.trace, saved.get(operand)));
+      const value = gradient[output];
       return value == null ? "0" : short(valueOf(this.trace, value));
     };
   }
@@ -129,7 +136,8 @@ export class Arithmetic {
   private written(id: number, expression: Expression, how: Written, moment: Moment): Child[] {
     return pieces(expression, how).map(({ text, operand }) => {
       if (operand === undefined) return text;
-      if (operand === "grad" || operand.startsWith("grads[")) return this.chip(text, this.flowed(id, moment), null, "the gradient that the node received");
+      const output = outputOf(operand);
+      if (output !== null) return this.chip(text, this.flowed(id, moment, output), null, "the gradient that the node received");
       const saved = this.trace.nodes[id]?.saved.some(([name]) => name === operand);
       return saved ? this.chip(text, [], id, `saved as ${operand}`) : text;
     });

@@ -90,6 +90,21 @@ export class BackwardLens implements Lens {
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
+  /** At the end of a pass: what it has added to `.grad`, or kept for `autograd.grad`. */
+  private get got(): [tensor: number, gradient: Maybe][] {
+    const found = new Map<number, Maybe>();
+    const depth = this.replay.event?.depth ?? 0;
+    if (this.replay.event?.kind !== "backward_end") return [];
+    for (let step = this.step - 1; step >= 0; step--) {
+      const event = this.trace.events[step];
+      if ((event?.depth ?? 0) !== depth) continue;
+      if (event?.kind === "backward_start") break;
+      if (event?.kind === "accumulate" && !found.has(event.tensor)) found.set(event.tensor, event.grad);
+      if (event?.kind === "capture" && !found.has(event.tensor)) found.set(event.tensor, event.gradient);
+    }
+    return [...found].reverse();
+  }
+
   get moment(): Moment {
     const replay = this.replay;
     return {
@@ -101,6 +116,7 @@ export class BackwardLens implements Lens {
       nodeOf: (tensor) => replay.rebased.get(tensor),
       value: (tensor) => replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value ?? null,
       tensors: this.tensors,
+      got: this.got,
       saved: (node) => replay.saved.get(node) ?? "",
       look: (node) => this.look(node),
       now: replay.step,

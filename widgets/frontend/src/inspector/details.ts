@@ -21,6 +21,8 @@ export interface Moment {
   value: (tensor: number) => Maybe;
   /** What the event is about where it names no node. */
   tensors: readonly number[];
+  /** At the end of a pass: what each leaf, or each tensor that was asked for, has got. */
+  got?: readonly (readonly [tensor: number, gradient: Maybe])[];
   saved: (node: number) => string;
   look: (node: number) => NodeLook;
   /** What the derivative of a node gets, where that is not what the events say. */
@@ -32,6 +34,8 @@ export interface Moment {
 }
 
 type Child = Node | string;
+
+const GOT = 12;
 
 function section(title: string, ...children: Child[]): HTMLElement {
   return html("section", { class: "mg-part" }, html("h4", {}, title), ...children);
@@ -71,7 +75,7 @@ export class DetailsPane {
       this.light([], null);
       const hint = moment.tensors.length > 0 ? "No node was recorded." : "Choose a node to see what it holds.";
       const cards = moment.tensors.slice(0, 4).map((each) => this.tensorCard(each, moment, "tensor"));
-      this.body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards);
+      this.body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards, ...this.got(moment));
       return;
     }
     const look = moment.look(id);
@@ -90,6 +94,16 @@ export class DetailsPane {
       ...node.outputs.slice(0, 4).map((output) => this.tensorCard(output, moment, "output", id)),
     ];
     this.body.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  /** What a pass has given. */
+  private got({ got = [] }: Moment): HTMLElement[] {
+    if (got.length === 0) return [];
+    const pairs = got.slice(0, GOT).map(([id, gradient]) => {
+      return [tensorName(this.trace, id), value(inline(valueOf(this.trace, gradient), 60))] as const;
+    });
+    const more = got.length > GOT ? [html("p", { class: "mg-quiet" }, `and ${got.length - GOT} more: open “heat”`)] : [];
+    return [section("the gradients that the pass gave", rows(pairs), ...more)];
   }
 
   private pin(): HTMLElement {
