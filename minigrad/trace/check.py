@@ -11,7 +11,7 @@ from minigrad.trace.schema import COMMON, EVENTS, FORMAT, INDEXED, NODE, SCOPE, 
 __all__ = ["LATER", "check"]
 
 LATER = ("scopes", "storages", "expressions")  # lists that older traces do not have
-DEEPEST = 100  # calls inside of calls in one expression
+DEEPEST, LONGEST = 100, 1_000  # calls inside of calls in one expression, and all its parts
 MANY = 1_000_000  # no node has so many outputs, nothing is so deep
 FILE = Record("A source text.", name="str: its name", lines="[str]: its lines")
 PREVIEW = Record("The preview of an array.", shape="[int]: its shape", dtype="str: its dtype")
@@ -100,7 +100,7 @@ def check_whole(data: Any) -> None:
                 raise ValueError(f"this is not a trace: entry {at} of its {key!r} is no dict")
     if not all(type(size) is int and size >= 0 for size in data.get("storages", ())):
         raise ValueError("this is not a trace: its 'storages' are no numbers of bytes")
-    if not all(map(is_expression, data.get("expressions", ()))):
+    if not all(is_expression(each) and parts_of(each) <= LONGEST for each in data.get("expressions", ())):
         raise ValueError("this is not a trace: one of its 'expressions' is none")
     if not all(type(text) is str for text in data["formulas"].values()):
         raise ValueError("this is not a trace: its 'formulas' are no texts")
@@ -111,6 +111,11 @@ def is_expression(x: Any, depth: int = 0) -> bool:
     if type(x) is list:
         return depth < DEEPEST and x[:1] != [] and type(x[0]) is str and all(is_expression(e, depth + 1) for e in x[1:])
     return x is None or type(x) in (str, bool) or PLAIN["number"](x, {})
+
+
+def parts_of(expression: Any) -> int:
+    """How many names and numbers an expression has."""
+    return sum(map(parts_of, expression)) if type(expression) is list else 1
 
 
 def check_fields(entry: Mapping[str, Any], record: Record, sizes: Sizes, what: str) -> None:

@@ -25,6 +25,9 @@ def renamed(word: str) -> Json:
     mode = {"kind": "mode", "mode": "grad", "on": False, **place}
     trace["events"] = [begin, *trace["events"], hook, mode, {"kind": "checkpoint_end", "call": 0}, error]
     trace["formulas"] = {word: word}
+    trace["expressions"] = [[word, word, ["mul", word, ["text", word]]]]
+    for node in trace["nodes"]:
+        node["derivatives"] = [0 for _ in node["next"]]
     for file in trace["files"]:
         file["lines"] = [word for _ in file["lines"]]
     rename(trace, word)

@@ -36,7 +36,15 @@ def shorten(data: dict[str, Any]) -> dict[str, Any]:
         node["saved"] = [[name(str(each[0])), *each[1:]] for each in node["saved"]]
     data["library"] = name(data["library"])
     data["formulas"] = {name(key): line(text) for key, text in data["formulas"].items()}
+    data["expressions"] = [names_cut(each) for each in data.get("expressions", ())]
     return data
+
+
+def names_cut(expression: Any) -> Any:
+    """An expression with its names cut."""
+    if isinstance(expression, list):
+        return [names_cut(each) for each in expression]
+    return name(expression) if isinstance(expression, str) else expression
 
 
 def cut(record: dict[str, Any], keys: Iterable[str]) -> None:

@@ -59,7 +59,8 @@ def test_a_trace_keeps_them() -> None:
     assert again == trace and again.expressions
 
 
-@pytest.mark.parametrize("wrong", [[], [1, 2], {"mul": 1}, ["mul", object]], ids=repr)
+@pytest.mark.parametrize("wrong", [[], [1, 2], {"mul": 1}, ["mul", object], ["add", *["x"] * 1000]],
+                         ids=["empty", "no name", "a dict", "an object", "too long"])
 def test_what_is_no_expression_is_refused(wrong: object) -> None:
     data = recorded("a * b").to_dict()
     data["expressions"][0] = wrong

@@ -27,6 +27,8 @@ const LINES: [Expression, string][] = [
   [["masked", ["ne", "self", 0], "grad"], "where(self ≠ 0, grad, 0)"],
   [["masked", ["invert", ["le", "result", 0]], "grad"], "where(result > 0, grad, 0)"],
   [["invert", "mask"], "not mask"],
+  [["invert", ["constructor", "a"]], "not constructor(a)"],
+  [["toString", "__proto__"], "to_string(__proto__)"],
   [["output", ["FlashAttentionBackward", "grad", null], 1], "flash_attention_backward(grad, None)[1]"],
   [["cast", "grad", ["dtype", "float32"]], "grad.to(float32)"],
   [["fold", ["text", "mean"], ["float", "-inf"]], 'fold("mean", -inf)'],

@@ -90,7 +90,8 @@ class Writer {
   private operator(name: string, args: readonly Expression[], part: (arg: Expression) => Part): Part | null {
     const [a, b] = args.map(part);
     if (name === "neg" && a) return { pieces: [piece("−"), ...inside(a, SIGN)], level: SIGN };
-    const opposite = name === "invert" ? OPPOSITES[nameOf(args[0])] : undefined;
+    const inner = name === "invert" ? nameOf(args[0]) : "";
+    const opposite = Object.hasOwn(OPPOSITES, inner) ? OPPOSITES[inner] : undefined;
     if (opposite && Array.isArray(args[0])) return this.operator(opposite, args[0].slice(1), part);
     if (name === "invert" && a) return { pieces: [piece("not "), ...inside(a, POWER)], level: SIGN };
     const infix = Object.hasOwn(INFIX, name) ? INFIX[name] : undefined;
