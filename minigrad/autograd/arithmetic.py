@@ -63,7 +63,7 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
 
     It holds no array, so that it may be kept for as long as a trace.
     """
-    if node.own_input_grads and not (isinstance(node, ManyOutputs) and node.fills_missing):
+    if not calls_formula(type(node)):
         return None
     saved = [kept if kept is None or type(kept) in (bool, int, float) else ARRAY
              for kept in (() if node.saved is None else node.saved)]
@@ -74,6 +74,11 @@ def formula_of(node: Node, outputs: Sequence[Tensor]) -> Formula | None:
     results = tuple([(tensor.array.shape, tensor.array.dtype) for tensor in outputs])
     metadata = None if node._extras is None else node._extras.input_metadata
     return Formula(type(node), results, tuple([edge is not None for edge in node.next]), metadata, tuple(saved), const)
+
+
+def calls_formula(cls: type[Node]) -> bool:
+    """Whether the nodes of a class compute their gradients by their formula alone, called with all gradients."""
+    return cls.fills_missing if issubclass(cls, ManyOutputs) else not cls.own_input_grads
 
 
 def formula_named(name: str, outputs: tuple[Meta, ...], edges: tuple[bool, ...], inputs: tuple[Any, ...],
@@ -120,8 +125,7 @@ def classes() -> dict[str, list[type[Node]]]:
     importlib.import_module("minigrad.nn.functional")  # some ops are loaded with it alone
     found: dict[str, list[type[Node]]] = {}
     for cls in subclasses(Node):
-        own = cls.own_input_grads and not (issubclass(cls, ManyOutputs) and cls.fills_missing)
-        if not own and hasattr(cls, "backward"):
+        if calls_formula(cls) and hasattr(cls, "backward"):
             found.setdefault(cls.__name__, []).append(cls)
     return found
 
@@ -172,13 +176,11 @@ def symbol(name: str, meta: Meta) -> Symbol:
 def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
     """`Formula.derivatives`, once for all nodes that are alike."""
     known, names = dict(saved), formula.cls.saves
-    many = issubclass(formula.cls, ManyOutputs)
     try:
         values = [symbol(name, known[name]) if kept is ARRAY else kept for kept, name in zip(
             formula.saved, [names[i] if i < len(names) else f"saved{i}" for i in range(len(formula.saved))])]
-        grads: Any = [symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
-        if not many:
-            grads = symbol("grad", formula.outputs[0])
+        grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
+                      if issubclass(formula.cls, ManyOutputs) else symbol("grad", formula.outputs[0]))
         node = formula.cls()
         node.next = tuple([edge or None for edge in formula.edges])  # formulas ask which inputs have one
         results = node.backward(SYMBOLS, grads, *values, *constants_of(formula))

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
-import { expressionText, operandsOf } from "../src/trace/expression";
+import { pieces } from "../src/trace/expression";
+import type { Written } from "../src/trace/expression";
 import type { Expression } from "../src/trace/types";
+
+const byName: Written = (operand) => operand;
+const expressionText = (expression: Expression, written = byName): string =>
+  pieces(expression, written)
+    .map((each) => each.text)
+    .join("");
+const operandsOf = (expression: Expression): string[] => [...new Set(pieces(expression, byName).flatMap((each) => each.operand ?? []))];
 
 const LINES: [Expression, string][] = [
   ["grad", "grad"],

@@ -322,10 +322,10 @@ export class GraphPane {
     mark(parts.line, "data-flow", now !== undefined ? "now" : gradient === undefined ? "none" : "past");
     if (gradient === parts.gradient) return;
     parts.gradient = gradient;
-    const unknown = gradient === null ? "?" : brief(valueOf(this.trace, gradient));
-    for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(valueOf(this.trace, gradient)) || null);
-    mark(parts.line, "data-heat", sizeOf(valueOf(this.trace, gradient)) || null);
-    write(parts.label, gradient === undefined ? "" : unknown);
+    const value = valueOf(this.trace, gradient);
+    for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(value) || null);
+    mark(parts.line, "data-heat", sizeOf(value) || null);
+    write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
   }
 
   /** Lights the operands of an arithmetic: edges, and what a node has saved. */

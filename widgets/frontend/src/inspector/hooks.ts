@@ -1,6 +1,7 @@
 /** What happens at one node, in order: it is run, its hooks run, it passes on. The order is what the trace tells. */
 import { html, mark } from "../page/dom";
 import { brief, valueOf } from "../trace/format";
+import { push } from "../trace/lists";
 import { litNode } from "../trace/types";
 import type { Maybe, Trace, TraceEvent } from "../trace/types";
 
@@ -24,7 +25,7 @@ export class HookList {
     trace.events.forEach((event, step) => {
       const node = litNode(event);
       if (node === null || !KINDS.has(event.kind)) return;
-      this.steps.set(node, [...(this.steps.get(node) ?? []), step]);
+      push(this.steps, node, step);
     });
   }
 

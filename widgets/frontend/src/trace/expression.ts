@@ -49,8 +49,8 @@ function inside(part: Part, level: number): Piece[] {
   return part.level >= level ? part.pieces : [piece("("), ...part.pieces, piece(")")];
 }
 
-function joined(parts: readonly Part[], between = ", "): Piece[] {
-  return parts.flatMap((part, at) => [...(at > 0 ? [piece(between)] : []), ...part.pieces]);
+function joined(parts: readonly Part[]): Piece[] {
+  return parts.flatMap((part, at) => [...(at > 0 ? [piece(", ")] : []), ...part.pieces]);
 }
 
 /** `LogSoftmaxBackward` as `log_softmax_backward`; the class of a node loses the end of its name. */
@@ -155,18 +155,6 @@ function isTranspose(name: string, args: readonly Expression[]): boolean {
 }
 
 /** An expression in pieces, in the notation of mathematics and of PyTorch. */
-export function pieces(expression: Expression, written: Written = (operand) => operand): Piece[] {
+export function pieces(expression: Expression, written: Written): Piece[] {
   return new Writer(written).part(expression).pieces;
-}
-
-/** The same as one text. */
-export function expressionText(expression: Expression, written?: Written): string {
-  return pieces(expression, written)
-    .map((each) => each.text)
-    .join("");
-}
-
-/** The names of the operands of an expression, each once. */
-export function operandsOf(expression: Expression): string[] {
-  return [...new Set(pieces(expression).flatMap((each) => each.operand ?? []))];
 }

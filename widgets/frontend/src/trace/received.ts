@@ -1,4 +1,5 @@
 /** What a node received in a pass, and what arrived along which edge. */
+import { push } from "./lists";
 import type { Maybe, Trace } from "./types";
 
 export interface Arrival {
@@ -85,10 +86,4 @@ export class Receipts {
     }
     return found;
   }
-}
-
-function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
-  const list = map.get(key);
-  if (list) list.push(value);
-  else map.set(key, [value]);
 }

@@ -2,6 +2,7 @@
  * The traversal lens: the student calls nodes by hand. A pure fold over the list of calls, from the recorded flows
  * of the first backward pass. docs/trace.md ("Lenses") says what it gives; `Trace.traverse` in Python gives the same.
  */
+import { push } from "./lists";
 import { PythonWriter } from "./python";
 import type { BackwardStartEvent, FlowEvent, Maybe, Trace } from "./types";
 
@@ -49,12 +50,6 @@ interface Arrival {
   gradient: Maybe;
   output_nr: number;
   expression: string;
-}
-
-function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
-  const list = map.get(key);
-  if (list) list.push(value);
-  else map.set(key, [value]);
 }
 
 /** Reads the first pass of a trace; null where there is none. */
