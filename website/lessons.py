@@ -16,6 +16,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 LAUNCH = "https://mybinder.org/v2/gh/{project}/v{version}?urlpath=lab/tree/notebooks/{name}"
 PROJECT = "/".join(REPOSITORY.split("/")[-2:])
+STILL_NOTE = "*For pages on which nothing runs"  # it stands above the still picture of a lesson
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
@@ -42,6 +43,9 @@ def copy_lessons(target: Path, version: str) -> None:
 
 def _run(path: Path) -> Notebook:
     notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:  # the page has the inspector itself, so it needs no still picture of it
+        if cell.pop("attachments", None):
+            cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}}).execute()
     return notebook
 

@@ -1,6 +1,6 @@
-"""nbval strict: each committed notebook prints, cell by cell, what is stored in it; with PyTorch and without.
+"""nbval strict: each lesson prints, cell by cell, what its executed copy holds; with PyTorch and without.
 
-By hand:  python -m pytest --nbval notebooks/
+By hand:  python -m pytest --nbval tests/lessons/executed/
 Without PyTorch the same, with a folder on PYTHONPATH in which `torch.py` raises ImportError.
 """
 
@@ -18,9 +18,10 @@ import nbformat
 import pytest
 
 from tests.groups import has_torch, require
+from tests.lessons.play import EXECUTED
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted(EXECUTED.glob("*.ipynb"))
 CELL = re.compile(r"^(?:.*/)?([\w-]+)::ipynb::Cell \d+ (PASSED|FAILED|ERROR)", re.MULTILINE)
 
 

@@ -64,7 +64,7 @@ def test_wrong_every_answer_is_rejected_by_its_name(name: str, run: Run) -> None
         assert ": right." not in printed[f"recall-{round}"]
         for id, (_, words) in nth(key.predict_wrong, round).items():
             revealed = printed[f"{cell_with(given, 'reveal', id)}-{round}"]
-            assert "It differs." in revealed and words in revealed, revealed
+            assert "The run disagrees." in revealed and words in revealed, revealed
             assert f"Reason {wrong_reasons(key, round)[id]} does not hold" in revealed, revealed
         for cell, (_, words) in nth(key.exercises_wrong, round).items():
             judged = printed[f"{cell}-{round}"]

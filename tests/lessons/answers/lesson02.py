@@ -83,7 +83,7 @@ KEY = Key(
         "2.2": (("4", "whatever is computed from w requires grad"), ("1", "what is copied from w does not")),
         "2.3": (("False", "the flag must be there when backward runs"),),
         "2.4": (("False", "on a leaf retain_grad() does nothing"),),
-        "2.5": (("4", "four states are all"), ("8", "three free attributes, so all eight"),
+        "2.5": (("4", "four states are all"), ("8", "the three attributes are independent, so all eight"),
                 ("5", "a leaf that does not require grad cannot retain one")),
     },
     why={"2.1": "b", "2.2": "c", "2.3": "a", "2.4": "b", "2.5": "c"},

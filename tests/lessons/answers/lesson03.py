@@ -60,10 +60,10 @@ KEY = Key(
     recall_wrong={
         "q1.3": (('"AccumulateGrad"', "a leaf's grad_fn is the node that fills its .grad"),
                  ('"Tensor"', "every tensor that requires grad has a grad_fn")),
-        "q1.5": (("True", "detach makes a copy that is like y in all things"),),
+        "q1.5": (("True", "detach makes a copy that is like y in every way"),),
         "q2.2": (("False", "on a result, requires_grad_() does nothing"),),
         "q2.3": (("4", "whatever is computed from w requires grad"), ("1", "what is copied from w does not")),
-        "q2.5": (("True", "y asks x for its flag when somebody looks"),),
+        "q2.5": (("True", "y looks up the flag of x when you read it"),),
     },
     predict={"3.1": "2", "3.2": "1", "3.3": "[1, 2]", "3.4": '"AccumulateGrad"', "3.5": "True", "3.6": "True"},
     predict_wrong={
@@ -72,7 +72,7 @@ KEY = Key(
         "3.3": (("[0, 0]", "the integer is always 0"), ("[0, 1]", "the integer counts the inputs")),
         "3.4": (('"None"', "the walk ends with None"), ('"Tensor"', "the walk ends at the tensor itself"),
                 ('"MulBackward0"', "the first operation that ran")),
-        "3.5": (("False", "to call a node is to run backward from there"),),
+        "3.5": (("False", "calling a node runs backward from there"),),
         "3.6": (("False", "a gradient is just numbers"),),
     },
     why={"3.1": "c", "3.2": "a", "3.3": "b", "3.4": "c", "3.5": "a", "3.6": "b"},

@@ -64,7 +64,7 @@ SET_MODE_WRONG: tuple[Wrong, ...] = (
      "as a statement did nothing"),
     (SET_MODE.replace("switch(self.before)", "switch(self.before)\n        return True"), "it swallows errors"),
     (SET_MODE.replace("torch.is_grad_enabled()", "nothing"), "set_mode raised NameError"),
-    (SET_MODE.replace("check.set_mode(set_mode)", "check.set_mode(set_mode(True))"), "hand over the function itself"),
+    (SET_MODE.replace("check.set_mode(set_mode)", "check.set_mode(set_mode(True))"), "pass the function itself"),
 )
 DECORATOR_WRONG: tuple[Wrong, ...] = (
     ("def without_grad(function):\n    with torch.no_grad():\n        return function\n\n\n"

@@ -52,7 +52,7 @@ SQUARE_WRONG: tuple[Wrong, ...] = (
     (square(back="x, = ctx.saved_tensors; return grad * 2 + x"), "[6, -20] is right"),
     (square(back="x, = ctx.saved_tensors; return grad * 2 * x, grad"), "so backward returns one gradient"),
     (square(back="x, = ctx.saved_tensors; return (grad * 2 * x).sum()"), "must have the shape of x"),
-    (square().replace("check.square(Square)", "check.square(Square.apply)"), "hand over the class itself"),
+    (square().replace("check.square(Square)", "check.square(Square.apply)"), "pass the class itself"),
 )
 MATMUL_WRONG: tuple[Wrong, ...] = (
     (matmul("a.T @ grad, grad @ b.T"), "in the wrong order"),
@@ -68,7 +68,7 @@ MATMUL_WRONG: tuple[Wrong, ...] = (
 )
 RETURNS_WRONG: tuple[Wrong, ...] = (
     (returns(d="number"), "a None too many is a gradient too many"),
-    (returns(c="type"), "None is no gradient, so it is a wrong type"),
+    (returns(c="type"), "None is not a gradient, so it is a wrong type"),
     (returns(f="fine"), "one number is spread over the shape of the input"),
     (returns(g="shape"), "a gradient must have exactly the shape of its input"),
     (returns(h="fine"), "a number is a tensor with one number in it"),

@@ -60,7 +60,7 @@ KEY = Key(
         "q11.4": (("False", "a step is an operation"),),
         "q10.1": (("1", "so the block runs once"),),
         "q8.1": (("1", "detach makes a copy"),),
-        "q8.4": (("True", "a change in place of a result always raises"),),
+        "q8.4": (("True", "changing a result in place always raises an error"),),
     },
     predict={"12.1": "True", "12.2": "False", "12.3": "0", "12.4": "True"},
     predict_wrong={
