@@ -144,6 +144,62 @@ def test_what_is_added_to_grad(seen: Page) -> None:
         "a": "tensor([21., 25.])", "b": "tensor([4., 8.])"}
 
 
+def tray(root: Locator, leaf: str) -> tuple[str | None, str | None, float]:
+    """Of a leaf: the state of its `.grad`, its text, and how much of it is full."""
+    node = root.locator("svg.mg-svg .mg-leaf").filter(has_text=f"{leaf} · ")
+    widths = [float(node.locator(part).get_attribute("width") or 0) for part in (".mg-tray-level", ".mg-tray")]
+    drawn = node.locator(".mg-grad")
+    return drawn.get_attribute("data-grad"), drawn.locator("text").text_content(), round(widths[0] / widths[1], 2)
+
+
+def test_grad_is_drawn_at_its_leaf_and_fills(seen: Page) -> None:
+    root = inspector(seen, 0)
+    assert tray(root, "a") == ("held", ".grad set before", 1) and tray(root, "b") == ("none", ".grad None", 0)
+    go_to(root, "tensor([4., 8.]) flows")
+    assert tray(root, "b") == ("coming", ".grad None", 1)
+    go_to(root, "b.grad receives")
+    assert tray(root, "b") == ("held", ".grad [4., 8.]", 1)
+    root.press("End")
+    assert tray(root, "a") == ("held", ".grad [21., 25.]", 1)
+    box, grad = [root.locator(f"svg.mg-svg .mg-leaf .mg-{part}").first.bounding_box() for part in ("box", "tray")]
+    assert box and grad and box["y"] + box["height"] <= grad["y"] + 1
+
+
+def called(root: Locator) -> list[str]:
+    """What the graph lights for a name: nodes and edges."""
+    return root.locator("svg.mg-svg [data-called]:not(text)").evaluate_all(
+        "parts => parts.map(part => part.dataset.edge ?? part.querySelector('.mg-title').textContent).sort()")
+
+
+def test_a_name_in_the_source_lights_what_it_stands_for(seen: Page, axe: Axe) -> None:
+    """With the pointer, and with the keyboard, which may go on stepping."""
+    root = inspector(seen, 0)
+    go_to(root, "b.grad receives")
+    names = root.locator(".mg-called")
+    names.filter(has_text="b").first.hover()
+    assert called(root)[-1] == "AccumulateGrad" and len(called(root)) == 2
+    card = root.locator(".mg-card dd")
+    assert card.all_inner_texts() == ["[2] tensor([5., 6.])", "AccumulateGrad of b", "tensor([4., 8.])",
+                                      "tensor([4., 8.])"]
+    colours = root.evaluate("""root => ['[data-called] > .mg-halo', '.mg-leaf:not([data-called]) > .mg-halo'].map(
+        part => getComputedStyle(root.querySelector(part)).stroke)""")
+    assert colours[0] != colours[1]
+    assert axe(seen, 0) == []
+    root.locator(".mg-name").first.hover()
+    assert called(root) == []
+    root.locator(".mg-called[tabindex='0']").focus()
+    step = int(root.get_attribute("data-step") or 0)
+    root.page.keyboard.press("ArrowDown")
+    root.page.keyboard.press("ArrowLeft")
+    assert root.get_attribute("data-step") == str(step - 1)
+    assert called(root) != []
+    root.page.keyboard.press("Enter")
+    assert root.locator("svg.mg-svg .mg-selected").count() == 1
+    root.page.keyboard.press("Enter")
+    root.focus()
+    assert called(root) == []
+
+
 def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     """On the edge, at the node, in the table, in the search, in the arithmetic and in the sentence."""
     root = inspector(seen, 1)

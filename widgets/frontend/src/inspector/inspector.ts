@@ -3,6 +3,7 @@ import { Ask } from "./ask";
 import type { Answer, Score } from "../trace/questions";
 import { BackwardLens } from "./backward";
 import { TraversalLens } from "./byhand";
+import { Called } from "./called";
 import { DetailsPane } from "./details";
 import { html, mark, write } from "../page/dom";
 import { Replay } from "../trace/frame";
@@ -34,6 +35,7 @@ export class Inspector {
   private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
   private readonly graph: GraphPane;
   private readonly source: SourcePane;
+  private readonly called: Called;
   private readonly details: DetailsPane;
   private readonly queue: QueueStrip;
   private readonly memory: Memory;
@@ -62,8 +64,9 @@ export class Inspector {
       fold: (folded: number[]) => this.link.say("collapsed", folded),
     };
     this.graph = new GraphPane(trace, events, link.collapsed);
-    this.source = new SourcePane(trace);
     this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step), (edges, saved) => this.graph.light(edges, saved));
+    this.called = new Called(trace, (nodes, edges) => this.graph.call(nodes, edges), this.details.arrived, pick);
+    this.source = new SourcePane(trace, this.called);
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
@@ -92,6 +95,7 @@ export class Inspector {
   private assemble(): void {
     const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), this.whole.button);
     const panes = new Panes(this.source.element, this.graph.element, this.details.element);
+    panes.element.append(this.called.card);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
     this.element.append(head, this.ask.element, panes.element, foot);
   }
@@ -221,6 +225,7 @@ export class Inspector {
     this.graph.update(scene, changed.nodes, changed.edges);
     this.list.show(scene);
     this.heat.show(lens.moment);
+    this.called.show(lens.moment);
     if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
     const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
