@@ -24,11 +24,12 @@ from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.folding import Folding, add_runs, opening
 from minigrad_widgets.layout import place
 from minigrad_widgets.modes import WORDS, mode_at, modes
+from minigrad_widgets.page import PLAYER
 from minigrad_widgets.shorten import shorten
 from minigrad_widgets.text import Words, traversal_text
 from minigrad_widgets.widget import Widget
 
-STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "ask", "answers", "score")
+STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "ask", "answers", "score", "player")
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
 
 
@@ -54,6 +55,8 @@ class Inspector(Widget):
     ask = traitlets.List(traitlets.Dict(), help="the questions: a kind, and the step that answers it").tag(sync=True)
     answers = traitlets.List(traitlets.Dict(), help="what was answered, and whether it was right").tag(sync=True)
     score = traitlets.Dict(help="how many answers are right, how many were given, of how many questions").tag(sync=True)
+
+    player = traitlets.Unicode(PLAYER, help="the page that a copied link leads to").tag(sync=True)
 
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None,
                  ask: bool | Iterable[str | Mapping[str, Any]] = ()) -> None:

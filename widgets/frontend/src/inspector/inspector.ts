@@ -17,6 +17,7 @@ import type { Link } from "../page/link";
 import { Panes } from "./panes";
 import { QueueStrip } from "./queue";
 import { Ribbon } from "./ribbon";
+import { Share } from "../page/share";
 import { SourcePane } from "./source";
 import { Transport } from "../page/transport";
 import { WholeWindow } from "../page/whole";
@@ -93,7 +94,7 @@ export class Inspector {
   }
 
   private assemble(): void {
-    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), this.whole.button);
+    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), new Share(this.link).element, this.whole.button);
     const panes = new Panes(this.source.element, this.graph.element, this.details.element);
     panes.element.append(this.called.card);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);

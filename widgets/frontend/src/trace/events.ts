@@ -352,3 +352,37 @@ export const FORWARD: ReadonlySet<string> = new Set([
 export const OF_A_PASS: ReadonlySet<string> = new Set([
   "backward_start", "ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_end",
 ]);
+
+/** The fields of each record, and of every event, as `field=type` or, where it may be absent, `field?=type`. */
+export const RECORD_FIELDS: Readonly<Record<string, string>> = {
+  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int offset?=whole strides?=[whole]",
+  nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] scope?=scope file?=file? line?=int?",
+  scopes: "name=str? module=str parent=scope?",
+  common: "file?=file line?=int depth?=nr bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
+};
+
+/** The fields of each kind of event. */
+export const EVENT_FIELDS: Readonly<Record<string, string>> = {
+  forward: "op=str node=node? inputs=[tensor?] outputs=[tensor] scope?=scope rebased?=[(tensor,before:node?,after:node)]",
+  save: "node=node",
+  version: "tensor=tensor version=int value?=value?",
+  grad: "tensor=tensor grad=value?",
+  mode: "mode=str on=bool",
+  checkpoint_begin: "call=int name=str reentrant=bool",
+  checkpoint_end: "call=int",
+  backward_start: "roots=[(node,output_nr:nr,value?)] needs=[(node,count:int)] create_graph=bool retain_graph=bool inputs=[tensor]?",
+  ready: "node=node",
+  run: "node=node gradient=[value?]",
+  hook: "node=node hook=str name=str gradient=[value?] tensor=tensor? grad?=value?",
+  release: "node=node",
+  flow: "node=node index=int to=node output_nr=nr gradient=value? sum=value?",
+  accumulate: "node=node tensor=tensor gradient=value? grad=value?",
+  capture: "tensor=tensor gradient=value?",
+  backward_end: "",
+  call: "node=node gradient=[value?] result=[value?]",
+  error: "type=str message=str",
+  recompute_begin: "call=int",
+  holder_filled: "call=int index=int value=value?",
+  early_stop: "call=int",
+  recompute_end: "call=int",
+};

@@ -82,7 +82,7 @@ export function shownGradient(event: TraceEvent): Maybe {
 
 /** A trace from its text; a page of its own holds it as data. */
 export function parseTrace(given: unknown): Trace {
-  const trace = unpack(typeof given === "object" && given !== null ? given : JSON.parse(String(given)));
+  const trace = unpack(typeof given === "object" && given !== null ? { ...given } : JSON.parse(String(given)));
   if (trace.format !== FORMAT || trace.version !== VERSION) {
     throw new Error(`this inspector reads ${FORMAT} version ${VERSION}, not ${trace.format} version ${trace.version}`);
   }
