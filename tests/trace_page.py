@@ -153,7 +153,7 @@ def types() -> str:
         constant("FORWARD", FORWARD, "what the user's code runs: the forward lens stops at these"),
         constant("OF_A_PASS", PASS, "what a backward pass does"),
         fields({"tensors": TENSOR, "nodes": NODE, "scopes": SCOPE, "common": COMMON}, "RECORD_FIELDS",
-               "the fields of each record, and of every event, as `field=type` or, where it may be absent, `field?=type`"),
+               "the fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`"),
         fields(EVENTS, "EVENT_FIELDS", "the fields of each kind of event")])
 
 
