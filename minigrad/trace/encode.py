@@ -158,6 +158,12 @@ class Encoder:
                     if record.get("file") == file]
             del source["lines"][max(end, *used):]
 
+    # time
+    def took(self, node: int, backward: bool, seconds: float) -> None:
+        """A node's op, or its derivative, has taken so long; more runs of a derivative add up."""
+        times = self.parts.nodes[node].setdefault("seconds", [None, None])
+        times[backward] = round((times[backward] or 0) + seconds, 9)
+
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
         """Something holds this memory from now on, in place of what it held before: `("saved", node)` what a node has

@@ -4,8 +4,8 @@ Four things are made from these tables: the check of what is read (`check.py`), 
 (`encode.py`), the tables of docs/trace.md, and the types of the front end (`python -m tests.trace_page` writes both).
 
 A field is written `"type: meaning"`, or `"type or absent: meaning"` where a record may lack it. A type is `int` (not
-negative), `nr` (a small `int`), `whole` (any integer), `str`, `bool`, or the name of what the field is an index of:
-`value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list, and
+negative), `nr` (a small `int`), `whole` (any integer), `number`, `str`, `bool`, or the name of what the field is an
+index of: `value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list, and
 `(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
 """
 
@@ -73,6 +73,8 @@ NODE = Record(
     saved="[(name:str,tensor?,value?)]: what it has saved for its derivative",
     variable="tensor or absent: of an `AccumulateGrad`, its leaf",
     derivatives="[expression?] or absent: for each input the expression of its gradient, null where none goes there",
+    seconds="(forward:number?,backward:number?) or absent: how long its op took, and its derivative in all passes, in "
+            "seconds; null is unknown. Only a recording with `times=True` has it",
     scope="scope or absent: the innermost call of a module that ran when the recorder first saw it",
     file="file? or absent: the file of the user's line that made it",
     line="int? or absent: the number of that line, from 1")

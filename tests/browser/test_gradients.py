@@ -220,6 +220,26 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     assert axe(seen, 1) == []
 
 
+def test_cost_shades_the_boxes_and_lists_them(seen: Page, axe: Axe) -> None:
+    """Saved bytes and FLOPs; times only where they were recorded. What is saved comes first among the bytes held."""
+    root = inspector(seen, 2)
+    assert root.locator(".mg-memory .mg-kind").first.inner_text().startswith("saved")
+    root.locator(".mg-costlist > summary").click()
+    root.locator(".mg-graph.mg-costs").wait_for()
+    names = root.locator(".mg-costs-of button")
+    assert names.all_inner_texts() == ["saved bytes", "FLOPs of the op"]
+    names.nth(1).click()
+    rows = root.locator(".mg-costlist tbody tr")
+    assert rows.first.locator("td").all_inner_texts() == ["64 FLOP", "22 %"]
+    fills = root.locator("svg.mg-svg .mg-node").evaluate_all("""nodes => Object.fromEntries(nodes.map(node =>
+        [node.style.getPropertyValue('--mg-share'), getComputedStyle(node.querySelector('.mg-box')).fill]))""")
+    assert {"0.000", "1.000"} <= set(fills) and len(set(fills.values())) == len(fills)
+    assert axe(seen, 2) == []
+    keep(seen, f"cost-{seen.viewport_size}")
+    root.locator(".mg-costlist > summary").click()
+    root.locator(".mg-graph:not(.mg-costs)").wait_for()
+
+
 def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     """Each size has its colour and its width; the list has all leaves by their names, and their bars grow."""
     root = inspector(seen, 2)

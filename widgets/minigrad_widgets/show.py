@@ -103,7 +103,7 @@ def backward(root: Any, trace: Trace) -> None:
 
 def recorder(names: Mapping[str, Any], torch: bool) -> Any:
     """The recorder of minigrad, or the reader of PyTorch's graphs."""
-    return importlib.import_module(READER).record(names=names) if torch else record(names=names)
+    return importlib.import_module(READER).record(names=names, times=True) if torch else record(names=names, times=True)
 
 
 @contextmanager

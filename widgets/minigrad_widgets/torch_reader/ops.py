@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -67,8 +68,9 @@ class Ops:
     found again, and which op has saved it is not known yet.
     """
 
-    def __init__(self, seen: Seen, log: Log) -> None:
-        self.seen, self.log = seen, log
+    def __init__(self, seen: Seen, log: Log, times: bool = False) -> None:
+        self.seen, self.log, self.times = seen, log, times
+        self.seconds = 0.0  # what the op that waits has taken
         self.waiting: Op | None = None
         self.detached: list[Op] = []
         self.returned: list[Any] = []
@@ -94,7 +96,9 @@ class Ops:
         given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
         self.seen.name_leaves()
         self.seen.drop_copies()
+        began = perf_counter()
         result = func(*args, **kwargs)
+        self.seconds = perf_counter() - began
         for t in written:
             self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
@@ -156,6 +160,8 @@ class Ops:
         told = op.name if op.written else word(name)
         self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
                          op.given, made, saved, formula_of(node, name, [row[0] for row in saved[0]] if saved else ())))
+        if self.times:
+            self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # what is saved is hidden in it
             return len(self.detached)
         if saved is None:

@@ -33,14 +33,14 @@ READING = threading.local()  # its `reader`: the one that is on in this thread
 class Reader:
     """Takes down what a program does with PyTorch, in the words of minigrad's observer."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: bool = False) -> None:
         self.log = Log()
         self.builder = Builder()
         self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
         self.depth = -1  # of the innermost pass or recomputation
-        self.passes = Passes(self.log, self)
+        self.passes = Passes(self.log, self, times)
         self.seen = self.passes.seen
-        self.ops = Ops(self.seen, self.log)
+        self.ops = Ops(self.seen, self.log, times)
         self.mode = Watching(self.dispatched)
         self.watching = False  # whether the mode is on
         self.open: list[Call] = []
@@ -242,4 +242,4 @@ class record(recorder.record):
     """
 
     def _new_observer(self) -> Reader:
-        return Reader()
+        return Reader(self._times)

@@ -62,6 +62,8 @@ export class GraphPane {
   readonly viewport: Viewport;
   /** What stands over the drawing. */
   readonly tools = html("div", { class: "mg-tools" });
+  /** Called when other boxes stand there than before. */
+  onBuild: () => void = () => undefined;
   private readonly culling = new Culling();
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
   private readonly outline: Outline;
@@ -145,6 +147,7 @@ export class GraphPane {
     this.build();
     const shown = this.scene?.selected ?? this.scene?.lit ?? null;
     this.open(shown);
+    this.onBuild();
     if (!this.scene) return;
     this.update(this.scene, null, null);
     if (shown !== null) this.reveal(shown);
@@ -318,6 +321,17 @@ export class GraphPane {
     for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(value) || null);
     mark(parts.line, "data-heat", sizeOf(value) || null);
     write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
+  }
+
+  /** What stands in the graph now. */
+  get shown(): Groups {
+    return this.groups;
+  }
+
+  /** Shades boxes by a share, from 0 to 1; null ends that. */
+  shade(shares: ReadonlyMap<BoxId, number> | null): void {
+    this.element.classList.toggle("mg-costs", shares !== null);
+    for (const [id, share] of shares ?? []) this.nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
   }
 
   /** Lights the operands of an arithmetic: edges, and what a node has saved. */

@@ -4,6 +4,7 @@ import type { Answer, Score } from "../trace/questions";
 import { BackwardLens } from "./backward";
 import { TraversalLens } from "./byhand";
 import { Called } from "./called";
+import { CostLens } from "./cost";
 import { DetailsPane } from "./details";
 import { html, mark, write } from "../page/dom";
 import { Replay } from "../trace/frame";
@@ -71,7 +72,7 @@ export class Inspector {
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
-    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element);
+    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, new CostLens(trace, this.graph, pick).element);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);

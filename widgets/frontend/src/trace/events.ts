@@ -58,6 +58,11 @@ export interface NodeRecord {
   variable?: number;
   /** For each input the expression of its gradient, null where none goes there. */
   derivatives?: Maybe[];
+  /**
+   * How long its op took, and its derivative in all passes, in seconds; null is unknown. Only a recording with
+   * `times=True` has it.
+   */
+  seconds?: [forward: Maybe, backward: Maybe];
   /** The innermost call of a module that ran when the recorder first saw it. */
   scope?: number;
   /** The file of the user's line that made it. */
@@ -353,10 +358,10 @@ export const OF_A_PASS: ReadonlySet<string> = new Set([
   "backward_start", "ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_end",
 ]);
 
-/** The fields of each record, and of every event, as `field=type` or, where it may be absent, `field?=type`. */
+/** The fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`. */
 export const RECORD_FIELDS: Readonly<Record<string, string>> = {
   tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int offset?=whole strides?=[whole]",
-  nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] scope?=scope file?=file? line?=int?",
+  nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope?",
   common: "file?=file line?=int depth?=nr bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
 };

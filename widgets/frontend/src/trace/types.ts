@@ -5,8 +5,10 @@ import { unpack } from "./unpack";
 
 export type * from "./events";
 export type Bytes = NonNullable<Common["bytes"]>;
-/** In the order of `bytes`, which is the order in which they are stacked in a chart, from the floor up. */
+/** In the order of `bytes`. */
 export const KINDS = ["parameters", "activations", "saved", "gradients"] as const;
+/** As they are stacked in a chart, from the floor up, and listed: what is saved for a backward pass grows on even ground. */
+export const STACKED = [2, 0, 1, 3] as const;
 export type Edge = NodeRecord["next"][number];
 
 /** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
