@@ -307,7 +307,8 @@ class TimedObserver(Observer):
     """An observer that also takes the time.
 
     An op's time runs from when the observer was last told something: the core does not say when an op begins. What the
-    program itself did in between is in it, and of a Function only what came after its last op. A derivative's time runs from `run` to what follows it.
+    program itself did in between is in it, and of a Function only what came after its last op. A derivative's time runs
+    from `run` to what follows it.
     """
 
     def start(self) -> Trace:
@@ -325,12 +326,12 @@ class TimedObserver(Observer):
 
     def run(self, target: Any, gradients: Sequence[Any]) -> None:
         super().run(target, gradients)
-        self.running, self.mark = self.seen.numbers[id(target)], perf_counter()
+        self.running, self.since = self.seen.numbers[id(target)], perf_counter()
 
     def ran(self) -> None:
         """What was run last has come to its end."""
         if self.running is not None:
-            self.log.append(("took", self.running, True, perf_counter() - self.mark))
+            self.log.append(("took", self.running, True, perf_counter() - self.since))
             self.running = None
 
     def release(self, node: Node) -> None:

@@ -5,8 +5,8 @@ Four things are made from these tables: the check of what is read (`check.py`), 
 
 A field is written `"type: meaning"`, or `"type or absent: meaning"` where a record may lack it. A type is `int` (not
 negative), `nr` (a small `int`), `whole` (any integer), `number`, `str`, `bool`, or the name of what the field is an
-index of: `value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list, and
-`(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
+index of: `value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list,
+and `(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
 """
 
 from typing import NamedTuple
