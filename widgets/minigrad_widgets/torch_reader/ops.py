@@ -159,7 +159,7 @@ class Ops:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
         self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
-                         op.given, made, saved, formula_of(node, name, [row[0] for row in saved[0]] if saved else ())))
+                         op.given, made, saved, self.formula(node, name, saved)))
         if self.times:
             self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # what is saved is hidden in it
@@ -168,6 +168,12 @@ class Ops:
             return 0
         packed = any(copy is None for _, _, copy in saved[0])
         return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0])
+
+    def formula(self, node: Any, name: str, saved: Any) -> Any:
+        """What knows the arithmetic of a node, if that is to be kept."""
+        if self.seen.previews.most == 1:
+            return None
+        return formula_of(node, name, [row[0] for row in saved[0]] if saved else ())
 
     def tell_functions(self, depth: int) -> None:
         """Tell of the user's Functions that have come to their end."""

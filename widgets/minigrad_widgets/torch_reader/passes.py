@@ -16,8 +16,9 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from minigrad.recorder import NOWHERE, Log
 from minigrad_widgets.torch_reader.count import Plan
+from minigrad_widgets.torch_reader.previews import without_dispatch
 from minigrad_widgets.torch_reader.probes import put_among, take_out
-from minigrad_widgets.torch_reader.seen import Seen, memory, without_dispatch
+from minigrad_widgets.torch_reader.seen import Seen, memory
 from minigrad_widgets.torch_reader.stack import ENGINE, frame_of, unprofiled
 
 __all__ = ["Pass", "Passes"]
@@ -47,10 +48,10 @@ class Pass:
 class Passes:
     """Takes down passes. `catch_up` tells what has happened before; `level.depth` says how deep the program is."""
 
-    def __init__(self, log: Log, level: Any, times: bool = False) -> None:
+    def __init__(self, log: Log, level: Any, times: bool = False, detail: str = "values") -> None:
         self.log, self.level, self.times = log, level, times
         self.begun: list[tuple[int, float]] = []  # the nodes that are running, and since when
-        self.seen = Seen(log, self.before, self.after)
+        self.seen = Seen(log, self.before, self.after, detail)
         self.running: list[Pass] = []
 
     # begin and end

@@ -31,7 +31,7 @@ export class CostLens {
     const body = html("div", { class: "mg-nodelist-body", tabindex: 0, role: "group", "aria-label": "costs" }, choice, legend);
     body.append(html("table", { class: "mg-table" }, this.caption, head, this.rows));
     if (!this.costs.known.includes("forward")) body.append(html("p", { class: "mg-quiet mg-note" }, "This recording has no times: record(times=True) takes them."));
-    this.element = html("details", { class: "mg-nodelist mg-heatlist mg-costlist" }, html("summary", {}, "cost"), body);
+    this.element = html("details", { class: "mg-nodelist mg-costlist" }, html("summary", {}, "cost"), body);
     this.element.addEventListener("toggle", () => this.draw());
     graph.onBuild = () => this.draw();
   }
