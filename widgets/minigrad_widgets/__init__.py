@@ -1,13 +1,15 @@
 """The inspectors of minigrad: traces in, pictures that can be stepped out. They record nothing themselves.
 
-`inspect` asks the recorder, and shows what it tells. In a notebook, importing this package makes `%%inspect` known.
+`inspect` asks the recorder, and shows what it tells; `explain` and `checkup` say what is wrong with a program. In a
+notebook, importing this package makes `%%inspect` and `%%explain` known.
 """
 
 from IPython.core.getipython import get_ipython
 
 from minigrad_widgets.alias_view import AliasView
 from minigrad_widgets.comparison import Comparison, compare
-from minigrad_widgets.doctor import checkup, explain
+from minigrad_widgets.doctor import checkup
+from minigrad_widgets.doctor_card import explain
 from minigrad_widgets.inspector import Inspector
 from minigrad_widgets.parameter_ledger import ParameterLedger
 from minigrad_widgets.show import inspect, load_ipython_extension

@@ -20,6 +20,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from minigrad.recorder import Trace, record, register_library
+from minigrad_widgets import doctor_card
 from minigrad_widgets.doctor.library import READER, is_tensor, surroundings, uses_torch
 from minigrad_widgets.inspector import LENSES, Inspector
 
@@ -172,5 +173,7 @@ def inspect_magic(line: str, cell: str) -> None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext minigrad_widgets` makes `%%inspect` known; importing the package in a notebook does so too."""
+    """`%load_ext minigrad_widgets` makes `%%inspect` and `%%explain` known; importing the package in a notebook does
+    so too."""
     shell.register_magic_function(inspect_magic, "cell", "inspect")
+    doctor_card.register(shell)

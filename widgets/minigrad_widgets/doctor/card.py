@@ -21,21 +21,21 @@ STYLE = """
   --mgd-bg2: var(--jp-layout-color2, #1f242b); --mgd-line: var(--jp-border-color2, #363d47);
   --mgd-ink: var(--jp-ui-font-color1, #e8eaed); --mgd-error: #ff7b87; --mgd-warning: #f3be4e; --mgd-note: #8ccdf3;
   --mgd-bar: #3c83ab; }
-.mgd h3 { margin: 4px 0 8px; font-size: 14px; }
-.mgd h4 { margin: 14px 0 6px; font-size: 13px; }
+.mgd.mgd h3 { margin: 4px 0 8px; font-size: 14px; font-weight: 600; }
+.mgd.mgd h4 { margin: 14px 0 6px; font-size: 13px; font-weight: 600; }
 .mgd-card { margin: 0 0 10px; padding: 10px 14px 12px; border: 1px solid var(--mgd-line); border-radius: 8px;
   border-left: 4px solid var(--mgd-tone); background: var(--mgd-bg); }
-.mgd-card p { margin: 4px 0; }
+.mgd .mgd-card p { margin: 4px 0; }
 .mgd-rule { color: var(--mgd-tone); font-weight: 600; }
 .mgd-soft, .mgd-where td:last-child { color: var(--mgd-soft); }
-.mgd pre, .mgd code { font: 12.5px/1.5 var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace);
-  background: none; color: inherit; }
-.mgd pre { margin: 4px 0 6px; padding: 6px 10px; border-radius: 6px; background: var(--mgd-bg2);
-  white-space: pre-wrap; }
-.mgd table { margin: 6px 0; border-collapse: collapse; }
-.mgd .mgd-where td { padding: 2px 14px 2px 0; border: 0; text-align: left; vertical-align: top; background: none; }
-.mgd .mgd-where tr { background: none; }
-.mgd .mgd-where tr:first-child code { font-weight: 600; }
+.mgd.mgd pre, .mgd.mgd code { padding: 0; background: none; color: inherit;
+  font: 12.5px/1.5 var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace); }
+.mgd.mgd pre { margin: 4px 0 6px; padding: 6px 10px; border-radius: 6px; background: var(--mgd-bg2);
+  white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; }
+.mgd.mgd table { margin: 6px 0; border-collapse: collapse; }
+.mgd.mgd .mgd-where td { padding: 2px 14px 2px 0; border: 0; text-align: left; vertical-align: top; }
+.mgd.mgd.mgd .mgd-where tr { background: none; }
+.mgd.mgd .mgd-where tr:first-child code { font-weight: 600; }
 .mgd-bars { display: grid; grid-template-columns: max-content minmax(80px, 1fr) max-content; gap: 3px 10px;
   align-items: center; font-variant-numeric: tabular-nums; }
 .mgd-bar { height: 10px; border-radius: 2px; background: var(--mgd-bar); }

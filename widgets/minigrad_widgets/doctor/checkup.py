@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import SEVERITIES, Finding
+from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names
 from minigrad_widgets.doctor.library import (
     Library,
     Named,
@@ -134,6 +134,7 @@ def examined(facts: Facts) -> Report:
         findings += rule(facts)
     if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, by its better name
         findings = [each for each in findings if each.rule != "cut-graph"]
+    findings = [in_own_names(each, facts.own_names) for each in findings]
     if findings and findings[0].rule != "own-error":
         findings.sort(key=lambda each: SEVERITIES.index(each.severity))
     notes = [] if facts.models else ["No model was given and the step names none: rules about parameters that were "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
@@ -65,7 +66,21 @@ def changed_places(facts: Facts) -> Found:
     op = next((e["op"] for i, e in reversed(facts.forwards) if i < changes[0][0]), "an op")
     where = place(facts.trace, at_of(change), "changed here") + place(facts.trace, made, "saved here")
     name = facts.name(change["tensor"])
-    return where, f"{facts.nodes[node]['name']} saved {name}, and {op} changed it.", []
+    return where, f"{facts.nodes[node]['name']} saved {name}, and {op} changed it.", rewritten(where[0].source)
+
+
+def rewritten(source: str) -> list[Mend]:
+    """A line that changes a tensor, as one that makes a new one instead; empty for a line of another form."""
+    update = re.fullmatch(r"([\w.]+) ([-+*/@]|\*\*)= (.+?)(\s*#.*)?", source)
+    call = re.fullmatch(r"([\w.]+)\.(\w+[^\W_])_\((.*)\)(\s*#.*)?", source)
+    if update is not None:
+        name, new = update.group(1), "{0} = {0} {1} {2}".format(*update.groups())
+    elif call is not None:
+        name, new = call.group(1), "{0} = {0}.{1}({2})".format(*call.groups())
+    else:
+        return []
+    return [Mend("Make a new tensor instead of changing this one.", new),
+            Mend("If both are needed, change a copy.", f"{name} = {name}.clone()\n{source}")]
 
 
 def relatives(facts: Facts, tensors: set[int]) -> set[int]:

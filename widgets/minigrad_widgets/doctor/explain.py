@@ -11,7 +11,7 @@ from minigrad.recorder import Trace
 from minigrad_widgets.doctor.card import card, page, styled
 from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, indented
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented
 from minigrad_widgets.doctor.library import is_module, library_of, surroundings
 from minigrad_widgets.doctor.recording import Recording, Told, run
 
@@ -100,6 +100,7 @@ def explained(recording: Recording, names: dict[str, Any], program: Any) -> Expl
     found = diagnosis(facts, told)
     if found is None:
         raise unknown(recording)
+    found = in_own_names(found, facts.own_names)
     return Explanation(found.rule, text_of(told), found.what, found.where, found.mends, found.lesson, recording.trace,
                        step_of(facts, found), warnings)
 

@@ -8,6 +8,7 @@ It is the op before that it belongs to.
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -201,6 +202,18 @@ class Facts:
                 results = () if call.result is None else (call.result,)
                 found.append(Cut(call.subject, call.at, (call.tensor or 0,), results, call.order))
         return sorted(found, key=lambda cut: cut.order)
+
+    @cached_property
+    def own_names(self) -> dict[str, str]:
+        """What the program calls its optimizer, its model and its loss, where it has a name for them."""
+        found = {"optimizer": [o.name for o in self.optimizers], "model": [m.name for m in self.models],
+                 "loss": [name for call in self.of_kind("backward") if call.tensor is not None
+                          and (name := self.tensors[call.tensor]["name"])]}
+        for call in self.of_kind("backward"):
+            if call.at is not None and not found["loss"]:
+                lines = self.trace.files[call.at[0]]["lines"]
+                found["loss"] = re.findall(r"(\w+)\.backward\(", lines[call.at[1] - 1])
+        return {usual: own[0] for usual, own in found.items() if own}
 
     def of_kind(self, *kinds: str) -> list[Call]:
         """The calls of some kinds."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minigrad.recorder import Trace
 
-__all__ = ["SEVERITIES", "Finding", "Mend", "Place", "lesson_text"]
+__all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "number",
+           "place"]
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -54,6 +57,14 @@ class Finding:
 
     def __str__(self) -> str:
         return "\n".join([f"{self.severity}: {self.rule}", indented(self.what), *details(self)])
+
+
+def in_own_names(finding: Finding, names: Mapping[str, str]) -> Finding:
+    """A finding whose snippets call things as the program does: `names` has the program's name for the usual one."""
+    def own(code: str) -> str:
+        return re.sub(r"(?<![\w.])(optimizer|model|loss)(?=\.)|\bloss\b(?= =)",
+                      lambda found: names.get(found.group(), found.group()), code)
+    return replace(finding, mends=[Mend(mend.what, own(mend.code)) for mend in finding.mends])
 
 
 def details(told: Any) -> list[str]:
