@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.widgets.doctor.corpus_runs import HEALTHY, Planted
 
-__all__ = ["MUTANTS"]
+__all__ = ["MUTANTS", "compiled"]
 
 NETWORK = '''
 def program(torch):
@@ -107,9 +107,9 @@ def changed(text: str, match: re.Match[str], replacement: str) -> str:
     return text[:match.start()] + match.expand(replacement) + text[match.end():]
 
 
-def compiled(name: str, rule: str, text: str, names: dict[str, Any]) -> Planted:
-    """A program of this text, whose lines can be shown."""
-    file = f"mutant {rule} {name}.py"
+def compiled(name: str, rule: str, text: str, names: dict[str, Any], file: str | None = None) -> Planted:
+    """A program of this text, whose lines can be shown, in a file of that name."""
+    file = file or f"mutant {rule} {name}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     made = dict(names)
     exec(compile(text, file, "exec"), made)

@@ -25,7 +25,7 @@ class Explanation:
     """Why a program raised.
 
     `rule` is a slug of docs/doctor.md, `error` the text of the error, `what` one sentence in plain words, `where` the
-    places with the culprit first; `lesson` is the number of a lesson and the title of its part; `warnings` explains
+    places with the culprit first; `lesson` is the number of a lesson and a heading in it; `warnings` explains
     the warnings that came up, and `step` is the event of the trace at which to open an inspector.
     """
 

@@ -44,7 +44,7 @@ class Finding:
     """One thing that is wrong with a training step.
 
     `rule` is a slug of docs/doctor.md; `where` begins with the culprit; `evidence` holds the numbers; `lesson` is the
-    number of a lesson and the title of its part.
+    number of a lesson and a heading in it.
     """
 
     rule: str
@@ -80,7 +80,7 @@ def details(told: Any) -> list[str]:
 
 def lesson_text(lesson: tuple[int, str]) -> str:
     """Where it is taught."""
-    return f"Lesson {lesson[0]} teaches it: {lesson[1]}."
+    return f"Lesson {lesson[0]} teaches it, under “{lesson[1]}”."
 
 
 def number(value: Any) -> str:

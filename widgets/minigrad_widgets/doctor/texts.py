@@ -10,12 +10,26 @@ import re
 from typing import NamedTuple
 
 from minigrad_widgets.doctor.findings import Mend
+from minigrad_widgets.doctor.teaching import (
+    ACCUMULATION,
+    CHECKPOINT,
+    CUT,
+    ENGINE,
+    FUNCTION,
+    HIGHER,
+    HOOKS,
+    INPLACE,
+    LEAVES,
+    MODES,
+    OPTIMIZERS,
+    REENTRANT,
+    RETAIN,
+    STATES,
+    Lesson,
+)
 
 __all__ = ["TEXTS", "Text", "text_for"]
 
-MODES, FUNCTION, HOOKS = (7, "Grad modes"), (9, "Your own Function"), (6, "Hooks")
-ENGINE, LEAVES, INPLACE = (4, "The engine"), (1, "Leaves"), (8, "Changes in place and versions")
-CHECKPOINT, HIGHER, STATES = (10, "Activation checkpointing"), (12, "Higher order"), (2, "The states of a tensor")
 
 
 class Text(NamedTuple):
@@ -25,7 +39,7 @@ class Text(NamedTuple):
     rule: str
     what: str
     mends: tuple[tuple[str, str], ...]
-    lesson: tuple[int, str]
+    lesson: Lesson | None
     role: str = "raised here"
 
 
@@ -40,10 +54,10 @@ TEXTS = [
          "freed.", (("Compute that part anew for each pass, or detach what comes from the step before.",
                      "state = state.detach()"),
                     ("If two passes are meant to go through it, keep the graph in the first one.",
-                     "loss.backward(retain_graph=True)")), ENGINE, "used again here"),
+                     "loss.backward(retain_graph=True)")), RETAIN, "used again here"),
     Text(r"element \d+ of tensors does not require grad", "no-graph-loss",
          "backward was called on a tensor that has no graph: nothing that requires grad is behind it.",
-         (("Compute the loss from the parameters by recorded ops.", "loss = loss_fn(model(x), y)"),), STATES),
+         (("Compute the loss from the parameters by recorded ops.", "loss = loss_fn(model(x), y)"),), CUT),
     Text(r"a leaf Variable that requires grad is being used in an in-place", "inplace-on-leaf",
          "A leaf that requires grad was changed in place while gradients are recorded.",
          (("Change it where nothing is recorded.", "with torch.no_grad():\n    w -= lr * w.grad"),
@@ -116,7 +130,7 @@ TEXTS = [
     Text(r"assigned grad|attempting to assign a gradient", "wrong-grad",
          "A .grad was set to something that does not fit its tensor.",
          (("Give it a tensor of the same shape, dtype and device, or None.", "w.grad = torch.zeros_like(w)"),),
-         (5, "Accumulation and zeroing")),
+         ACCUMULATION),
     # backward and grad
     Text(r"grad can be implicitly created only for scalar outputs", "not-a-scalar",
          "backward was called on more than one number without saying by what to weigh them.",
@@ -213,7 +227,7 @@ TEXTS = [
     # checkpoint
     Text(r"None of the inputs have requires_grad=True", "checkpoint-without-grad",
          "None of the inputs of a reentrant checkpoint requires grad, so nothing inside of it gets a gradient.",
-         (("Use the checkpoint that does not need it.", "checkpoint(block, x, use_reentrant=False)"),), CHECKPOINT,
+         (("Use the checkpoint that does not need it.", "checkpoint(block, x, use_reentrant=False)"),), REENTRANT,
          "checkpointed here"),
     Text(r"use_reentrant parameter should be passed explicitly", "checkpoint-use-reentrant",
          "checkpoint wants to be told which of its two kinds is meant.",
@@ -242,13 +256,13 @@ TEXTS = [
     # losses
     Text(r"Using a target size .* that is different to the input size", "broadcast-loss",
          "The loss's input and target have other shapes, and broadcast.",
-         (("Give both the same shape.", "loss = F.mse_loss(model(x).squeeze(1), y)"),), (11, "Losses")),
+         (("Give both the same shape.", "loss = F.mse_loss(model(x).squeeze(1), y)"),), None),
     Text(r"Detected call of `lr_scheduler\.step\(\)` before `optimizer\.step\(\)`", "wrong-order",
          "The schedule stepped before the optimizer.",
-         (("Step the schedule after the optimizer.", "optimizer.step()\nscheduler.step()"),), (11, "Optimizers")),
+         (("Step the schedule after the optimizer.", "optimizer.step()\nscheduler.step()"),), OPTIMIZERS),
     Text(r"Expected all tensors to be on the same device|is not on the expected device", "other-device",
          "Tensors of two devices met in one op.", (("Bring both to one device.", "x = x.to(model.weight.device)"),),
-         (11, "Modules and parameters")),
+         None),
     Text(r"To copy construct from a tensor, it is recommended to use", "cut-graph",
          "torch.tensor(x) of a tensor makes a copy without its graph.",
          (("Copy with the graph.", "y = x.clone()"), ("Or say that the graph ends.", "y = x.detach().clone()")),

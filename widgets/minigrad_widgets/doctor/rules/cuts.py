@@ -9,6 +9,7 @@ from minigrad_widgets.doctor.facts import Cut, Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, place
 from minigrad_widgets.doctor.library import is_tensor
 from minigrad_widgets.doctor.source import assigned, attribute_line, module_of
+from minigrad_widgets.doctor.teaching import CUT, ENGINE, LEAVES, MODULES
 
 __all__ = ["cut_before", "missing_gradients", "no_backward", "not_a_leaf"]
 
@@ -116,7 +117,7 @@ def cut_finding(facts: Facts, cut: Cut, names: list[str]) -> Finding:
     where, by = cut_place(facts, cut)
     where += place(facts.trace, facts.passes[-1].at, "backward starts here")
     return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
-                   where, {"parameters": len(names), "cut by": by}, mends_of(by), (2, "The states of a tensor"))
+                   where, {"parameters": len(names), "cut by": by}, mends_of(by), CUT)
 
 
 def mends_of(by: str) -> list[Mend]:
@@ -154,7 +155,7 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
                       {"parameters": len(names)},
                       [Mend("Use it on the way to the loss, or take it out of the model."),
                        Mend("If it is for later, freeze it.", f"{names[0]}.requires_grad_(False)")],
-                      (11, "Modules and parameters"))
+                      MODULES)
 
 
 def dangling(facts: Facts, number: int | None) -> list[Place]:
@@ -185,7 +186,7 @@ def leaf_finding(name: str, where: list[Place]) -> Finding:
                    [Mend("Ask for gradients last, when the values are what they are to be.",
                          f"{name} = (torch.randn(3) * 0.1).requires_grad_()"),
                     Mend("If it is the gradient of this result that you want, ask for it.", f"{name}.retain_grad()")],
-                   (1, "Leaves"))
+                   LEAVES)
 
 
 def no_backward(facts: Facts) -> Iterator[Finding]:
@@ -196,7 +197,7 @@ def no_backward(facts: Facts) -> Iterator[Finding]:
                   [], {"passes": 0},
                   [Mend("Give checkup a whole iteration.", "def step():\n    optimizer.zero_grad()\n"
                         "    loss = loss_fn(model(x), y)\n    loss.backward()\n    optimizer.step()")],
-                  (4, "The engine"))
+                  ENGINE)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from minigrad_widgets.doctor.facts import Facts, Pass, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, place
 from minigrad_widgets.doctor.library import held_tensors
 from minigrad_widgets.doctor.source import mentions
+from minigrad_widgets.doctor.teaching import CHECKPOINT, CREATE, REENTRANT, RETAIN, STATES
 
 __all__ = ["checkpoints", "growth", "kept", "memory"]
 
@@ -34,7 +35,7 @@ def growth(facts: Facts) -> Iterator[Finding]:
                   "live after each.", where, {"nodes": alive},
                   [Mend("Keep the number, not the tensor.", f"{bare} ... loss.item()"),
                    Mend("Of a state that goes into the next step, cut the graph.", f"{bare} = {bare}.detach()")],
-                  (2, "The states of a tensor"))
+                  STATES)
 
 
 def holder_of(facts: Facts) -> str | None:
@@ -72,7 +73,7 @@ def kept(facts: Facts) -> Iterator[Finding]:
                       [Mend(f"Leave {how} out.", "loss.backward()"),
                        Mend("If it stands there because of an error about a second backward, mend the cause: detach "
                             "what comes from the step before.", "state = state.detach()")],
-                      (12, "Higher order") if passes[0].create else (4, "The engine"))
+                      CREATE if passes[0].create else RETAIN)
 
 
 def is_used(facts: Facts, kept_pass: Pass) -> bool:
@@ -96,7 +97,7 @@ def checkpoints(facts: Facts) -> Iterator[Finding]:
                       "grad, so nothing inside of it gets a gradient.",
                       place(facts.trace, at, "checkpointed here"), {},
                       [Mend("Use the checkpoint that does not need it.", "checkpoint(block, x, use_reentrant=False)"),
-                       Mend("Or have an input require grad.", "x.requires_grad_()")], (10, "Activation checkpointing"))
+                       Mend("Or have an input require grad.", "x.requires_grad_()")], REENTRANT)
 
 
 def has_grad_inputs(facts: Facts, begin: dict[str, Any]) -> bool:
@@ -135,7 +136,7 @@ def memory(facts: Facts) -> Iterator[Finding]:
                   f"backward pass. Checkpointing this line would free up to {size(most)} until the pass needs it.",
                   place(facts.trace, at, "saved here"), {"bytes": most, "of": total},
                   [Mend("Checkpoint it: it is computed twice and saved once.",
-                        "h = checkpoint(block, x, use_reentrant=False)")], (10, "Activation checkpointing"))
+                        "h = checkpoint(block, x, use_reentrant=False)")], CHECKPOINT)
 
 
 def saved_bytes(facts: Facts, step: int) -> int:

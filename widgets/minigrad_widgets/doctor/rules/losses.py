@@ -7,6 +7,7 @@ from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.teaching import EVAL
 from minigrad_widgets.doctor.watch import Call
 
 __all__ = ["broadcast", "modes", "twice_normalised"]
@@ -40,7 +41,7 @@ def twice_normalised(facts: Facts) -> Iterator[Finding]:
             continue
         told.add((rule, tuple(where)))
         yield Finding(rule, "warning", f"A {by} goes into {into}: the scores are squeezed twice, and gradients are "
-                      "small.", where, {}, [mend], (11, "Losses"))
+                      "small.", where, {}, [mend])
 
 
 def origin(facts: Facts, event: dict[str, Any], ops: tuple[str, ...]) -> dict[str, Any] | None:
@@ -71,12 +72,12 @@ def broadcast(facts: Facts) -> Iterator[Finding]:
         if column[1] != 1 or column[0] != flat[0] or flat[0] < 2 or at in told or not goes_to_loss(facts, event):
             continue
         told.add(at)
-        names = " and ".join(f"{facts.name(t)} {tuple(s)}" for t, s in zip(given, shapes))
+        names = " and ".join(f"{facts.name(t)} {tuple(s)}" if facts.tensors[t]["name"] else facts.name(t)
+                             for t, s in zip(given, shapes))
         yield Finding("broadcast-loss", "error", f"{names} broadcast to ({flat[0]}, {flat[0]}): every prediction is "
                       "compared with every target.", place(facts.trace, at, "broadcast here"),
                       {"entries": flat[0] ** 2, "meant": flat[0]},
-                      [Mend("Give both the same shape.", "loss = F.mse_loss(model(x).squeeze(1), y)")],
-                      (11, "Losses"))
+                      [Mend("Give both the same shape.", "loss = F.mse_loss(model(x).squeeze(1), y)")])
 
 
 def unexpanded(facts: Facts, tensor: int) -> int:
@@ -156,4 +157,4 @@ def mismatch(facts: Facts, call: Call, name: str, mode: str, when: str) -> Findi
                    [Mend(f"Switch the mode before it: model.{other}().",
                          "model.train()\nloss = loss_fn(model(x), y)" if mode == "eval" else
                          "model.eval()\nwith torch.no_grad():\n    scores = model(x)\nmodel.train()")],
-                   (11, "Modules and optimizers"))
+                   EVAL)

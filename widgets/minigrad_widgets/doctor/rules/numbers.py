@@ -45,7 +45,7 @@ def nan(facts: Facts) -> Iterator[Finding]:
                       + ("." if spoilt else ", which reached neither the loss nor a gradient."),
                       place(facts.trace, at_of(event), f"{event['op']} of {inputs or 'numbers'}"),
                       {"iteration": facts.iteration(step) + 1, "made": shown},
-                      mends_for(event["op"]), (7, "Anomaly mode and grad modes"))
+                      mends_for(event["op"]))
         if spoilt:
             return
     if backward is not None:
@@ -57,7 +57,7 @@ def nan(facts: Facts) -> Iterator[Finding]:
         where += place(facts.trace, at_of(event), "backward starts here")
         yield Finding("nan-backward", "error", f"{record['name']} made {what_is(facts.value(event['gradient']))} of "
                       "finite gradients.", where, {"iteration": facts.iteration(step) + 1},
-                      mends_for(record["name"].lower()), (7, "Anomaly mode and grad modes"))
+                      mends_for(record["name"].lower()))
 
 
 def starts(facts: Facts, event: dict[str, Any]) -> bool:
@@ -159,16 +159,14 @@ def depth(facts: Facts) -> Iterator[Finding]:
                       f" to {highest.scale:.2g} at {highest.name}.", where, evidence,
                       [Mend("Initialise the layer for its width, or normalise what goes into it.",
                             "nn.init.kaiming_normal_(layer.weight)"),
-                       Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")],
-                      (11, "Modules and optimizers"))
+                       Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")])
     elif deepest.scale * RATIO < top and found.index(deepest) > 0:
         where = place(facts.trace, line_of(facts, jump(found, -1)), "it begins here")
         yield Finding("vanishing-gradient", "warning", f"The gradient fades from {top:.2g} per entry at {found[0].name}"
                       f" to {deepest.scale:.2g} at {deepest.name}.", where, evidence,
                       [Mend("Use an activation whose slope stays near 1, or a residual connection.",
                             "h = h + torch.relu(layer(h))"),
-                       Mend("Initialise for the depth, or normalise between the layers.", "nn.LayerNorm(width)")],
-                      (11, "Modules and optimizers"))
+                       Mend("Initialise for the depth, or normalise between the layers.", "nn.LayerNorm(width)")])
 
 
 def jump(found: list[Layer], sign: int) -> Layer:
@@ -208,7 +206,7 @@ def activations(facts: Facts) -> Iterator[Finding]:
             yield Finding("saturated", "warning", f"{share:.0%} of what this {kind} gave lie where its slope is 0: "
                           "hardly any gradient passes.", place(facts.trace, at, "saturated here"), {"share": share},
                           [Mend("Bring its inputs near 0: scale the data, or normalise before it.",
-                                "x = (x - x.mean(0)) / x.std(0)")], (11, "Modules and optimizers"))
+                                "x = (x - x.mean(0)) / x.std(0)")])
 
 
 def dead(facts: Facts, at: Any, runs: list[Activation], told: set[Any]) -> Iterator[Finding]:
@@ -227,4 +225,4 @@ def dead(facts: Facts, at: Any, runs: list[Activation], told: set[Any]) -> Itera
                   place(facts.trace, at, "dead here"), {"units": int(always.sum()), "of": always.size},
                   [Mend("Lower the learning rate or the bias, and scale the inputs.",
                         "nn.init.zeros_(layer.bias)"),
-                   Mend("Or let a little through.", "F.leaky_relu(h, 0.01)")], (11, "Modules and optimizers"))
+                   Mend("Or let a little through.", "F.leaky_relu(h, 0.01)")])

@@ -9,11 +9,11 @@ from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding, Mend, place
 from minigrad_widgets.doctor.rules.cuts import listed
 from minigrad_widgets.doctor.source import assigned
+from minigrad_widgets.doctor.teaching import ACCUMULATION, OPTIMIZERS, ORDER
 from minigrad_widgets.doctor.watch import Call
 
 __all__ = ["accumulation", "held", "order"]
 
-LESSON = (5, "Accumulation and zeroing")
 USUAL = "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
 
 
@@ -29,7 +29,7 @@ def held(facts: Facts) -> Iterator[Finding]:
                       "will never change.", where, {"parameters": len(outside)},
                       [Mend("Give it to the optimizer.", "optimizer.add_param_group({\"params\": [parameter]})"),
                        Mend("Or freeze it, which saves the work of its gradient.", "parameter.requires_grad_(False)")],
-                      (11, "Optimizers"))
+                      OPTIMIZERS)
     own = {id(p) for _, model in facts.models for p in model.parameters()}
     for name, optimizer in facts.optimizers:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -43,7 +43,7 @@ def held(facts: Facts) -> Iterator[Finding]:
                           "after the optimizer was made.", line, {"tensors": len(stale), "of": len(parameters)},
                           [Mend("Make the optimizer when the model is whole.",
                                 f"model.head = new_head\n{name} = SGD(model.parameters(), lr=0.1)")],
-                          (11, "Optimizers"))
+                          OPTIMIZERS)
 
 
 def outside_of(facts: Facts) -> Iterator[int]:
@@ -106,7 +106,7 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
 def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what: str, code: str) -> Finding:
     """A finding about two calls."""
     where = place(facts.trace, first.at, role) + place(facts.trace, second.at, other)
-    return Finding("wrong-order", "error", what, where, {}, [Mend("Keep to the usual order.", code)], LESSON)
+    return Finding("wrong-order", "error", what, where, {}, [Mend("Keep to the usual order.", code)], ORDER)
 
 
 class Ledger:
@@ -154,7 +154,7 @@ def accumulation(facts: Facts) -> Iterator[Finding]:
         yield Finding("grad-accumulates", "error", f"The gradients of {listed(leaves)} are added to those of earlier "
                       "steps, which an update has used already.", place(facts.trace, at, "adds to what is there"),
                       {"parameters": len(leaves)},
-                      [Mend("Zero the gradients once in each iteration, before backward.", USUAL)], LESSON)
+                      [Mend("Zero the gradients once in each iteration, before backward.", USUAL)], ACCUMULATION)
 
 
 def at_of_pass(facts: Facts, step: int) -> Any:
