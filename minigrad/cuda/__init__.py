@@ -57,7 +57,7 @@ def index_of(where: Where) -> int:
     asked = Device(where)
     if asked.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {asked}")
-    return registry.located(asked).index or 0 if asked.index is not None else using.current_device()
+    return registry.resolve_device(asked).index or 0 if asked.index is not None else using.current_device()
 
 
 def is_available() -> bool:
