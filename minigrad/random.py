@@ -1,4 +1,4 @@
-"""Seeds and states of the default generators: mirrors `torch/random.py`.
+"""Seeds the default generators, and gets and sets their states. Mirrors `torch/random.py`.
 
 A reader can fix a program's numbers (`manual_seed`), go back to them (`set_rng_state`), or draw some without moving
 the numbers of the rest of the program (`fork_rng`).

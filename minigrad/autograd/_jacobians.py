@@ -1,4 +1,4 @@
-"""Jacobians in two ways, by differences and by backward passes: what `gradcheck` holds against each other.
+"""Computes Jacobians by finite differences and by backward passes, for `gradcheck` to compare.
 
 Mirrors the middle part of `torch/autograd/gradcheck.py`. A Jacobian is here a matrix with a row per element of the
 input and a column per element of the output.

@@ -1,4 +1,4 @@
-"""Custom functions from inside: mirrors PyTorch's `python_function.cpp` and `custom_function.cpp`.
+"""Runs custom functions. Mirrors PyTorch's `python_function.cpp` and `custom_function.cpp`.
 
 Read `wrap_outputs` to see how a tensor that the user's `forward` computed without grad mode becomes part of the graph,
 and `FunctionBase.input_grads` to see how a backward pass calls the user's `backward` and checks what it returns.

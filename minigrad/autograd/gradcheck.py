@@ -1,4 +1,4 @@
-"""Checking derivatives against finite differences: mirrors `torch/autograd/gradcheck.py`.
+"""Checks derivatives against finite differences. Mirrors `torch/autograd/gradcheck.py`.
 
 `gradcheck(func, inputs)` asks whether the gradients that backward passes give are those that one gets by moving each
 input a little and looking at the outputs. A reader who writes a `Function` calls it first of all; `gradgradcheck` asks

@@ -1,4 +1,4 @@
-"""Views: mirrors the `DifferentiableViewMeta` of PyTorch's `variable.cpp`.
+"""Tracks views and what they share with their base. Mirrors the `DifferentiableViewMeta` of PyTorch's `variable.cpp`.
 
 A view looks at the memory of another tensor, its base, and shares its version counter. Writing to either changes both,
 so writing must change the history of both. The base gets a new node at once (`CopySlices`, in inplace.py); its views

@@ -100,13 +100,13 @@ class Philox(Seeded):
 class InGraph:
     """A stream in a CUDA graph: what the graph draws, it draws from where the stream is when the graph is replayed.
 
-    The graph reads that from memory of the GPU, `told`: the seed, and the offset in units of 4, as PyTorch's graphs do
+    The graph reads that from memory of the GPU, `state`: the seed, and the offset in units of 4, as PyTorch's graphs do
     (`CUDAGeneratorState` of ATen). `drawn`: how far one replay moves the stream.
     """
 
     def __init__(self, stream: Philox, handle: Any) -> None:
         self.stream, self.drawn = stream, 0
-        self.told = np.zeros(2, np.uint64, like=handle)
+        self.state = np.zeros(2, np.uint64, like=handle)
 
     def advance(self, count: int) -> Later:
         """Where the graph is in the stream, from its begin on; it goes on."""
@@ -117,8 +117,8 @@ class InGraph:
 
     def replay(self) -> None:
         """Tell the graph where the stream is, and move that by what the graph draws."""
-        with self.stream.lock, device_guard(self.told):
-            self.told[0], self.told[1] = np.uint64(self.stream.initial_seed()), np.uint64(self.stream.offset // 4)
+        with self.stream.lock, device_guard(self.state):
+            self.state[0], self.state[1] = np.uint64(self.stream.initial_seed()), np.uint64(self.stream.offset // 4)
             self.stream.advance(self.drawn)
 
 
@@ -151,8 +151,8 @@ class Source:
     def at(self, offset: int | Later, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
         """What threads draw at some calls after an offset; the numbers of both are arrays of uint64 that broadcast."""
         if isinstance(offset, Later):
-            told = offset.graph.told
-            key, start = told[0], told[1] + np.uint64(offset.offset // 4)
+            state = offset.graph.state
+            key, start = state[0], state[1] + np.uint64(offset.offset // 4)
         else:
             key, start = np.uint64(self.stream.initial_seed()), np.uint64(offset // 4)
         where, backend = calls + start, backend_of(threads)

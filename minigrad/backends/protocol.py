@@ -66,7 +66,7 @@ class Backend(Protocol):
     def matmul(self, x: Any, y: Any) -> Any:
         """`x @ y`, of batches too; an operand that is turned is not copied."""
 
-    def telling(self) -> AbstractContextManager[Any]:
+    def linalg_errors(self) -> AbstractContextManager[Any]:
         """A `with` block in which linear algebra waits for the device, to raise NumPy's LinAlgError where it fails."""
 
     def synchronize(self, index: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Which backend holds an array, and which one serves a device.
+"""Finds the backend that holds an array or serves a device.
 
 The CPU needs none of the methods of `minigrad.backends.protocol.Backend`: its arrays are NumPy's own. This file turns
 `device="cuda"` into a handle, which NumPy's `like` takes to make arrays on a device, and raises where there is none.

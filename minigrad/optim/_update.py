@@ -1,4 +1,4 @@
-"""Steps of an optimiser whose rule looks at each element by itself: all but LBFGS.
+"""Takes the steps of optimisers with an elementwise rule: all but LBFGS.
 
 PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of
 `ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor. It runs on tensors when autograd

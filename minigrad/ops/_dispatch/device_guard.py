@@ -1,4 +1,4 @@
-"""Guards: an op runs on the GPU that its tensors lie on. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
+"""Runs an op on the GPU that its tensors lie on. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
 
 CuPy gives work to the GPU in use, whatever its arrays lie on. PyTorch puts the GPU of an op's tensors in use while the
 op runs, and so do the guards here. Where all work is for one device nobody needs them: they are put on when a device is

@@ -1,4 +1,4 @@
-"""Tables of vectors, and products of three: embedding and bilinear."""
+"""`embedding`, which reads rows of a table, and `bilinear`."""
 
 from typing import Any
 

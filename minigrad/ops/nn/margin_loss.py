@@ -1,4 +1,4 @@
-"""Losses put together of other ops, as PyTorch does: of margins, of distances, of distributions."""
+"""Losses composed of other ops, as in PyTorch: of margins, distances and distributions."""
 
 import math
 import operator

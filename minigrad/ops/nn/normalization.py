@@ -1,4 +1,4 @@
-"""Normalisation: elements less their mean, over their standard deviation, in a layer or a group.
+"""Layer and group normalisation: elements minus their mean, divided by their standard deviation.
 
 What differs is over which dimensions mean and variance are taken; the derivative is the same for all. Mirrors PyTorch's
 `layer_norm.cpp` and `group_norm.cpp`; normalisation in a batch is in batch_norm.py.

@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one tensor: padded to the longest, or packed, step by step, without the padding.
+"""Packs sequences of different lengths into one tensor without padding, and pads them again.
 
 Mirrors PyTorch's `PackedSequence.cpp`. Packed data holds the first step of all sequences, longest first, then the
 second step of those that have one, and so on; `batch_sizes` says how many rows each step has.

@@ -1,4 +1,4 @@
-"""Padding of the last dimensions: with a number, or with what is at the other side of an edge, or at the edge."""
+"""Pads the last dimensions with a number, or by reflection, repetition or wrapping around."""
 
 from collections.abc import Sequence
 from typing import Any

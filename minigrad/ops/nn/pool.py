@@ -1,4 +1,4 @@
-"""Pools: the greatest element, or the mean, of each window over the last dimensions of (N, C, …) or (C, …)."""
+"""Pools: the maximum or the mean of each window over the last dimensions of (N, C, …) or (C, …)."""
 
 import functools
 import math

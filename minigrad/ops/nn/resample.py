@@ -1,4 +1,4 @@
-"""Linear maps along single dimensions, of which average pools and interpolation are made.
+"""Applies linear maps along single dimensions, which average pools and interpolation are made of.
 
 Each element of the result is a weighted sum of elements of the input, and the weights are products of one per
 dimension. So each of these ops is a few products with small matrices, and its derivative the same with the matrices

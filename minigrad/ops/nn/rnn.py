@@ -1,4 +1,4 @@
-"""Recurrent networks, one step in time or whole sequences, put together of other ops as in PyTorch's `RNN.cpp`.
+"""Recurrent networks, one step in time or whole sequences, composed of other ops as in PyTorch's `RNN.cpp`.
 
 A cell is a function of the input's part of the gates (`x @ w_ih.T + b_ih`), of the state and of the weights; it returns
 the next state, of which the hidden one comes first. `layer` runs one over a whole sequence, with those parts of all

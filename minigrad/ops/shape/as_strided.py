@@ -1,4 +1,4 @@
-"""Views with strides of one's own: `as_strided`, and tensors of which such a part is replaced.
+"""`as_strided`, which makes views with any strides, and the functions that replace such a part of a tensor.
 
 You need it for what no other view can say: windows that overlap, or a matrix laid over a vector. Whoever names strides
 answers for them; only what would lie outside of the memory is refused.

@@ -1,4 +1,4 @@
-"""The random state that a recomputation starts from: the part of `torch/utils/checkpoint.py` that keeps dropout true.
+"""Restores the random state for a recomputation, so that dropout repeats: mirrors parts of `torch/utils/checkpoint.py`.
 
 A function that is run again must draw the numbers that it drew the first time, and what comes after it must draw as if
 nothing had been run again.

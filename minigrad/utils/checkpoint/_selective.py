@@ -1,4 +1,4 @@
-"""Selective checkpointing: a policy says for each op whether its result is kept, or computed again as all others.
+"""Selective checkpointing: a policy decides for each op whether its result is kept or computed again.
 
     contexts = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
     y = checkpoint(function, x, use_reentrant=False, context_fn=contexts)
