@@ -20,7 +20,7 @@ def facts(value: Any) -> dict[str, Any]:
         return {"kind": type(value).__name__, "values": value if isinstance(value, (bool, int, float)) else None}
     return {
         "kind": type(value).__name__,
-        "dtype": str(value.dtype).rpartition(".")[2],
+        "dtype": seen(lambda: str(value.dtype).rpartition(".")[2]),
         "shape": tuple(value.shape),
         "requires_grad": value.requires_grad,
         "is_leaf": seen(lambda: value.is_leaf),
@@ -33,10 +33,11 @@ def facts(value: Any) -> dict[str, Any]:
 
 
 def seen(read: Callable[[], Any]) -> Any:
-    """What a property says, or its error: a view from under no_grad may refuse to be looked at."""
+    """What a property says, or its error: a view from under no_grad may refuse to be looked at, and an array of a dtype
+    that is not here has none to name."""
     try:
         return read()
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         return str(error)[:60]
 
 
