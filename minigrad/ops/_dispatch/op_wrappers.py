@@ -17,6 +17,7 @@ WRAPPERS: list[Wrapper] = []  # those that are on, the innermost first
 FORWARDS: dict[type[Node], Any] = {}  # by class: its forward as it was written, a static method or a class method
 WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: what was made of the forward
 BOUND: list[tuple[type, str, type[Node]]] = []  # attributes that are an op's forward: class, name, class of the op
+REBOUND: list[Callable[[], None]] = []  # called when methods of Tensor were bound anew
 
 
 def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
@@ -48,6 +49,8 @@ def update_ops() -> None:
     for owner, name, cls in BOUND:
         function = getattr(cls, "forward")  # noqa: B009 (as above)
         setattr(owner, name, function if owner is Tensor else staticmethod(function))
+    for rewrap in REBOUND:
+        rewrap()
 
 
 def wrapped(cls: type[Node], forward: Any) -> Any:

@@ -268,7 +268,7 @@ def shaky(lib: ModuleType, seed: int, statements: list[str]) -> bool:
             value = pair.mine.variables.get(name)
             if can_be_moved(value):
                 waves = (lib.arange(value.numel()) + 1).reshape(value.shape).sin()  # another number for each element
-                value.data.mul_(1 + max(4 * lib.finfo(value.dtype).eps, 1e-6) * noise.uniform(-1, 1) * waves)
+                value.data.mul_(1 + max(4 * lib.finfo(value.dtype).eps, 1e-6) * noise.choice((-1, 1)) * waves)
     return pair.end() is not None
 
 

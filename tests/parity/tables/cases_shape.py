@@ -73,6 +73,7 @@ CASES = {
     "unsafe_chunk": (lambda m, a: [*m.unsafe_chunk(a, 2), *a.unsafe_chunk(2, 1)], [leaf(3, 2)]),
     "select, narrow": (lambda m, a: [a.select(1, -1), m.select(a, 0, 1), a.narrow(1, 1, 2), m.narrow(a, 0, -1, 1)],
                        [leaf(2, 3)]),
+    "as_subclass": (lambda m, a: [a.as_subclass(m.Tensor), (a * 2).as_subclass(m.Tensor)], [leaf(2, 3)]),
     "unfold": (lambda m, a: [a.unfold(1, 2, 1), a.unfold(0, 2, 2), a.unfold(-1, 0, 1)], [leaf(2, 5)]),
     "unfold of a number": (lambda m, a: a.unfold(0, 1, 1), [leaf()]),
     "diagonal": (lambda m, a: [a.diagonal(), m.diagonal(a, 1, 1, 2), a.diagonal(-1, 2, 0)], [leaf(2, 3, 4)]),

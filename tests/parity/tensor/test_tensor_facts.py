@@ -23,6 +23,8 @@ def number_without_grad_mode(m):
 
 
 FACTS = {
+    "reversed": lambda m: [reversed(m.tensor([[1, 2], [3, 4]])), reversed(m.tensor(3.0)),
+                           reversed(m.ones(2, requires_grad=True))],
     "is_tensor": lambda m: (m.is_tensor(m.ones(1)), m.is_tensor(1), m.is_tensor(np.ones(1)),
         m.is_tensor(m.nn.Parameter(m.ones(1)))),
     "typename": lambda m: [m.typename(v) for v in (m.ones(1), 1, "a", m.nn.Parameter(m.ones(1)), m.arange(2),
