@@ -250,7 +250,7 @@ def archive_of(obj: Any, stem: str, file: Any) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in parts.items():
             info = zipfile.ZipInfo(f"{stem}/{name}")
-            begin = archive.fp.tell() + 30 + len(info.filename.encode()) + 4  # type: ignore[union-attr]  # open
+            begin = archive.fp.tell() + 30 + len(info.filename.encode()) + 4  # type: ignore[union-attr]  # it is open
             gap = -begin % ALIGNMENT
             info.extra = b"FB" + struct.pack("<H", gap) + b"Z" * gap
             archive.writestr(info, memoryview(data).cast("B") if len(data) else b"")
