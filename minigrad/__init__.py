@@ -98,7 +98,7 @@ __version__ = "0.1.0"
 newaxis = None
 _importing.done()
 LATER = ("_C", "accelerator", "amp", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory", "nn",
-         "optim", "overrides", "recorder", "serialization", "special", "testing", "utils")
+         "optim", "overrides", "profiler", "recorder", "serialization", "special", "testing", "utils")
 LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "load": "serialization", "save": "serialization"}
 
 

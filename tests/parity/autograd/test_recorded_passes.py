@@ -45,6 +45,9 @@ PROGRAMS = {
         lambda a: a.relu().sum(), m.tensor([-1.0, 2.0]), m.ones(2), strict=True),
     "NaN passes": lambda m: (x := m.tensor([float("nan"), -1.0], requires_grad=True),
                              m.autograd.grad(x.relu().sum(), x, create_graph=True))[1],
+    "losses of bools": lambda m: [(x := m.tensor([0.3, 2.0], requires_grad=True), m.autograd.grad(
+        f(x, m.tensor([True, False])), x, create_graph=True)[0].detach())[1]
+        for f in (m.nn.functional.mse_loss, m.nn.functional.smooth_l1_loss)],
     "through empty memory": lambda m: (
         x := m.zeros(2, 0, requires_grad=True), y := x * 1, v := y[:, :], y.mul_(2),
         [m.autograd.grad((each * each).sum(), x, create_graph=True, retain_graph=True)[0].requires_grad
