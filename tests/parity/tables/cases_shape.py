@@ -127,6 +127,11 @@ CASES = {
     "index_add": (lambda m, a, b: [a.index_add(1, numbers(m, 2, 0, 2), b),
                                    m.index_add(a, 1, numbers(m, 0, 1, 2), b, alpha=3)],
                   [leaf(2, 4), leaf(2, 3)]),
+    "index_reduce": (lambda m, a, b: [m.index_reduce(a, 1, numbers(m, 2, 0, 2), b, how, include_self=own)
+                                      for how in ("mean", "prod", "amax", "amin") for own in (True, False)],
+                     [leaf(2, 4), leaf(2, 3)]),
+    "index_reduce_": (lambda m, a, b: done(a, "index_reduce_", 0, numbers(m, 1, 1), b, "mean"),
+                      [leaf(2, 3), leaf(2, 3)]),
     "index_add_": (lambda m, a, b: done(a, "index_add_", 0, numbers(m, 1, 1), b), [leaf(2, 3), leaf(2, 3)]),
     "index_copy": (lambda m, a, b: [a.index_copy(0, numbers(m, 2, 0), b), m.index_copy(a, 0, m.tensor(1), b[:1])],
                    [leaf(3, 4), leaf(2, 4)]),
