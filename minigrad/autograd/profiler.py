@@ -16,7 +16,6 @@ While no profiler is on, nothing here runs: the ops get a wrapper for as long as
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 import time
 import warnings
@@ -27,7 +26,7 @@ from minigrad._base.missing import module_getattr
 from minigrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
 from minigrad.core import Node, Tensor
 from minigrad.core.grad_mode import UNUSUAL
-from minigrad.ops._dispatch.op_wrappers import wrap_ops
+from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
 from minigrad.ops._dispatch.overloads import of_class
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "profile", "record_function"]
@@ -67,8 +66,7 @@ ON: list[Collector] = []  # of the profiler that is on, if one is
 
 def timed(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
     """The forward of an op as an event; without `cls` the class is the first argument."""
-    own = inspect.unwrap(forward)
-    if own.__name__ != "forward" or own.__closure__ is not None:  # a part of an op, which another forward calls
+    if is_part(forward):
         return forward
 
     @functools.wraps(forward)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.backends.registry import beside
 from minigrad.core import Tensor, plain
-from minigrad.optim._update import plain_number
+from minigrad.optim._update import plain_number, step_of_each
 from minigrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Muon"]
@@ -50,20 +49,11 @@ class Muon(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change each parameter that has a gradient; `closure` computes the loss again, and is what this returns."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        with no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self.update(p, p.grad, group)
-        return loss
+        return step_of_each(self.param_groups, closure, self.update)
 
-    def update(self, p: Any, g: Any, group: Group) -> None:
+    def update(self, p: Any, group: Group) -> None:
         """One step of one parameter, by its gradient."""
-        state, momentum, lr = self.state[p], group["momentum"], plain_number(group["lr"])
+        state, g, momentum, lr = self.state[p], p.grad, group["momentum"], plain_number(group["lr"])
         if not state:
             state["momentum_buffer"] = g.new_zeros(g.shape)
         buffer = state["momentum_buffer"].lerp_(g, 1 - momentum)

@@ -48,6 +48,9 @@ PROGRAMS = {
     "losses of bools": lambda m: [(x := m.tensor([0.3, 2.0], requires_grad=True), m.autograd.grad(
         f(x, m.tensor([True, False])), x, create_graph=True)[0].detach())[1]
         for f in (m.nn.functional.mse_loss, m.nn.functional.smooth_l1_loss)],
+    "hypot of data that changes": lambda m: (
+        x := m.tensor([3.0, 5.0], requires_grad=True), d := m.tensor([4.0, 12.0]), y := m.hypot(d, x), d.zero_(),
+        m.autograd.grad(y.sum(), x))[4],
     "through empty memory": lambda m: (
         x := m.zeros(2, 0, requires_grad=True), y := x * 1, v := y[:, :], y.mul_(2),
         [m.autograd.grad((each * each).sum(), x, create_graph=True, retain_graph=True)[0].requires_grad
