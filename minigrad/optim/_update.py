@@ -273,3 +273,17 @@ class ElementwiseOptimizer(Optimizer):
             return by_number and run_kernel(self.kernel(state, group), p, g, state)
         blockwise.run(self.update, g.array, group)
         return True
+
+
+def step_of_each(groups: list[Any], closure: Callable[[], Any] | None, update: Callable[[Any, Any], None]) -> Any:
+    """Call `update(p, group)` for each parameter that has a gradient; gives the loss of `closure`, if there is one."""
+    loss = None
+    if closure is not None:
+        with enable_grad():
+            loss = closure()
+    with no_grad():
+        for group in groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    update(p, group)
+    return loss
