@@ -95,9 +95,10 @@ globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, with
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("accelerator", "amp", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory", "nn", "optim",
-         "recorder", "serialization", "special", "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "load": "serialization", "save": "serialization"}
+LATER = ("accelerator", "amp", "compiler", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory", "nn",
+         "optim", "recorder", "serialization", "special", "testing", "utils")
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "compile": "compiler", "load": "serialization",
+               "save": "serialization"}
 
 
 def __getattr__(name: str) -> Any:
