@@ -1,4 +1,4 @@
-"""Steps of an optimiser whose rule looks at each element by itself: all but LBFGS.
+"""Takes the steps of optimisers with an elementwise rule: all but LBFGS.
 
 PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of
 `ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor. It runs on tensors when autograd
@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, device_guard
+from minigrad.backends.registry import BACKENDS, HOST, OF_TYPE, MultiDevice, count, device_guard, device_like
 from minigrad.core import LOCAL, Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
@@ -140,7 +140,7 @@ def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
 
     It is on the CPU, unless a graph may be captured: then it is on the parameter's device, where the GPU counts.
     """
-    device = beside(p.array) if group.get("capturable") else HERE
+    device = device_like(p.array) if group.get("capturable") else HOST
     return plain(np.full((), plain_number(value), count_dtype(group.get("fused")), like=device))
 
 

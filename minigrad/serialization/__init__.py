@@ -1,4 +1,4 @@
-"""Saving and loading: has the place of `torch/serialization.py`, and writes another format.
+"""Saves and loads tensors and modules, as `torch/serialization.py` does, in a format of its own.
 
 `save` writes safetensors: the tensors as they are in memory, and a header that is JSON. PyTorch reads such a file with
 `safetensors.torch.load_file`. What is no tensor (the nesting, numbers, texts) is kept as JSON in the header's metadata,

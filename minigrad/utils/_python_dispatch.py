@@ -1,4 +1,4 @@
-"""Modes that see every op: mirrors `torch/utils/_python_dispatch.py`.
+"""Defines modes that see every op. Mirrors `torch/utils/_python_dispatch.py`.
 
     class Count(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

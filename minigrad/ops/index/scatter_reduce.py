@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.ops._dispatch import op
 from minigrad.ops.index.flat_indexing import elements_at, gather_indices, raw, reduce_at, replace_at, scatter_into
@@ -26,7 +26,7 @@ class ScatterReduce(Node):
     @staticmethod
     def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
         """The array `x` with the elements of `y` worked in."""
-        y, positions, like = leading(y, index.shape), gather_indices(index, dim, x.shape), beside(x)
+        y, positions, like = leading(y, index.shape), gather_indices(index, dim, x.shape), device_like(x)
         out = np.array(x, order="C", like=like).reshape(-1)
         if reduce not in ("sum", "mean"):
             if not include_self:  # any one of those that come in is a start; for a product 1 is

@@ -1,4 +1,4 @@
-"""Dropout: some elements, or whole channels, become 0, and the others larger in turn.
+"""Dropout: sets some elements, or whole channels, to 0 and scales up the others.
 
 The same seed drops what PyTorch drops on the CPU. On a GPU the plain one is an op of its own, as in PyTorch, with a
 mask of bools.

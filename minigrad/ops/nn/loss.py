@@ -1,4 +1,4 @@
-"""Losses between numbers: how far an input is from a target, element by element. Of classes: cross_entropy.py."""
+"""Elementwise losses between an input and a target. Losses of classes are in cross_entropy.py."""
 
 import math
 import warnings

@@ -13,7 +13,7 @@ from minigrad import return_types
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -176,7 +176,7 @@ class Cummax(Selection):
         if not x.ndim:
             if dim not in (0, -1):
                 raise IndexError(f"{cls.op.lower()}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-            return cls.forward(a, 0, np.zeros((), np.int64, like=beside(x)))
+            return cls.forward(a, 0, np.zeros((), np.int64, like=device_like(x)))
         dim = dim_of(dim, x.ndim) if x.size else 0
         hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
         count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))
