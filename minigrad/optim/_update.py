@@ -117,7 +117,7 @@ def check_options(**options: Any) -> None:
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
     """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor with one number."""
-    if LOCAL.observer is None and type(t.array) is np.ndarray:
+    if LOCAL.observer is None and not isinstance(t.array, np.generic) and not isinstance(value, Tensor):
         t.array[...] = OPERATIONS[name](t.array, value)
         counter_of(t).value += 1
     else:
