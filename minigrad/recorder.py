@@ -1,4 +1,4 @@
-"""The recorder: `with record() as trace:` records everything that happens in the block.
+"""Records a program: `with record() as trace:` records everything that happens in the block.
 
 It mirrors nothing in PyTorch, which has no such thing. What it makes is a `Trace`: plain data (docs/trace.md) that the
 inspectors show, that `save` and `load` keep, and that holds copies and ids but never a tensor. All lessons use it.

@@ -1,4 +1,4 @@
-"""The data of a tensor: its array, its shape and dtype, and its values as Python numbers. Autograd adds to it in core/.
+"""Defines the data of a tensor: its array, shape, dtype, and values as Python numbers. core/ adds autograd to it.
 
 `TensorData` is the base class of `Tensor`. Nothing here is differentiable.
 """

@@ -1,4 +1,4 @@
-"""The observer: what the core calls while a recorder is on, one method for each thing that happens.
+"""Defines the observer that the core calls while a recorder is on: one method for each kind of event.
 
 It mirrors nothing in PyTorch. Read it to see what happens in an op and in a backward pass: each method takes down one
 event of docs/trace.md. While no recorder is on, nothing here runs. A *target* is a node, or a leaf that stands for its

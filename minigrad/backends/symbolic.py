@@ -1,4 +1,4 @@
-"""The functions of a formula on symbols, which compute nothing: they note the expression that the formula is.
+"""Runs formulas on symbols: its functions compute nothing, they note the expression that the formula is.
 
 This is the third namespace beside that of arrays (`minigrad.backends.numpy`) and that of Tensors
 (`minigrad.ops.backward_namespace`). A formula that runs over symbols gives, for each input, its gradient as an

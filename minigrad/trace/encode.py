@@ -1,4 +1,4 @@
-"""From the log of a recording to the trace: what was taken down while the program ran becomes plain data.
+"""Turns the log of a recording into a trace of plain data.
 
 While a program is recorded only what would be gone later is taken down: ids, sizes, copies of small arrays, one entry
 for each thing that happened. All that can wait waits until somebody looks at the trace: previews, byte counts, records

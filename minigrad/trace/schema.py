@@ -1,4 +1,4 @@
-"""The schema of a trace, written once: every record and every event, with its fields, their types and their meaning.
+"""Defines the schema of a trace: every record and every event, with its fields, their types and their meaning.
 
 Four things are made from these tables: the check of what is read (`check.py`), the check of what is recorded
 (`encode.py`), the tables of docs/trace.md, and the types of the front end (`python -m tests.trace_page` writes both).

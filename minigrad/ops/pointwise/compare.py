@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, beside
+from minigrad.backends.registry import OF_TYPE, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
 from minigrad.ops._dispatch.elementwise import BinaryFunction, UnaryFunction
@@ -100,7 +100,7 @@ def isneginf(input: Tensor) -> Tensor:
 @op(method=True)
 def isreal(input: Tensor) -> Tensor:
     """Where the elements are real numbers: everywhere."""
-    return plain(np.ones(input.array.shape, bool, like=beside(input.array)))
+    return plain(np.ones(input.array.shape, bool, like=device_like(input.array)))
 
 
 @op(method=True)
@@ -117,7 +117,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     Raises:
         RuntimeError: for bools.
     """
-    like = beside((elements if isinstance(elements, Tensor) else test_elements).array)
+    like = device_like((elements if isinstance(elements, Tensor) else test_elements).array)
     x, y = (v.array if isinstance(v, Tensor) else np.asarray(v, like=like) for v in (elements, test_elements))
     same_device(x, y)
     if "b" in (x.dtype.kind, y.dtype.kind):

@@ -12,7 +12,7 @@ import torch
 
 from minigrad.recorder import Large
 
-__all__ = ["DETAILS", "Previews", "without_dispatch"]
+__all__ = ["DETAILS", "Previews", "array_of", "without_dispatch"]
 
 SMALL = 64  # an array of at most so many numbers is copied, and has no statistics
 DETAILS = {"values": None, "ops": SMALL, "modules": 1}  # how many numbers a tensor may have whose values are looked at
@@ -50,7 +50,7 @@ class Previews:
                 known = None if storage is None else self.recent.get(storage._cdata)
                 if known is not None and known[1].dtype == str(t.dtype).removeprefix("torch."):
                     return Same(t, known[1])
-                kept = self.copy(plain(t).numpy(force=True))  # `force` detaches it, too
+                kept = self.copy(array_of(t))
             except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, and what else has no memory
                 return Unreadable(t)
         if storage is not None and isinstance(kept, Large):
@@ -85,6 +85,16 @@ def is_whole(t: Any) -> bool:
             return False
         expected *= size
     return True
+
+
+def array_of(t: Any) -> Any:
+    """The values of a tensor as a NumPy array, of which no recorder is told.
+
+    Raises:
+        NotImplementedError, RuntimeError or TypeError: if it has no values, as one of the device "meta".
+    """
+    with without_dispatch():
+        return plain(t).numpy(force=True)  # `force` detaches it, too
 
 
 def plain(t: Any) -> Any:

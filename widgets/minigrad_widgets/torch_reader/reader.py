@@ -160,6 +160,8 @@ class Reader:
                                f"of its own: record the step on the CPU, after `model.cpu()` and with data there")
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
         for root in roots:
+            if isinstance(root, torch.Tensor) and not root.requires_grad:
+                continue  # PyTorch is about to refuse it
             self.passes.watch_hooks(self.touched, self.passes.place(root)[0])
 
     # checkpoints
