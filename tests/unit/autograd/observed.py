@@ -86,7 +86,7 @@ def check(trace):
     for event in trace.events:
         fields = FIELDS[event["kind"]]
         extra = {"grad"} if event["kind"] == "hook" and event["hook"] == "retain_grad" else set()
-        extra |= set(event) & {"scope", "rebased"} if event["kind"] == "forward" else set()
+        extra |= set(event) & {"scope", "rebased", "expressions", "reads"} if event["kind"] == "forward" else set()
         assert set(event) - ANYWHERE == set(fields) | extra
         assert ("file" in event) == ("line" in event)
         for name, wanted in fields.items():

@@ -34,6 +34,11 @@ export interface TensorRecord {
   counter?: number;
   /** Its version, if that was not 0. */
   version?: number;
+  /**
+   * The step after which the program first read its numbers by what is no op of the trace: `if`, `item()`, a
+   * comparison.
+   */
+  read?: number;
   /** Where it begins in its storage, in elements, if it does not lie there from the beginning row by row. */
   offset?: number;
   /** Its strides in elements, in the same case. */
@@ -58,6 +63,11 @@ export interface NodeRecord {
   variable?: number;
   /** For each input the expression of its gradient, null where none goes there. */
   derivatives?: Maybe[];
+  /**
+   * What `derivatives` name and what is no tensor of the op, such as the positions of maxima, in operands of the
+   * op: `inputs[0]`, ….
+   */
+  parameters?: [name: string, expression: number][];
   /** The innermost call of a module that ran when the recorder first saw it. */
   scope?: number;
   /** The file of the user's line that made it. */
@@ -103,6 +113,13 @@ export interface ForwardEvent {
   inputs: Maybe[];
   /** Its results. */
   outputs: number[];
+  /**
+   * For each result its arithmetic, with the operands `inputs[0]`, `inputs[1]`, …; of an op in place that of what
+   * it wrote to its first operand.
+   */
+  expressions?: number[];
+  /** Tensors that are no operands, which the expressions call `reads[0]`, `reads[1]`, …. */
+  reads?: number[];
   /** The module that it ran in, where there is no node to say it. */
   scope?: number;
   /**
