@@ -8,13 +8,14 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import is_array
-from minigrad.backends.symbolic import SYMBOLS, Symbol
+from minigrad.backends.registry import is_array, serving
+from minigrad.backends.symbolic import BACKEND, SYMBOLS, Symbol
 from minigrad.core import Node, Tensor
 from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import ManyOutputs
@@ -185,22 +186,32 @@ def symbol(name: str, meta: Meta) -> Symbol:
 
 @functools.lru_cache(1024)
 def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
-    """`Formula.derivatives`, once for all nodes that are alike."""
-    known = dict(saved)
-    try:
-        values = [symbol(name, known[name]) if kept is ARRAY else kept
-                  for kept, name in zip(formula.saved, saved_names(formula.cls, len(formula.saved)), strict=True)]
-        grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
-                      if issubclass(formula.cls, ManyOutputs) else symbol("grad", formula.outputs[0]))
-        node = formula.cls()
-        node.next = tuple([edge or None for edge in formula.edges])  # formulas ask which inputs have one
-        results = node.backward(SYMBOLS, grads, *values, *constants_of(formula))
-        results = results if isinstance(results, tuple) else (results,)
-        likes = formula.input_metadata or (None,) * len(results)
-        return [fitted(result, like).expression if edge and result is not None else None
-                for edge, result, like in zip(formula.edges, results, likes, strict=True)]
-    except Exception:  # noqa: BLE001 (a formula may do what no symbol can, and then there is nothing to show)
-        return None
+    """`Formula.derivatives`, once for all nodes that are alike.
+
+    What computes indices with NumPy gets symbols that stand for arrays there too; what then looks for memory does not.
+    """
+    for place in (nullcontext(), serving(BACKEND)):
+        try:
+            with place, np.errstate(all="ignore"):
+                return noted(formula, dict(saved))
+        except Exception:  # noqa: BLE001, S112 (a formula may do what no symbol can; then there is nothing to show)
+            continue
+    return None
+
+
+def noted(formula: Formula, known: dict[str, Meta]) -> list[Any]:
+    """The expressions that a formula gives for symbols."""
+    values = [symbol(name, known[name]) if kept is ARRAY else kept
+              for kept, name in zip(formula.saved, saved_names(formula.cls, len(formula.saved)), strict=True)]
+    grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
+                  if issubclass(formula.cls, ManyOutputs) else symbol("grad", formula.outputs[0]))
+    node = formula.cls()
+    node.next = tuple([edge or None for edge in formula.edges])  # formulas ask which inputs have one
+    results = node.backward(SYMBOLS, grads, *values, *constants_of(formula))
+    results = results if isinstance(results, tuple) else (results,)
+    likes = formula.input_metadata or (None,) * len(results)
+    return [fitted(result, like).expression if edge and result is not None else None
+            for edge, result, like in zip(formula.edges, results, likes, strict=True)]
 
 
 def fitted(gradient: Symbol, like: Any) -> Symbol:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, NoneType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,14 @@ import numpy as np
 from minigrad.autograd.arithmetic import calls_formula, constant_names, saved_names
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import OF_TYPE, serving
-from minigrad.backends.symbolic import BACKEND, SHORTEST, NotSymbolic, Symbol
+from minigrad.backends.symbolic import BACKEND, SHORTEST, Limit, NotSymbolic, Symbol, expression_of
 from minigrad.core import LOCAL, Tensor
 from minigrad.core.tensor import plain
 
 __all__ = ["Arithmetic", "Call", "Reader"]
 
 RECORDING = ("minigrad.core.record", "minigrad.autograd.views")  # what stands between an op and its observer
+LONGEST = 300  # functions in an expression that is evaluated, and not read
 OPS = ("minigrad.ops.", "minigrad.nn.")
 PLAIN = (bool, int, float, str, type(None), slice, type(...), np.dtype, np.generic, type)
 
@@ -43,6 +44,12 @@ class Fixed(NamedTuple):
     shape: tuple[int, ...]
     dtype: Any
     entries: tuple[Any, ...]
+
+
+class Listed(NamedTuple):
+    """In place of a list, which is no tuple where it is an index."""
+
+    parts: tuple[Any, ...]
 
 
 class Routine(NamedTuple):
@@ -117,11 +124,8 @@ class Reader:
             TypeError: for another callable.
         """
         owner = getattr(function, "__self__", None)
-        function = getattr(function, "__func__", function)
-        if not isinstance(function, FunctionType) or function.__closure__ is not None or not isinstance(
-                owner, (type, NoneType)):
-            raise TypeError("no plain function")
-        return function if owner is None else (function, owner)
+        function = self.plain(getattr(function, "__func__", function))
+        return function if owner is None else (function, self.plain(owner))
 
     def parts(self, values: Sequence[Any]) -> tuple[Any, ...]:
         return tuple([self.plain(value) for value in values])
@@ -139,7 +143,9 @@ class Reader:
             return self.operand(value)
         if isinstance(value, PLAIN):
             return value
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, list):
+            return Listed(self.parts(value))
+        if isinstance(value, tuple):
             parts = self.parts(value)
             return type(value)(*parts) if hasattr(value, "_fields") else parts
         if isinstance(value, (np.ufunc, BuiltinFunctionType)) or type(value) is type(np.argmax):
@@ -192,6 +198,8 @@ def with_symbols(value: Any) -> Any:
         return tensor
     if isinstance(value, Fixed):
         return plain(BACKEND.from_host(np.array(value.entries, value.dtype).reshape(value.shape)))
+    if isinstance(value, Listed):
+        return [with_symbols(part) for part in value.parts]
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple([with_symbols(part) for part in value])
     return value
@@ -219,7 +227,7 @@ def observed(observer: Any) -> Iterator[None]:
     LOCAL.saved_tensors_hooks, LOCAL.dispatch_modes = (), ()
     LOCAL.update()
     try:
-        with serving(BACKEND), np.errstate(all="ignore"):
+        with serving(BACKEND), Limit.of(LONGEST), np.errstate(all="ignore"):
             yield
     finally:
         (LOCAL.observer, LOCAL.grad_enabled, LOCAL.inference, LOCAL.saved_tensors_hooks,
@@ -257,6 +265,8 @@ def symbols_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The symbols in a parameter, by the names that they have in the expressions of gradients."""
     if isinstance(value, Symbol):
         yield name, value.expression
+    elif isinstance(value, np.ndarray) and value.size <= SHORTEST:
+        yield name, expression_of(value)
     elif type(value) is tuple:
         for i, part in enumerate(value):
             yield from symbols_in(part, f"{name}[{i}]")

@@ -9,7 +9,8 @@ the name of a function and its arguments: `["mul", "grad", "other"]`. docs/trace
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,28 @@ import numpy as np
 from minigrad.backends.numpy import XP
 from minigrad.backends.symbolic_array import NotSymbolic, SymbolicArray, zeros_like
 
-__all__ = ["BACKEND", "SYMBOLS", "NotSymbolic", "Symbol", "expression_of"]
+__all__ = ["BACKEND", "SYMBOLS", "Limit", "NotSymbolic", "Symbol", "expression_of"]
 
 Expression = Any  # str | int | float | bool | None | list[Expression]
 SMALL = 10_000  # elements up to which an op inside a formula runs on zeros, to learn the shape of its result
 SHORTEST = 16  # elements up to which an array that a formula has made of sizes is written out
-LONGEST = 60  # functions in one expression; a longer one explains nothing
+LONGEST = 60  # functions in the expression of a gradient; a longer one explains nothing
+
+
+class Limit:
+    """How many functions one expression may have."""
+
+    longest = LONGEST
+
+    @classmethod
+    @contextmanager
+    def of(cls, longest: int) -> Iterator[None]:
+        """A block in which expressions may be longer."""
+        before, cls.longest = cls.longest, longest
+        try:
+            yield
+        finally:
+            cls.longest = before
 
 
 class Symbol(SymbolicArray):
@@ -76,7 +93,7 @@ def length_of(expression: Expression) -> int:
 def call(name: str, args: Sequence[Any], shape: tuple[int, ...] | None, dtype: Any) -> Symbol:
     """A symbol for the result of a function."""
     expression = [name, *[expression_of(arg) for arg in args]]
-    if length_of(expression) > LONGEST:
+    if length_of(expression) > Limit.longest:
         raise NotSymbolic("a long formula")
     return Symbol(expression, shape, dtype)
 

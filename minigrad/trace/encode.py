@@ -148,7 +148,8 @@ class Encoder:
         if known is not None and known.parameters:
             own = {name for name, tensor, _ in record["saved"] if tensor in (*record["inputs"], *record["outputs"])
                    and tensor is not None}
-            parameters = [[name, self.expression(known.parameters[name])] for name in sorted(operands_in(found) - own)
+            names = operands_in(found).union([name for name, *_ in record["saved"]]) - own
+            parameters = [[name, self.expression(known.parameters[name])] for name in sorted(names)
                           if name in known.parameters]
             if parameters:
                 record["parameters"] = parameters
