@@ -10,8 +10,10 @@ import { GraphPane } from "../graph/graph";
 import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
 import { Heat } from "./heat";
+import { Live } from "../live/live";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
+import { Numbers } from "./numbers";
 import type { Link } from "../page/link";
 import { Panes } from "./panes";
 import { QueueStrip } from "./queue";
@@ -46,10 +48,16 @@ export class Inspector {
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
 
+  private readonly trace: Trace;
+  private readonly numbers: Numbers | null;
+
   constructor(
-    private readonly trace: Trace,
+    given: Trace,
     private readonly link: Link,
   ) {
+    const live = link.live === false ? null : Live.of(given);
+    const trace = (this.trace = live?.trace ?? given);
+    this.numbers = live && new Numbers(live, () => this.moved(), link.live === true);
     this.replay = new Replay(trace);
     const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.replay)] as const);
     this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
@@ -67,7 +75,7 @@ export class Inspector {
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
-    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element);
+    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, ...(this.numbers ? [this.numbers.element] : []));
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);
@@ -93,7 +101,7 @@ export class Inspector {
     const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), this.whole.button);
     const panes = new Panes(this.source.element, this.graph.element, this.details.element);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
-    this.element.append(head, this.ask.element, panes.element, foot);
+    this.element.append(head, ...(this.numbers ? [this.numbers.bar] : []), this.ask.element, panes.element, foot);
   }
 
   private tabList(): HTMLElement {
@@ -174,6 +182,12 @@ export class Inspector {
     this.link.say("score", score);
     this.show({ nodes: [], edges: [] });
     this.element.focus();
+  }
+
+  /** All numbers are others now, at the same step. */
+  private moved(): void {
+    this.graph.forget();
+    this.show(ALL);
   }
 
   private goToStep(step: number): void {

@@ -24,6 +24,8 @@ export interface Kept {
   why: string;
 }
 
+/** A longer program is not computed again at each change. */
+const LONGEST = 20_000;
 const UNKNOWN: Known = { array: null, touched: false, stale: false };
 const PASSING = ["retain_grad", "post_accumulate"];
 
@@ -32,6 +34,8 @@ export class Live {
   readonly trace: Trace;
   /** The tensors whose numbers can be changed. */
   readonly leaves: readonly number[];
+  /** What keeps its recorded numbers whatever is changed. */
+  readonly limits: readonly Kept[];
   /** After a run: what should have changed and could not be computed. */
   kept: Kept[] = [];
   /** After a run: the tensors that changed and whose numbers the program had read otherwise than by an op. */
@@ -56,6 +60,22 @@ export class Live {
     this.base = false;
     const loaded = [...this.memory.loaded].sort((a, b) => a - b);
     this.leaves = recorded.events.some((event) => event.kind === "forward" && event.expressions) ? loaded.filter((id) => this.isLeaf(id)) : [];
+    this.limits = this.probed();
+  }
+
+  /** The live numbers of a trace; null where nothing can be changed, or there would be too much to compute. */
+  static of(trace: Trace): Live | null {
+    if (trace.events.length > LONGEST || !trace.events.some((event) => event.kind === "forward" && event.expressions)) return null;
+    const live = new Live(trace);
+    return live.leaves.length > 0 ? live : null;
+  }
+
+  /** What would keep its recorded numbers if any leaf was changed. */
+  private probed(): readonly Kept[] {
+    this.run(new Map(this.leaves.map((leaf) => [leaf, this.numbers(leaf)])));
+    const found = this.kept;
+    this.run(new Map());
+    return found;
   }
 
   /** Whether a number was changed. */
