@@ -21,7 +21,7 @@ from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import ManyOutputs
 from minigrad.trace.encode import FORMULAS
 
-__all__ = ["Formula", "calls_formula", "constant_names", "formula_named", "formula_of", "saved_names"]
+__all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "saved_names"]
 
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
 ARRAY = "array"  # in place of a saved value that is an array

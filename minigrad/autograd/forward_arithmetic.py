@@ -5,6 +5,7 @@ After the program has ended, that function runs over symbols (`minigrad.backends
 """
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,14 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.autograd.arithmetic import calls_formula, constant_names, saved_names
+from minigrad.autograd.arithmetic import calls_formula, constant_names, fitted, saved_names
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.registry import OF_TYPE, serving
-from minigrad.backends.symbolic import BACKEND, SHORTEST, Limit, NotSymbolic, Symbol, expression_of
+from minigrad.backends.symbolic import BACKEND, SHORTEST, SYMBOLS, Limit, NotSymbolic, Symbol, expression_of
 from minigrad.core import LOCAL, Tensor
+from minigrad.core.graph import ManyOutputs
 from minigrad.core.tensor import plain
+from minigrad.trace.encode import CALLS
 
-__all__ = ["Arithmetic", "Call", "Reader"]
+__all__ = ["Arithmetic", "Call", "Reader", "call_named"]
 
 RECORDING = ("minigrad.core.record", "minigrad.autograd.views")  # what stands between an op and its observer
 LONGEST = 300  # functions in an expression that is evaluated, and not read
@@ -86,6 +89,8 @@ class Arithmetic(NamedTuple):
 
     results: list[Any]  # of each result
     parameters: dict[str, Any]  # of what its node has saved, and of the further arrays that its formula is called with
+    node: str | None  # what its node is called
+    derivatives: list[Any] | None  # of the gradient of each input, in operands of the op
 
 
 class Reader:
@@ -170,6 +175,45 @@ class Reader:
         return Operand(name, array.shape, array.dtype, tensor._requires_grad)
 
 
+def call_named(name: str, args: Sequence[Any], options: Mapping[str, Any], described: Callable[[Any], Any],
+               outputs: Sequence[tuple[tuple[int, ...], str]]) -> Call | None:
+    """The call of a public function of minigrad's, in place of one of another library; None if there is none.
+
+    Args:
+        name: the function's, `add`, or `Tensor.add`.
+        args: its arguments, and `options` those with names.
+        described: says of an argument what it is: `("tensor", which operand, shape, dtype, requires_grad)`,
+            `("dtype", name)`, or None for what is as it is.
+        outputs: shape and dtype of each result.
+    """
+    library = importlib.import_module("minigrad")
+    function: Any = library
+    for part in name.split("."):
+        function = getattr(function, part, None)
+
+    def argument(value: Any) -> Any:
+        kind, *facts = described(value) or (None,)
+        if kind == "tensor":
+            number, shape, dtype, requires_grad = facts
+            return Operand(f"inputs[{number}]", shape, np.dtype(dtype), requires_grad)
+        if kind == "dtype":
+            return getattr(library, facts[0])
+        if isinstance(value, list):
+            return Listed(tuple(map(argument, value)))
+        if isinstance(value, tuple):
+            return tuple(map(argument, value))
+        if isinstance(value, PLAIN):
+            return value
+        raise TypeError(f"an argument of type {type(value).__name__}")
+
+    try:
+        return None if function is None else Call(
+            function, argument(tuple(args)), tuple([(key, argument(value)) for key, value in options.items()]),
+            tuple([(shape, np.dtype(dtype)) for shape, dtype in outputs]))
+    except (AttributeError, TypeError):  # an argument that minigrad does not have
+        return None
+
+
 def metas_of(tensors: Sequence[Any]) -> tuple[Any, ...]:
     """Shape and dtype of each tensor."""
     return tuple([(tensor.array.shape, tensor.array.dtype) for tensor in tensors])
@@ -246,7 +290,9 @@ def arithmetic(call: Call) -> Arithmetic | None:
             raise NotSymbolic("several ops")
         results = result if isinstance(result, (tuple, list)) else (result,)
         expressions = [expression_in(one.array, meta) for one, meta in zip(results, call.outputs, strict=False)]
-        return Arithmetic(expressions, parameters_of(results[0]._current_grad_fn))
+        node = results[0]._current_grad_fn
+        derivatives = derivatives_of(node, results[0].array)
+        return Arithmetic(expressions, parameters_of(node), node and node.name(), derivatives)
     except Exception:  # noqa: BLE001 (a function may do what no symbol can, and then there is nothing to evaluate)
         return None
 
@@ -259,6 +305,23 @@ def parameters_of(node: Any) -> dict[str, Any]:
     names = [*saved_names(type(node), len(saved)), *constant_names(type(node), len(saved), len(node.const))]
     found = [pair for value, name in zip((*saved, *node.const), names, strict=True) for pair in symbols_in(value, name)]
     return dict(found)
+
+
+def derivatives_of(node: Any, result: Any) -> list[Any] | None:
+    """The expression of the gradient of each input of a node that has saved symbols; None if it has none, or a node of
+    several outputs."""
+    if node is None or not calls_formula(type(node)) or isinstance(node, ManyOutputs):
+        return None
+    try:
+        with serving(BACKEND), np.errstate(all="ignore"):  # people read these: they are not so long
+            saved = [getattr(each, "array", each) for each in node.saved or ()]
+            grads = node.backward(SYMBOLS, Symbol("grad", result.shape, result.dtype), *saved, *node.const)
+            grads = grads if isinstance(grads, tuple) else (grads,)
+            likes = (None if node._extras is None else node._extras.input_metadata) or (None,) * len(grads)
+            return [None if grad is None else fitted(grad, like).expression
+                    for grad, like in zip(grads, likes, strict=True)]
+    except Exception:  # noqa: BLE001 (a formula may do what no symbol can)
+        return None
 
 
 def symbols_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -293,3 +356,6 @@ def expression_in(array: Any, meta: tuple[tuple[int, ...], Any]) -> Any:
     if not isinstance(array, Symbol) or array.shape != meta[0] or array.dtype != meta[1]:
         raise ValueError("another result than that which was recorded")
     return array.expression
+
+
+CALLS.append(call_named)

@@ -17,9 +17,10 @@ from minigrad.trace.build import CELL, Builder
 from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
-__all__ = ["FORMULAS", "SAME", "Encoder"]
+__all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]
 
 FORMULAS: list[Any] = []  # what finds a formula for a node of another library, by its name; it registers itself
+CALLS: list[Any] = []  # what finds a call of minigrad's for an operator of another library, by its name
 SAME = "same"  # in place of a copy: the value that is known already
 Place = tuple[int | None, int | None]
 Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes
@@ -122,7 +123,7 @@ class Encoder:
         if saved is not None:
             self.saved(index, *saved)
             self.event("save", at, depth, {"node": index})
-        if formula is not None:
+        if formula is not None or call is not None:
             self.derivatives(index, formula, call)
 
     def computed(self, fields: dict[str, Any]) -> None:
@@ -140,11 +141,15 @@ class Encoder:
         record, values = self.parts.nodes[node], self.parts.values
         saved = {name: (tuple(values[value]["shape"]), values[value]["dtype"]) for name, _, value in record["saved"]
                  if value is not None}
-        found = formula.derivatives(saved)
+        known = None if call is None else call.arithmetic()
+        found = None if formula is None else formula.derivatives(saved)
+        if found is None and known is not None and known.node == record["name"] and known.derivatives is not None:
+            edges = record["next"]
+            found = [each and expression for each, expression in zip(edges, known.derivatives, strict=False)]
+            found += [None] * (len(edges) - len(found))
         if not found or all(expression is None for expression in found):
             return
         record["derivatives"] = [None if expression is None else self.expression(expression) for expression in found]
-        known = None if call is None else call.arithmetic()
         if known is not None and known.parameters:
             own = {name for name, tensor, _ in record["saved"] if tensor in (*record["inputs"], *record["outputs"])
                    and tensor is not None}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import warnings
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import minigrad
 from tests.frontend.live_programs import pair
 from tests.frontend.test_frontend import FRONTEND
-from tests.groups import has_node, require
+from tests.groups import has_node, installed, require
 
 require("node", has_node(), "node and npm are not installed")
 PROGRAMS = 300
@@ -41,3 +44,13 @@ def test_live_numbers_equal_a_new_run(tmp_path: Path) -> None:
     said = checked([line(minigrad, seed) for seed in range(PROGRAMS)], tmp_path)
     assert said["complaints"] == [] and said["wrong"] == said["kept"] == 0
     assert said["values"] > 15_000 and said["live"] > 12_000
+
+
+@pytest.mark.skipif(not installed("torch"), reason="PyTorch is not installed")
+def test_live_numbers_of_programs_of_pytorch(tmp_path: Path) -> None:
+    """minigrad's functions stand in for PyTorch's operators: none shows a number that PyTorch would not give."""
+    torch = importlib.import_module("torch")
+    reader = importlib.import_module("minigrad_widgets.torch_reader")
+    said = checked([line(torch, seed, recorder=reader.record) for seed in range(100)], tmp_path)
+    assert said["wrong"] == 0 and said["kept"] <= 4, said["complaints"]
+    assert said["live"] > 4_500

@@ -13,6 +13,7 @@ import { evaluated } from "./evaluate";
 import { isNumber, Memory } from "./memory";
 import type { Known } from "./memory";
 import { agrees, numbersOf } from "./numbers";
+import { added, namesIn, placeOf, together } from "./operands";
 import { Slots } from "./slots";
 import type { Expression, Maybe, Trace, TraceEvent } from "../trace/types";
 
@@ -144,8 +145,8 @@ export class Live {
     const given = [...event.inputs, ...(event.reads ?? [])].map((tensor) => (tensor === null ? UNKNOWN : this.tensor(tensor)));
     const state = together(given);
     const operand = (name: string): Known | undefined => {
-      const [, list, at] = /^(inputs|reads)\[(\d+)\]$/.exec(name) ?? [];
-      return list === undefined ? undefined : given[Number(at) + (list === "reads" ? event.inputs.length : 0)];
+      const [list, at] = placeOf(name);
+      return list === "inputs" ? given[at] : list === "reads" ? given[event.inputs.length + at] : undefined;
     };
     const node = event.node === null ? undefined : this.recorded.nodes[event.node];
     if (node?.parameters && event.node !== null) {
@@ -156,7 +157,9 @@ export class Live {
       const record = this.recorded.tensors[output];
       if (!record) return;
       if (!this.memory.shares(output, event.inputs)) {
-        const found = this.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record);
+        // what PyTorch's operators give besides, for their derivatives alone, is no reason to speak of
+        const silent = at > 0 && event.expressions !== undefined && event.expressions[at] === undefined ? "" : undefined;
+        const found = this.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record, silent);
         this.memory.write(output, found);
       }
       this.tensor(output);
@@ -170,8 +173,7 @@ export class Live {
     if (target == null || !record) return;
     const after = this.recorded.events.slice(step + 1, step + 4).find((each) => each.kind === "version" && each.tensor === target);
     const value = after?.kind === "version" ? (after.value ?? null) : null;
-    const entangled = this.memory.entangled(target) ? "a view of PyTorch's is written to" : undefined;
-    this.memory.write(target, this.computed(`${step}:0`, event.op, event.expressions?.[0], operand, state, value, record, entangled));
+    this.memory.write(target, this.computed(`${step}:0`, event.op, event.expressions?.[0], operand, state, value, record));
   }
 
   private parameter(index: number, operand: (name: string) => Known | undefined, state: Known): Known {
@@ -250,9 +252,11 @@ export class Live {
   private flowed(event: Of<"flow">, step: number): void {
     const node = this.recorded.nodes[event.node];
     const got = this.received.get(event.node) ?? [];
-    const saved = (node?.saved ?? []).map(([, tensor]) => (tensor === null ? UNKNOWN : this.memory.read(tensor)));
-    const state = together([...got.filter((each) => each !== null), ...saved, ...(this.parameters.get(event.node)?.values() ?? [])]);
     const index = node?.derivatives?.[event.index] ?? undefined;
+    const expression = this.recorded.expressions?.[index ?? -1];
+    const inputs = expression === undefined ? (node?.inputs ?? []).map((tensor) => (tensor === null ? UNKNOWN : this.memory.read(tensor))) : [];
+    const named = expression === undefined ? [] : namesIn(expression).map((name) => this.operand(event.node, name, got) ?? UNKNOWN);
+    const state = together([...got.filter((each) => each !== null), ...inputs, ...named]);
     const why = this.replaced.has(event.node) ? "a hook replaces what it gives" : undefined;
     const like = this.recorded.values[event.gradient ?? -1];
     const found = like
@@ -270,13 +274,15 @@ export class Live {
   /** What a name in the expression of a gradient stands for. */
   private operand(id: number, name: string, got: readonly (Known | null)[]): Known | undefined {
     const node = this.recorded.nodes[id];
-    const nr = name === "grad" ? 0 : Number(/^grads\[(\d+)\]$/.exec(name)?.[1] ?? NaN);
-    if (!Number.isNaN(nr)) {
+    const [list, nr] = placeOf(name);
+    if (list === "grad" || list === "grads") {
       const output = this.recorded.tensors[node?.outputs[nr] ?? -1];
       return got[nr] ?? (output ? { ...UNKNOWN, array: make(output.shape, output.dtype, () => 0) } : undefined);
     }
     const own = this.parameters.get(id)?.get(name);
     if (own) return own;
+    const input = list === "inputs" ? node?.inputs[nr] : undefined;
+    if (input != null) return this.memory.read(input);
     const row = node?.saved.find(([each]) => each === name);
     if (!row) return undefined;
     return row[1] === null ? this.constant(row[2]) : this.memory.read(row[1]);
@@ -386,15 +392,4 @@ export class Live {
   private keeps(kept: Kept): void {
     if (kept.why !== "" && !this.kept.some((each) => each.what === kept.what && each.why === kept.why)) this.kept.push(kept);
   }
-}
-
-/** Several arrays together: touched, or stale, if one of them is. */
-function together(all: readonly Known[]): Known {
-  return { array: null, touched: all.some((each) => each.touched), stale: all.some((each) => each.stale) };
-}
-
-function added(a: Known, b: Known): Known {
-  const [x, y] = [a.array, b.array];
-  const state = together([a, b]);
-  return { ...state, array: x && y && !state.stale ? make(y.shape, y.dtype, (at) => (x.data[at] as number) + (y.data[at] as number)) : null };
 }

@@ -17,6 +17,8 @@ export interface Known {
 interface Buffer {
   data: Float64Array;
   known: Uint8Array;
+  /** Whether all is known. */
+  full: boolean;
   touched: boolean;
   stale: boolean;
 }
@@ -30,13 +32,11 @@ export class Memory {
   readonly grads = new Map<number, number>();
   private readonly buffers = new Map<number, Buffer>();
   private readonly places = new Map<number, number>();
-  private readonly views: ReadonlySet<number>;
 
   constructor(
     private readonly trace: Trace,
     changed: ReadonlyMap<number, readonly number[]>,
   ) {
-    this.views = sharedViews(trace);
     for (const [tensor, numbers] of changed) {
       const record = trace.tensors[tensor];
       if (!record) continue;
@@ -55,19 +55,17 @@ export class Memory {
   /** Whether a tensor lies in the memory of another one, so that nothing has to be computed for it. */
   shares(tensor: number, others: readonly (number | null)[]): boolean {
     const place = this.place(tensor);
-    return !this.apart(tensor) && others.some((other) => other !== null && other !== tensor && this.place(other) === place);
-  }
-
-  /** Whether writing to a tensor changes others in a way that is not known here. */
-  entangled(tensor: number): boolean {
-    return this.views.has(this.trace.tensors[tensor]?.storage ?? -1);
+    return others.some((other) => other !== null && other !== tensor && this.place(other) === place);
   }
 
   read(tensor: number): Known {
     const record = this.trace.tensors[tensor] as TensorRecord;
     const buffer = this.buffer(tensor, record);
-    const [steps, offset] = this.layout(record);
     if (!buffer) return { array: null, touched: false, stale: false };
+    if (buffer.full && !record.strides && buffer.data.length === product(record.shape)) {
+      return { array: { shape: record.shape, dtype: record.dtype, data: buffer.data.slice() }, touched: buffer.touched, stale: buffer.stale };
+    }
+    const [steps, offset] = this.layout(record);
     if (!this.load(tensor, record, buffer, steps, offset)) return { array: null, touched: buffer.touched, stale: buffer.stale };
     const whole = { shape: [buffer.data.length], dtype: record.dtype, data: buffer.data };
     return { array: strided(whole, record.shape, steps, offset), touched: buffer.touched, stale: buffer.stale };
@@ -82,6 +80,11 @@ export class Memory {
     buffer.touched = whole ? touched : buffer.touched || touched;
     buffer.stale = whole ? stale : buffer.stale || stale;
     if (!array) return;
+    if (whole && !record.strides && array.data.length === buffer.data.length) {
+      buffer.data.set(array.data);
+      buffer.full = true;
+      return;
+    }
     walk(record.shape, steps, offset, (place, at) => {
       buffer.data[place] = array.data[at] as number;
       buffer.known[place] = 1;
@@ -92,41 +95,42 @@ export class Memory {
   readGrad(tensor: number): Known | undefined {
     const buffer = this.buffers.get(this.grads.get(tensor) ?? -1);
     const record = this.trace.tensors[tensor];
-    if (!buffer || !record || buffer.data.length !== product(record.shape) || buffer.known.includes(0)) return undefined;
+    if (!buffer || !record || buffer.data.length !== product(record.shape) || (!buffer.full && buffer.known.includes(0))) return undefined;
     return { array: { shape: record.shape, dtype: record.dtype, data: buffer.data.slice() }, touched: buffer.touched, stale: buffer.stale };
   }
 
   writeGrad(tensor: number, { array, touched, stale }: Known): void {
     const place = this.grads.get(tensor);
     if (place === undefined || !array) return;
-    this.buffers.set(place, { data: array.data.slice(), known: new Uint8Array(array.data.length).fill(1), touched, stale });
+    this.buffers.set(place, { data: array.data.slice(), known: new Uint8Array(0), full: true, touched, stale });
   }
 
   private place(tensor: number): number {
     return this.places.get(tensor) ?? this.trace.tensors[tensor]?.storage ?? -1;
   }
 
-  /** PyTorch's traces do not say where a view lies: it is computed, and has memory of its own. */
-  private apart(tensor: number): boolean {
-    return !this.trace.library.startsWith("minigrad") && this.trace.tensors[tensor]?.base !== undefined;
-  }
-
   private buffer(tensor: number, record: TensorRecord): Buffer | null {
-    const key = this.apart(tensor) ? -2 - tensor : this.place(tensor);
+    const key = this.place(tensor);
     const known = this.buffers.get(key);
     if (known) return known;
     const bytes = BYTES[record.dtype];
     if (bytes === undefined) return null;
-    const stored = this.apart(tensor) ? 0 : (this.trace.storages?.[key] ?? 0) / bytes;
-    const size = Math.max(product(record.shape), Math.floor(stored));
+    const stored = (this.trace.storages?.[key] ?? 0) / bytes;
+    const size = Math.max(product(record.shape), Math.floor(stored), this.reach(record));
     try {
       checkSize(size);
     } catch {
       return null;
     }
-    const made = { data: new Float64Array(size), known: new Uint8Array(size), touched: false, stale: false };
+    const made = { data: new Float64Array(size), known: new Uint8Array(size), full: false, touched: false, stale: false };
     this.buffers.set(key, made);
     return made;
+  }
+
+  /** How many elements a tensor's memory has at least. */
+  private reach(record: TensorRecord): number {
+    const [steps, offset] = this.layout(record);
+    return product(record.shape) === 0 ? 0 : record.shape.reduce((last, n, i) => last + (n - 1) * (steps[i] as number), offset) + 1;
   }
 
   private layout(record: TensorRecord): [steps: readonly number[], offset: number] {
@@ -135,7 +139,9 @@ export class Memory {
 
   /** Fills in from the record of a tensor what nobody has written; says whether all is there then. */
   private load(tensor: number, record: TensorRecord, buffer: Buffer, steps: readonly number[], offset: number): boolean {
-    let all = true;
+    let all = buffer.full;
+    if (all) return true;
+    all = true;
     walk(record.shape, steps, offset, (place) => {
       if (!buffer.known[place]) all = false;
     });
@@ -150,12 +156,6 @@ export class Memory {
     });
     return true;
   }
-}
-
-/** The storages of PyTorch's traces in which views lie. */
-function sharedViews(trace: Trace): Set<number> {
-  if (trace.library.startsWith("minigrad")) return new Set();
-  return new Set(trace.tensors.filter((record) => record.base !== undefined).map((record) => record.storage));
 }
 
 export const isNumber = (record: TensorRecord): boolean => isFloat(record.dtype) && record.dtype in BYTES;

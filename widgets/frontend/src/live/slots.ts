@@ -1,9 +1,41 @@
 /** A copy of a trace in which whatever a run can change has a preview of its own. */
 import { previewOf } from "./numbers";
 import type { Known } from "./memory";
-import type { Maybe, NodeRecord, TensorRecord, Trace, TraceEvent, Value } from "../trace/types";
+import type { NumberArray } from "./arrays";
+import type { Maybe, NodeRecord, Scalar, TensorRecord, Trace, TraceEvent, Value } from "../trace/types";
 
 type Fields = Record<string, unknown>;
+
+/** The preview of an array that was computed: what nobody looks at is not made. */
+class Preview implements Value {
+  readonly live = true;
+  private made: Value | null = null;
+
+  constructor(
+    private readonly array: NumberArray,
+    readonly recorded: Value,
+  ) {}
+
+  get shape(): number[] {
+    return this.recorded.shape;
+  }
+
+  get dtype(): string {
+    return this.recorded.dtype;
+  }
+
+  get data(): Scalar[] {
+    return this.preview.data as Scalar[];  // undefined where there are statistics, as in every preview
+  }
+
+  get stats(): NonNullable<Value["stats"]> {
+    return this.preview.stats as NonNullable<Value["stats"]>;
+  }
+
+  private get preview(): Value {
+    return (this.made ??= previewOf(this.array));
+  }
+}
 
 export class Slots {
   readonly trace: Trace;
@@ -56,7 +88,7 @@ export class Slots {
     const recorded = this.recorded.get(slot) as Value;
     if (!known || (!known.touched && !known.stale)) values[slot] = recorded;
     else if (known.stale || !known.array) values[slot] = { ...recorded, stale: true };
-    else values[slot] = { ...previewOf(known.array), live: true, recorded };
+    else values[slot] = new Preview(known.array, recorded);
     return slot;
   }
 }
