@@ -16,7 +16,7 @@ from typing import Any
 from minigrad._base.files import replace_file
 from minigrad.trace.build import LIBRARIES, Builder, Large
 from minigrad.trace.data import Trace
-from minigrad.trace.encode import FORMULAS, SAME, Encoder
+from minigrad.trace.encode import CALLS, FORMULAS, SAME, Encoder
 from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
 from minigrad.trace.names import drop_copy
@@ -24,8 +24,8 @@ from minigrad.trace.pack import written
 from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.traverse import Traversal
 
-__all__ = ["FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace",
-           "TrackedRef", "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
+__all__ = ["CALLS", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log",
+           "Trace", "TrackedRef", "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
 
 
 def register_library(folder: str) -> None:

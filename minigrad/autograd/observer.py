@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
+from minigrad._base.tensor_data import READERS
 from minigrad.autograd.arithmetic import formula_of
+from minigrad.autograd.forward_arithmetic import Reader
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.backends.registry import is_array
@@ -60,6 +62,7 @@ class Observer:
         LOCAL.observer = self
         LOCAL.update()
         WATCHING.append(self)
+        READERS.append(self.read)
         RARER.start(self)
         return self.trace
 
@@ -71,6 +74,8 @@ class Observer:
         LOCAL.update()
         if self in WATCHING:
             WATCHING.remove(self)
+        if self.read in READERS:
+            READERS.remove(self.read)
         RARER.stop(self)
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
@@ -100,9 +105,11 @@ class Observer:
         tensors, tensor = seen.tensors, seen.tensor
         operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
+        reader = Reader(inputs, seen.known)
+        call = reader.call(sys._getframe(1), outputs)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
-                           outputs=tuple([tensor(t) for t in outputs]))
+                           outputs=tuple([tensor(t) for t in outputs]), expressions=call, reads=reader.reads)
         else:
             number = seen.numbers.get
             targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
@@ -114,12 +121,19 @@ class Observer:
             self.log.append(("record", at, self.depth + 1, op, index, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
                              node.output_nrs(), operands, results,
-                             seen.saved(node, outputs) if node.saved else None, formula_of(node, outputs)))
+                             seen.saved(node, outputs) if node.saved else None, formula_of(node, outputs), call,
+                             reader.reads))
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
         if seen.unnamed:
             seen.name_leaves()
         seen.at = outer
+
+    def read(self, tensor: Any) -> None:
+        """The numbers of a tensor decide what no op of the trace shows, if this thread asked for them."""
+        number = self.seen.known(tensor)
+        if number is not None and LOCAL.observer is self:
+            self.log.append(("read", number))
 
     def written(self, tensor: Any) -> None:
         """An op in place, which will be reported, has changed a tensor's values: what was copied of it is old."""

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.book import await_widgets
 from tests.browser.fixtures import Axe, context, keep
-from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all, switch
+from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all
 
 NAME = "arithmetic.ipynb"
 IMPORTS = "import minigrad as torch\nfrom minigrad.recorder import record\nfrom minigrad_widgets import Inspector"
@@ -39,8 +39,6 @@ for p in net.parameters():
 with record() as cold:
     net(torch.ones(2, 4)).sum().backward()
 Inspector(cold)"""
-WINDOWS = [(1280, 800), (1600, 1000)]
-THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +53,6 @@ def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
     await_idle(page, server, NAME)
     yield page
     window.close()
-
-
-@pytest.fixture(params=[(window, theme) for window in WINDOWS for theme in THEMES],
-                ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
-def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The notebook in a window of a laptop's size and of a desktop's, in both themes."""
-    (width, height), (theme, light) = request.param
-    notebook.set_viewport_size({"width": width, "height": height})
-    if light == "false":
-        switch(notebook, theme, light)
-    yield notebook
-    keep(notebook, request.node.name)
-    if light == "false":
-        switch(notebook, *THEMES[0])
 
 
 def inspector(page: Page, number: int) -> Locator:

@@ -17,6 +17,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Log
+from minigrad_widgets.torch_reader.calls import call_of
 from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
@@ -51,11 +52,11 @@ class Op:
     each tensor that was written to, its number, a weak reference to it and to its base, and what is in it now.
     """
 
-    __slots__ = ("at", "copies", "depth", "given", "name", "outputs", "written")
+    __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "written")
 
     def __init__(self, at: Any, depth: int, name: str, given: Any, written: list[tuple[int, Any, Any, Any]],
-                 outputs: list[Any], copies: list[Any]) -> None:
-        self.at, self.depth, self.name, self.given = at, depth, name, given
+                 outputs: list[Any], copies: list[Any], call: Any = None) -> None:
+        self.at, self.depth, self.name, self.given, self.call = at, depth, name, given, call
         self.written, self.copies = written, copies
         self.outputs = [weakref.ref(t) for t in outputs]
 
@@ -107,13 +108,14 @@ class Ops:
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
         self.waiting = Op(at, depth, name, given, [
             (self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)])
-            for t in written], outputs, [same[id(t)] for t in outputs])
+            for t in written], outputs, [same[id(t)] for t in outputs], call_of(name, args, kwargs, operands, outputs))
         return result
 
     def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
         result = func(*args, **kwargs)
-        self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)]))
+        self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)],
+                                call_of("detach", args, kwargs, [operand], [result])))
         return result
 
     def drop(self) -> None:
@@ -135,7 +137,8 @@ class Ops:
         own = 0
         if node is None or foreign or self.seen.number_of(node) is not None:
             made = [self.output(t, copy, foreign) for t, copy in zip(outputs, op.copies)]
-            self.log.event("forward", op.at, op.depth, op=op.name.lstrip("_"), node=None, inputs=op.given, outputs=made)
+            self.log.event("forward", op.at, op.depth, op=op.name.lstrip("_"), node=None, inputs=op.given, outputs=made,
+                           expressions=op.call)
             if op.name == "detach":
                 self.seen.apart(made[0], op.given[0])
             self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
@@ -159,7 +162,7 @@ class Ops:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
         self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
-                         op.given, made, saved, self.formula(node, name, saved)))
+                         op.given, made, saved, self.formula(node, name, saved), op.call))
         if self.times:
             self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # what is saved is hidden in it

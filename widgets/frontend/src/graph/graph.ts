@@ -320,6 +320,7 @@ export class GraphPane {
     const value = valueOf(this.trace, gradient);
     for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(value) || null);
     mark(parts.line, "data-heat", sizeOf(value) || null);
+    mark(parts.label, "data-live", value?.live ? "live" : value?.stale ? "stale" : null);
     write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
   }
 
@@ -332,6 +333,11 @@ export class GraphPane {
   shade(shares: ReadonlyMap<BoxId, number> | null): void {
     this.element.classList.toggle("mg-costs", shares !== null);
     for (const [id, share] of shares ?? []) this.nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
+  }
+
+  /** Forgets which gradients are drawn: their numbers may be others. */
+  forget(): void {
+    for (const parts of this.edges.values()) parts.gradient = NaN;
   }
 
   /** Lights the operands of an arithmetic: edges, and what a node has saved. */

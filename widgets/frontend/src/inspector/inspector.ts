@@ -12,8 +12,10 @@ import { GraphPane } from "../graph/graph";
 import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
 import { Heat } from "./heat";
+import { Live } from "../live/live";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
+import { Numbers } from "./numbers";
 import type { Link } from "../page/link";
 import { Panes } from "./panes";
 import { QueueStrip } from "./queue";
@@ -50,10 +52,16 @@ export class Inspector {
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
 
+  private readonly trace: Trace;
+  private readonly numbers: Numbers | null;
+
   constructor(
-    private readonly trace: Trace,
+    given: Trace,
     private readonly link: Link,
   ) {
+    const live = link.live === false ? null : Live.of(given);
+    const trace = (this.trace = live?.trace ?? given);
+    this.numbers = live && new Numbers(live, () => this.moved(), link.live === true);
     this.replay = new Replay(trace);
     const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.replay)] as const);
     this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
@@ -72,7 +80,9 @@ export class Inspector {
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
-    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, new CostLens(trace, this.graph, pick).element);
+    const numbers = this.numbers ? [this.numbers.element] : [];
+    const cost = new CostLens(trace, this.graph, pick);
+    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, cost.element, ...numbers);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);
@@ -99,7 +109,7 @@ export class Inspector {
     const panes = new Panes(this.source.element, this.graph.element, this.details.element);
     panes.element.append(this.called.card);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
-    this.element.append(head, this.ask.element, panes.element, foot);
+    this.element.append(head, ...(this.numbers ? [this.numbers.bar] : []), this.ask.element, panes.element, foot);
   }
 
   private tabList(): HTMLElement {
@@ -180,6 +190,12 @@ export class Inspector {
     this.link.say("score", score);
     this.show({ nodes: [], edges: [] });
     this.element.focus();
+  }
+
+  /** All numbers are others now, at the same step. */
+  private moved(): void {
+    this.graph.forget();
+    this.show(ALL);
   }
 
   private goToStep(step: number): void {

@@ -47,6 +47,11 @@ export class Link {
     return String(this.model.get("lens"));
   }
 
+  /** Whether numbers can be changed: true opens their list, null leaves it closed, false has none. */
+  get live(): boolean | null {
+    return (this.model.get("live") ?? null) as boolean | null;
+  }
+
   get selected(): Maybe {
     return (this.model.get("selected") ?? null) as Maybe;
   }

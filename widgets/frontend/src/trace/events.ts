@@ -34,6 +34,11 @@ export interface TensorRecord {
   counter?: number;
   /** Its version, if that was not 0. */
   version?: number;
+  /**
+   * The step after which the program first read its numbers by what is no op of the trace: `if`, `item()`, a
+   * comparison.
+   */
+  read?: number;
   /** Where it begins in its storage, in elements, if it does not lie there from the beginning row by row. */
   offset?: number;
   /** Its strides in elements, in the same case. */
@@ -63,6 +68,11 @@ export interface NodeRecord {
    * `times=True` has it.
    */
   seconds?: [forward: Maybe, backward: Maybe];
+  /**
+   * What `derivatives` name and what is no tensor of the op, such as the positions of maxima, in operands of the
+   * op: `inputs[0]`, ….
+   */
+  parameters?: [name: string, expression: number][];
   /** The innermost call of a module that ran when the recorder first saw it. */
   scope?: number;
   /** The file of the user's line that made it. */
@@ -108,6 +118,13 @@ export interface ForwardEvent {
   inputs: Maybe[];
   /** Its results. */
   outputs: number[];
+  /**
+   * For each result its arithmetic, with the operands `inputs[0]`, `inputs[1]`, …; of an op in place that of what
+   * it wrote to its first operand.
+   */
+  expressions?: number[];
+  /** Tensors that are no operands, which the expressions call `reads[0]`, `reads[1]`, …. */
+  reads?: number[];
   /** The module that it ran in, where there is no node to say it. */
   scope?: number;
   /**
@@ -360,15 +377,15 @@ export const OF_A_PASS: ReadonlySet<string> = new Set([
 
 /** The fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`. */
 export const RECORD_FIELDS: Readonly<Record<string, string>> = {
-  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int offset?=whole strides?=[whole]",
-  nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) scope?=scope file?=file? line?=int?",
+  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int offset?=whole strides?=[whole]",
+  nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope?",
   common: "file?=file line?=int depth?=nr bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
 };
 
 /** The fields of each kind of event. */
 export const EVENT_FIELDS: Readonly<Record<string, string>> = {
-  forward: "op=str node=node? inputs=[tensor?] outputs=[tensor] scope?=scope rebased?=[(tensor,before:node?,after:node)]",
+  forward: "op=str node=node? inputs=[tensor?] outputs=[tensor] expressions?=[expression] reads?=[tensor] scope?=scope rebased?=[(tensor,before:node?,after:node)]",
   save: "node=node",
   version: "tensor=tensor version=int value?=value?",
   grad: "tensor=tensor grad=value?",

@@ -24,6 +24,11 @@ export interface Value {
   dtype: string;
   data?: Scalar[];
   stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
+  /** Whether it was computed from numbers that were changed, in the place of what was `recorded`. */
+  live?: boolean;
+  recorded?: Value;
+  /** Whether it should have changed with them, and could not be computed: it is what was recorded. */
+  stale?: boolean;
 }
 
 export interface Layout {
