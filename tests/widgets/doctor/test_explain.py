@@ -36,6 +36,14 @@ def test_what_is_provoked_is_explained(name: str, library: str) -> None:
     assert all(mend.what.endswith(".") for mend in told.mends)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_warning_that_comes_once_per_program_is_explained_again(library: str) -> None:
+    for _ in range(2):
+        got = explanation("kept_graph__create_graph", library)
+        assert [each.rule for each in got.warnings] == ["kept-graph"]
+    assert not importlib.import_module(library).is_warn_always_enabled()
+
+
 def test_the_table_knows_enough() -> None:
     assert len(TEXTS) >= 40 and len(PROGRAMS) >= 40
 

@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from minigrad.recorder import record
@@ -98,6 +99,16 @@ class Library:
             return importlib.import_module(READER).array_of(tensor)
         array = tensor.array
         return array.get() if hasattr(array, "get") else array
+
+    @contextmanager
+    def every_warning(self) -> Iterator[None]:
+        """A block in which warnings that come once per program come again, whatever ran before."""
+        before = self.package.is_warn_always_enabled()
+        self.package.set_warn_always(True)
+        try:
+            yield
+        finally:
+            self.package.set_warn_always(before)
 
     def grad_enabled(self) -> bool:
         """Whether ops are recorded now."""

@@ -55,7 +55,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
     """
     done = Recording(library)
     recorder = library.record(names)
-    with warnings.catch_warnings(record=True) as warned:
+    with warnings.catch_warnings(record=True) as warned, library.every_warning():
         warnings.simplefilter("always")
         trace = recorder.__enter__()
         observer = recorder._observer
