@@ -54,12 +54,13 @@ export class Inspector {
 
   private readonly trace: Trace;
   private readonly numbers: Numbers | null;
+  private readonly live: Live | null;
 
   constructor(
     given: Trace,
     private readonly link: Link,
   ) {
-    const live = link.live === false ? null : Live.of(given);
+    const live = (this.live = link.live === false ? null : Live.of(given));
     const trace = (this.trace = live?.trace ?? given);
     this.numbers = live && new Numbers(live, () => this.moved(), link.live === true);
     this.replay = new Replay(trace);
@@ -296,6 +297,7 @@ export class Inspector {
     mark(this.element, "data-lit", lens.lit ?? "");
     mark(this.element, "data-ready", lens.ready.join(" "));
     mark(this.element, "data-score", this.link.questions.length > 0 ? `${this.ask.score.right}/${this.ask.score.answered}` : null);
-    mark(this.element, "data-gradient", lens.gradient ?? "");
+    const { gradient } = lens;
+    mark(this.element, "data-gradient", gradient == null ? "" : (this.live?.recordedIndex(gradient) ?? gradient));
   }
 }

@@ -71,6 +71,11 @@ export class Live {
     return live.leaves.length > 0 ? live : null;
   }
 
+  /** The index that a preview of the shown trace has in the recorded one. */
+  recordedIndex(value: number): number {
+    return this.slots.recordedIndex(value);
+  }
+
   /** What would keep its recorded numbers if any leaf was changed. */
   private probed(): readonly Kept[] {
     this.run(new Map(this.leaves.map((leaf) => [leaf, this.numbers(leaf)])));

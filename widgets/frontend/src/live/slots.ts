@@ -41,12 +41,19 @@ export class Slots {
   readonly trace: Trace;
   /** By slot, the preview that was recorded. */
   private readonly recorded = new Map<number, Value>();
+  /** By slot, the index of that preview in the recorded trace. */
+  private readonly origin = new Map<number, number>();
 
   constructor(original: Trace) {
     const events = original.events.map((event) => ({ ...event })) as TraceEvent[];
     const tensors = original.tensors.map((record): TensorRecord => ({ ...record }));
     const nodes = original.nodes.map((node): NodeRecord => ({ ...node, saved: node.saved.map((row): NodeRecord["saved"][number] => [...row]) }));
     this.trace = { ...original, values: [...original.values], events, tensors, nodes };
+  }
+
+  /** The index that a preview of the copy has in the recorded trace. */
+  recordedIndex(value: number): number {
+    return this.origin.get(value) ?? value;
   }
 
   /** Shows what a field of an event holds now. */
@@ -84,7 +91,10 @@ export class Slots {
     if (value == null) return value;
     const { values } = this.trace;
     const slot = this.recorded.has(value) ? value : values.push(values[value] as Value) - 1;
-    if (slot !== value) this.recorded.set(slot, values[value] as Value);
+    if (slot !== value) {
+      this.recorded.set(slot, values[value] as Value);
+      this.origin.set(slot, value);
+    }
     const recorded = this.recorded.get(slot) as Value;
     if (!known || (!known.touched && !known.stale)) values[slot] = recorded;
     else if (known.stale || !known.array) values[slot] = { ...recorded, stale: true };
