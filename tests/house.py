@@ -23,6 +23,7 @@ FILE_LINES, FUNCTION_LINES, CELL_LINES, FOLDER_FILES = 400, 40, 15, 30
 LONG_FILES = {
     "minigrad/nn/modules/module.py": "one class, as in PyTorch, to be read from top to bottom",
     "minigrad/nn/modules/container.py": "PyTorch's file: five containers, side by side",
+    "widgets/frontend/src/trace/events.ts": "made from the table of events by `python -m tests.trace_page`",
     "minigrad/optim/lr_scheduler.py": "PyTorch's file: many small schedules, each to be read by itself",
 }
 LONG_FUNCTIONS: dict[str, str] = {}  # by "path: Class.method"

@@ -106,16 +106,17 @@ class Ops:
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
         outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
+        call = self.call_of(name, args, kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
             (self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)])
-            for t in written], outputs, [same[id(t)] for t in outputs], call_of(name, args, kwargs, operands, outputs))
+            for t in written], outputs, [same[id(t)] for t in outputs], call)
         return result
 
     def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
         result = func(*args, **kwargs)
         self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)],
-                                call_of("detach", args, kwargs, [operand], [result])))
+                                self.call_of("detach", args, kwargs, [operand], [result])))
         return result
 
     def drop(self) -> None:
@@ -171,6 +172,10 @@ class Ops:
             return 0
         packed = any(copy is None for _, _, copy in saved[0])
         return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0])
+
+    def call_of(self, *call: Any) -> Any:
+        """The function of minigrad's that stands for an operator, if the arithmetic is to be kept."""
+        return None if self.seen.previews.most == 1 else call_of(*call)
 
     def formula(self, node: Any, name: str, saved: Any) -> Any:
         """What knows the arithmetic of a node, if that is to be kept."""

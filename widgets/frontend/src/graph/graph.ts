@@ -68,7 +68,7 @@ export class GraphPane {
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
   private readonly outline: Outline;
   private readonly map: Minimap;
-  private groups: Groups;
+  groups: Groups;  // what stands in the graph now
   private drawing: Drawing;
   private readonly nodes = new Map<BoxId, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
@@ -322,11 +322,6 @@ export class GraphPane {
     mark(parts.line, "data-heat", sizeOf(value) || null);
     mark(parts.label, "data-live", value?.live ? "live" : value?.stale ? "stale" : null);
     write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
-  }
-
-  /** What stands in the graph now. */
-  get shown(): Groups {
-    return this.groups;
   }
 
   /** Shades boxes by a share, from 0 to 1; null ends that. */

@@ -49,7 +49,7 @@ export class CostLens {
   private draw(): void {
     for (const [name, button] of this.buttons) mark(button, "aria-pressed", String(name === this.cost));
     if (!this.element.open) return this.graph.shade(null);
-    const groups = this.graph.shown;
+    const groups = this.graph.groups;
     const all = [...groups.members].map(([box, nodes]) => ({ box, nodes, cost: this.costs.of(this.cost, nodes) }));
     const most = all.reduce((largest, { cost }) => Math.max(largest, cost), 0);
     const total = this.costs.of(this.cost, all.flatMap(({ nodes }) => nodes));
