@@ -1,4 +1,4 @@
-"""The accelerator of the machine, whatever its maker: mirrors a part of `torch/accelerator/__init__.py`.
+"""Asks about the machine's accelerator, whoever made it. Mirrors a part of `torch/accelerator/__init__.py`.
 
 For minigrad that is an NVIDIA GPU or none: without one `current_accelerator()` is None, and a script that asks stays on
 the CPU; the functions that need one raise a RuntimeError.

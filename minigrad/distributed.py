@@ -1,4 +1,4 @@
-"""The question that programs ask before they use several processes: mirrors the first names of `torch/distributed`."""
+"""Answers what programs ask before they use several processes. Mirrors the first names of `torch/distributed`."""
 
 from typing import Any
 

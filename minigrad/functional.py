@@ -1,4 +1,4 @@
-"""Functions that PyTorch writes in Python, under the name that old programs use: mirrors `torch/functional.py`."""
+"""Gives functions the older module name that some programs import them by. Mirrors `torch/functional.py`."""
 
 from typing import Any
 

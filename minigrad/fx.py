@@ -1,4 +1,4 @@
-"""The one name of `torch/fx` that programs use without tracing: `wrap`, a note for its tracer."""
+"""Has `wrap`, the one name of `torch/fx` that programs use without tracing."""
 
 from typing import Any
 

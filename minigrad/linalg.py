@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.missing import module_getattr
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import parse_module_functions
 from minigrad.ops.linalg.checks import LinAlgError, floating
@@ -100,7 +100,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     size = (*x.array.shape, count - 1)
     powers = cumprod(shape.Expand.forward(shape.unsqueeze(x, -1), size), -1)
-    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype, like=beside(powers.array))), powers], -1)
+    return cat([plain(np.ones((*x.array.shape, 1), powers.array.dtype, like=device_like(powers.array))), powers], -1)
 
 
 # PyTorch's errors for arguments of a wrong type.

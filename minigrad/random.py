@@ -1,4 +1,4 @@
-"""Seeds and states of the default generators: mirrors `torch/random.py`.
+"""Seeds the default generators, and gets and sets their states. Mirrors `torch/random.py`.
 
 A reader can fix a program's numbers (`manual_seed`), go back to them (`set_rng_state`), or draw some without moving
 the numbers of the rest of the program (`fork_rng`).
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad._base.device import device
-from minigrad.backends.registry import located
+from minigrad.backends.registry import resolve_device
 from minigrad.ops.random.generator import (
     Generator,
     default_generator,
@@ -38,7 +38,7 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, _caller
         yield
         return
     wanted = None if devices is None else [
-        located(device(kind, each) if isinstance(each, int) else each) for each in devices]
+        resolve_device(device(kind, each) if isinstance(each, int) else each) for each in devices]
     state, states = get_rng_state(), device_states(wanted)
     try:
         yield

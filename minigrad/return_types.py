@@ -1,4 +1,4 @@
-"""Results of several parts, with names: mirrors `torch.return_types`.
+"""Defines the named tuples that ops with several results return. Mirrors `torch.return_types`.
 
 What `x.max(0)` and its like return is a tuple whose parts have names: `values, indices = x.max(0)` and
 `x.max(0).values` say the same.

@@ -12,6 +12,7 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from minigrad import __version__
+from minigrad_widgets.page import player_page
 from website import api, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
@@ -41,8 +42,11 @@ def main() -> int:
     for old in (gathered, target):
         shutil.rmtree(old, ignore_errors=True)
     gather(gathered)
-    return build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
+    failed = build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
                        "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
+    if not failed:
+        (target / "play.html").write_text(player_page(), encoding="utf-8")
+    return failed
 
 
 if __name__ == "__main__":

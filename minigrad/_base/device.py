@@ -147,12 +147,12 @@ class OutOfMemoryError(RuntimeError):
     """A device has not as much memory as was asked for. All tensors are as they were."""
 
 
-def out_of_memory(size: int, index: int, told: dict[str, int]) -> OutOfMemoryError:
-    """PyTorch's sentence. `size`: the bytes asked for; `told`: what `Backend.memory_stats` says."""
-    total, free, own = [of_bytes(told[name]) for name in ("total", "free", "allocated")]
+def out_of_memory(size: int, index: int, stats: dict[str, int]) -> OutOfMemoryError:
+    """PyTorch's sentence. `size`: the bytes asked for; `stats`: what `Backend.memory_stats` returns."""
+    total, free, own = [of_bytes(stats[name]) for name in ("total", "free", "allocated")]
     return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {of_bytes(size)}. GPU {index} has a total capacity "
                             f"of {total} of which {free} is free. Of the allocated memory {own} is allocated by "
-                            f"minigrad, and {of_bytes(told['reserved'] - told['allocated'])} is reserved but "
+                            f"minigrad, and {of_bytes(stats['reserved'] - stats['allocated'])} is reserved but "
                             "unallocated.")
 
 

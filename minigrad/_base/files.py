@@ -21,16 +21,16 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[
     Raises:
         OSError: if it cannot be written.
     """
-    place = os.path.realpath(os.fsdecode(path))
+    target = os.path.realpath(os.fsdecode(path))
     data = content.encode() if isinstance(content, str) else content
-    if os.path.exists(place) and not os.path.isfile(place) and not callable(data):
-        with open(place, "wb") as file:
+    if os.path.exists(target) and not os.path.isfile(target) and not callable(data):
+        with open(target, "wb") as file:
             file.write(data)
         return
-    unfinished = f"{place}.{os.urandom(8).hex()}.tmp"
+    unfinished = f"{target}.{os.urandom(8).hex()}.tmp"
     try:
         with open(unfinished, "xb") as file:
-            mode = os.stat(place if os.path.exists(place) else unfinished).st_mode
+            mode = os.stat(target if os.path.exists(target) else unfinished).st_mode
             if not callable(data):
                 file.write(data)
         if callable(data):
@@ -38,7 +38,7 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[
         with open(unfinished, "r+b") as file:
             os.fsync(file.fileno())
         os.chmod(unfinished, stat.S_IMODE(mode))
-        os.replace(unfinished, place)
+        os.replace(unfinished, target)
     except BaseException:
         with suppress(FileNotFoundError):
             os.remove(unfinished)

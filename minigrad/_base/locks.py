@@ -1,4 +1,4 @@
-"""Locks that are free in a child process after `fork()`, whichever thread held them when it was made.
+"""Makes locks that are free in a child process after `fork()`, whichever thread held them.
 
 A child has only the thread that forked. A lock that another one held would be held for ever: a DataLoader's worker that
 draws a random number would wait until it is killed.

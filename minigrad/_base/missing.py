@@ -1,4 +1,4 @@
-"""What to do where a name of PyTorch's is missing: said after Python's own sentence."""
+"""Says what to do where a name of PyTorch is missing, after Python's own sentence."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""What PyTorch says about flags and gradients that a tensor cannot have."""
+"""Holds PyTorch's errors for flags and gradients that a tensor cannot have."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a tensor prints: mirrors `torch/_tensor_str.py`.
+"""Prints tensors. Mirrors `torch/_tensor_str.py`.
 
 `tensor_repr` gives, character for character, what PyTorch prints for the same tensor. A reader finds here why a tensor
 of whole numbers prints as `1.`, when the exponent form is chosen, and where the dots of a large tensor come from. All

@@ -1,4 +1,4 @@
-"""How PyTorch names the type of a wrong argument in its errors."""
+"""Names the type of a wrong argument as PyTorch's errors do."""
 
 from typing import Any
 

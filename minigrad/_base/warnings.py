@@ -1,4 +1,4 @@
-"""Warnings, given where the user's own line is, some once per program: mirrors `torch.set_warn_always`."""
+"""Gives warnings at the user's own line, some once per program. Mirrors `torch.set_warn_always`."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""Jacobians in two ways, by differences and by backward passes: what `gradcheck` holds against each other.
+"""Computes Jacobians by finite differences and by backward passes, for `gradcheck` to compare.
 
 Mirrors the middle part of `torch/autograd/gradcheck.py`. A Jacobian is here a matrix with a row per element of the
 input and a column per element of the output.
@@ -12,7 +12,7 @@ import numpy as np
 from minigrad.autograd._api import grad
 from minigrad.autograd._gradcheck_texts import PERTURBED
 from minigrad.autograd.functional import units
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, owned, plain
 
 __all__ = ["analytical", "as_tuple", "difference", "numerical", "unit_vectors"]
@@ -54,7 +54,7 @@ def difference(func: Callable[..., Any], inputs: Sequence[Any], memory: Any, ste
 def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, outputs: dict[int, Tensor],
               eps: float) -> list[Tensor]:
     """The Jacobians of some outputs (by their numbers) by the input `x`: each element is moved a little, in turn."""
-    made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype, like=beside(o.array)) for i, o in outputs.items()}
+    made = {i: np.zeros((x.numel(), o.numel()), o.array.dtype, like=device_like(o.array)) for i, o in outputs.items()}
     memory = owned(x)
     for row, index in enumerate(np.ndindex(memory.shape)):
         found = difference(func, inputs, memory[(*index, ...)], eps, eps, f"on index {index} ")
@@ -65,7 +65,7 @@ def numerical(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, output
 
 def analytical(output: Tensor, inputs: Tensors, vectors: Sequence[Tensor]) -> list[Tensor]:
     """The Jacobians of `output` by each input, times each of these vectors: a backward pass per column."""
-    made = [np.zeros((x.numel(), len(vectors)), x.array.dtype, like=beside(x.array)) for x in inputs]
+    made = [np.zeros((x.numel(), len(vectors)), x.array.dtype, like=device_like(x.array)) for x in inputs]
     for column, v in enumerate(vectors):
         for jacobian, g in zip(made, grad(output, inputs, v, retain_graph=True, allow_unused=True), strict=True):
             if g is not None:

@@ -1,4 +1,4 @@
-"""Custom functions from inside: mirrors PyTorch's `python_function.cpp` and `custom_function.cpp`.
+"""Runs custom functions. Mirrors PyTorch's `python_function.cpp` and `custom_function.cpp`.
 
 Read `wrap_outputs` to see how a tensor that the user's `forward` computed without grad mode becomes part of the graph,
 and `FunctionBase.input_grads` to see how a backward pass calls the user's `backward` and checks what it returns.
@@ -13,7 +13,7 @@ from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.inplace import check_inplace, rebase_history
 from minigrad.autograd.views import FUNCTION, MANY, set_history, share
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of
+from minigrad.backends.registry import HOST, OF_TYPE, device_like, info_of
 from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_to, owned, plain
 from minigrad.core.evaluate import check_device, check_gradient, sum_to
 from minigrad.core.grad_mode import switch
@@ -92,7 +92,7 @@ class FunctionBase(Node, number=None):
         self.node_hooks()  # off the engine's plain path: user code sees the gradients, and may register hooks
         self._input_info = [(a.array.shape, a.array.dtype) if isinstance(a, Tensor) else None for a in args]
         if OF_TYPE:
-            self._input_info = [(*info, beside(a.array)) if info is not None and type(a.array) in OF_TYPE else info
+            self._input_info = [(*info, device_like(a.array)) if info is not None and type(a.array) in OF_TYPE else info
                                 for a, info in zip(args, self._input_info, strict=True)]
         self.outputs, self._output_info, self._saved_nrs = 1, [], ()
 
@@ -195,8 +195,8 @@ def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], 
     xp, g = (XP, grad.array) if task.first_order else (task.xp, grad)
     if len(info) == 2 and type(grad.array) not in OF_TYPE:
         return sum_to(g, info, xp)
-    place = info[2] if len(info) == 3 else HERE
-    return check_device(sum_to(g, info[:2], xp), place, index, xp, f"Function {node.name()} returned an ")
+    handle = info[2] if len(info) == 3 else HOST
+    return check_device(sum_to(g, info[:2], xp), handle, index, xp, f"Function {node.name()} returned an ")
 
 
 def wrap_outputs(ctx: FunctionBase, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> list[Any]:

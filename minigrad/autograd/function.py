@@ -1,4 +1,4 @@
-"""Custom functions: mirrors `torch/autograd/function.py`.
+"""Defines `Function`, the base class of custom functions. Mirrors `torch/autograd/function.py`.
 
 `Function` is the way to write an op with its own derivative. `forward` runs with grad mode off, then the node is
 attached to what it returned, which is why an output's `requires_grad` is False inside and True outside. The `ctx` that

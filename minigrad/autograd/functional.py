@@ -1,4 +1,4 @@
-"""Derivatives of functions: mirrors `torch/autograd/functional.py`.
+"""Computes Jacobians, Hessians and products with them. Mirrors `torch/autograd/functional.py`.
 
 `jacobian` and `hessian` give whole matrices; `vjp`, `jvp`, `vhp` and `hvp` multiply them with a vector without making
 them. A reader finds here that all six are made of one step, `pull`: a backward pass, v J, which pulls a vector at the

@@ -1,4 +1,4 @@
-"""Checking derivatives against finite differences: mirrors `torch/autograd/gradcheck.py`.
+"""Checks derivatives against finite differences. Mirrors `torch/autograd/gradcheck.py`.
 
 `gradcheck(func, inputs)` asks whether the gradients that backward passes give are those that one gets by moving each
 input a little and looking at the outputs. A reader who writes a `Function` calls it first of all; `gradgradcheck` asks
@@ -16,7 +16,7 @@ from minigrad.autograd import _gradcheck_texts as texts
 from minigrad.autograd._api import grad
 from minigrad.autograd._jacobians import analytical, as_tuple, difference, numerical, unit_vectors
 from minigrad.backends import draws
-from minigrad.backends.registry import beside, moved
+from minigrad.backends.registry import device_like, moved
 from minigrad.core import Node, Tensor, owned, plain, record1
 from minigrad.ops.factory.sizes import zeros_like
 from minigrad.ops.shape.join import stack
@@ -333,4 +333,4 @@ def _random(like: Tensor, apart: bool) -> Tensor:
 
 def _beside(like: Tensor, drawn: Any) -> Tensor:
     """Drawn numbers where a tensor lies."""
-    return plain(moved(drawn, beside(like.array)))
+    return plain(moved(drawn, device_like(like.array)))

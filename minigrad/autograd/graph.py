@@ -1,4 +1,4 @@
-"""The graph as users know it: mirrors `torch/autograd/graph.py`.
+"""Offers the graph to users: nodes, edges and hooks. Mirrors `torch/autograd/graph.py`.
 
 Nodes are defined in core/graph.py, the contexts in saved_hooks.py, the hook on several tensors in multi_grad.py.
 """

@@ -1,4 +1,4 @@
-"""In-place ops: how a tensor that is written to gets another history. Mirrors `rebase_history` of PyTorch's
+"""Gives a tensor that an in-place op writes to its new history. Mirrors `rebase_history` of PyTorch's
 `variable.cpp`, and the `CopySlices` node of its `tensor.h`.
 
 An in-place op is the op out of place, its result written into the tensor, its node taken over. Where the tensor is a

@@ -1,4 +1,4 @@
-"""One hook on several tensors: mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`.
+"""Hangs one hook on several tensors. Mirrors `register_multi_grad_hook` of `torch/autograd/graph.py`.
 
 It is a hook on each of them. What these find out in a pass they keep by that pass, for as long as it lives: passes in
 other threads, and one that begins inside of a hook, do not disturb it, and one that fails leaves nothing behind.

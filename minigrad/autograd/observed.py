@@ -1,4 +1,4 @@
-"""What an observer has seen: tensors and nodes of the core, by the numbers that they have in the trace.
+"""Maps the tensors and nodes that an observer has seen to their numbers in the trace.
 
 It mirrors nothing in PyTorch. Objects of the core go in; numbers, sizes and copies of small arrays come out and are
 put into the log. What is the same for every library is in `minigrad.trace.track`, what becomes of the log in

@@ -1,4 +1,4 @@
-"""Views: mirrors the `DifferentiableViewMeta` of PyTorch's `variable.cpp`.
+"""Tracks views and what they share with their base. Mirrors the `DifferentiableViewMeta` of PyTorch's `variable.cpp`.
 
 A view looks at the memory of another tensor, its base, and shares its version counter. Writing to either changes both,
 so writing must change the history of both. The base gets a new node at once (`CopySlices`, in inplace.py); its views
@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from minigrad.backends.registry import HERE, OF_TYPE, beside
+from minigrad.backends.registry import HOST, OF_TYPE, device_like
 from minigrad.core import LOCAL, Node, counter_of, edge_to, record1, record_many
 from minigrad.core.accumulate import repeats
 from minigrad.core.saved import op_of
@@ -123,8 +123,8 @@ def address(array: Any) -> int:
 
 
 def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -> Any:
-    """The places in memory, in elements, of an array of this shape and these steps, as one dimension."""
-    like = beside(like)
+    """The offsets of the elements of an array of this shape and these steps, in elements, as one dimension."""
+    like = device_like(like)
     long = [(n, step) for n, step in zip(shape, steps, strict=True) if n != 1]
     size, step = 1, long[-1][1] if long else 1
     regular = step > 0
@@ -133,20 +133,20 @@ def positions(start: int, shape: tuple[int, ...], steps: list[int], like: Any) -
         size *= n
     if regular and size:
         return slice(start, start + step * (size - 1) + 1, step)
-    places = np.array(start) if like is HERE else np.full((), start, like=like)
+    offsets = np.array(start) if like is HOST else np.full((), start, like=like)
     for n, s in zip(shape, steps, strict=True):
-        places = places[..., None] + np.arange(n, like=like) * s
-    return places.reshape(-1)
+        offsets = offsets[..., None] + np.arange(n, like=like) * s
+    return offsets.reshape(-1)
 
 
 def flat_order(base: Any) -> Any:
     """By place in memory: which element of the base, counted row by row, lies there."""
-    places = positions(0, base.shape, [s // base.itemsize for s in base.strides], base)
-    like = beside(base)
-    places = np.arange(places.stop, like=like)[places] if isinstance(places, slice) else places
+    offsets = positions(0, base.shape, [s // base.itemsize for s in base.strides], base)
+    like = device_like(base)
+    offsets = np.arange(offsets.stop, like=like)[offsets] if isinstance(offsets, slice) else offsets
     last = sum([max(0, (n - 1) * (s // base.itemsize)) for n, s in zip(base.shape, base.strides, strict=True)])
     order = np.zeros((last if base.size else 0) + 1, np.int64, like=like)
-    order[places] = np.arange(base.size, like=like)
+    order[offsets] = np.arange(base.size, like=like)
     return order
 
 
@@ -157,7 +157,7 @@ class AsStrided(Node):
         self.fill((edge_to(base),), (), (geometry_of(view),), next_output_nrs=(base._output_nr,))
 
     def backward(self, xp: Any, g: Any, geometry: Geometry) -> Any:
-        return geometry.spread(xp, g)
+        return geometry.spread(xp, g) if 0 not in g.shape else xp.zeros(geometry.base, g)  # without a graph, as there
 
 
 def share(tensor: Any, a: Any, creation: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Backends: an array module and the few verbs in which array modules differ.
+"""Backends: an array module, and the few functions in which array modules differ.
 
 `cuda`, `cudnn` and `mps` are here because PyTorch has their switches here.
 """

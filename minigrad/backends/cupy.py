@@ -1,4 +1,4 @@
-"""The CUDA backend: CuPy's arrays, and its words for what NumPy has no name for.
+"""Defines the CUDA backend: CuPy's arrays, and its functions for what NumPy has no name for.
 
 CuPy's names are NumPy's, and its arrays take part in NumPy's dispatch, so that no op is written twice (NOTE 9 in
 protocol.py). This file is imported when somebody first asks for CUDA; CuPy itself is an extra of the distribution.
@@ -150,7 +150,7 @@ class Cuda:
         product = None if cupy.cuda.get_current_stream().is_capturing() else gemm.product(x, y)
         return cupy.matmul(x, y) if product is None else product
 
-    def telling(self) -> AbstractContextManager[Any]:
+    def linalg_errors(self) -> AbstractContextManager[Any]:
         """CuPy's own switch: without it what fails gives numbers without a meaning."""
         return cupyx.errstate(linalg="raise")
 

@@ -32,7 +32,7 @@ def bits53(x: Any, y: Any) -> Any:
 def fractions(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
     """`n` numbers of (0, 1], as `curand_uniform4` or, for float64, `curand_uniform2_double` gives them."""
     if not n:
-        return np.zeros(0, dtype, like=source.place)
+        return np.zeros(0, dtype, like=source.handle)
     if dtype == FLOAT64:
         x, y, z, w = source.words(n, 2)
         return laid((bits53(x, y), bits53(z, w)), n) * 2.0**-53 + 2.0**-54
@@ -47,7 +47,7 @@ def scaled(words: Any) -> Any:
 def standard_normal(source: Source, n: int, dtype: np.dtype[Any]) -> Any:
     """`n` standard normal numbers, as `curand_normal4` or, for float64, `curand_normal2_double` gives them."""
     if not n:
-        return np.zeros(0, dtype, like=source.place)
+        return np.zeros(0, dtype, like=source.handle)
     if dtype == FLOAT64:
         x, y, z, w = source.words(n, 2)
         radius = np.sqrt(-2.0 * np.log(bits53(x, y) * 2.0**-53 + 2.0**-54))
@@ -147,7 +147,7 @@ def randperm(source: Source, n: int) -> Any:
 
     Whether there are equal keys, which is so in at most one of ten calls, is asked of the GPU.
     """
-    order = np.arange(n, like=source.place)
+    order = np.arange(n, like=source.handle)
     if n == 0:
         return order
     bits = min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
@@ -174,4 +174,4 @@ def islands(source: Source, same: Any, offset: int | Later) -> Any:
             words = source.at(offset, np.uint64(step // 4), np.uint64(start))
             j = start + int(words[step % 4]) % (i + 1)
             places[start + i], places[j] = places[j], places[start + i]
-    return np.array(places, like=source.place)
+    return np.array(places, like=source.handle)

@@ -1,4 +1,4 @@
-"""How the C library keeps memory that arrays give back.
+"""Lets the C library keep the memory that arrays give back.
 
 NOTE 7 (memory that stays). glibc maps an array of 128 KiB or more into memory by itself, and unmaps it when it is
 freed; the next one of that size is mapped anew, and each of its pages is a fault when first touched. It raises that

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import OF_TYPE, backend_of, beside, by_kernel, is_array, moved
+from minigrad.backends.registry import OF_TYPE, backend_of, by_kernel, device_like, is_array, moved
 
 BOOL = np.dtype(bool)
 FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
@@ -146,7 +146,6 @@ class ArrayNamespace:
     sqrt = staticmethod(np.sqrt)
     sin = staticmethod(np.sin)
     cos = staticmethod(np.cos)
-    power = staticmethod(np.power)
     where = staticmethod(np.where)
     matmul = staticmethod(product)
     turned_product = staticmethod(turned_product)
@@ -169,6 +168,11 @@ class ArrayNamespace:
     @staticmethod
     def reshape(x: Any, shape: Any) -> Any:
         return x.reshape(shape)
+
+    @staticmethod
+    def power(x: Any, n: Any) -> Any:
+        """`x ** n`. PyTorch takes the power -0.5 as 1 / sqrt(x), which is -inf for -0."""
+        return 1 / np.sqrt(x) if type(n) is float and n == -0.5 else np.power(x, n)
 
     @staticmethod
     def sign(x: Any) -> Any:
@@ -199,7 +203,7 @@ class ArrayNamespace:
     @staticmethod
     def zeros(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
         """Zeros where `like` lies; of its dtype if none, NumPy's, is given."""
-        return np.zeros(shape, dtype or like.dtype, like=beside(like))
+        return np.zeros(shape, dtype or like.dtype, like=device_like(like))
 
     @staticmethod
     def getitem(x: Any, index: Any) -> Any:
@@ -208,7 +212,7 @@ class ArrayNamespace:
     @staticmethod
     def scatter(x: Any, index: Any, shape: tuple[int, ...]) -> Any:
         """Zeros of `shape` to which `x` is added at `index`, as often as an element is named."""
-        out = np.zeros(shape, x.dtype, like=beside(x))
+        out = np.zeros(shape, x.dtype, like=device_like(x))
         parts: Sequence[Any] = index if type(index) is tuple else (index,)
         if all(isinstance(i, (int, slice, type(None), type(...))) for i in parts):
             out[index] = x

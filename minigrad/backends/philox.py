@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import HERE, backend_of, device_guard
+from minigrad.backends.registry import HOST, backend_of, device_guard
 from minigrad.backends.stream import Seeded
 
 STATE = struct.Struct("=QQ")  # the seed and the offset, as `torch.cuda.get_rng_state` gives them
@@ -100,13 +100,13 @@ class Philox(Seeded):
 class InGraph:
     """A stream in a CUDA graph: what the graph draws, it draws from where the stream is when the graph is replayed.
 
-    The graph reads that from memory of the GPU, `told`: the seed, and the offset in units of 4, as PyTorch's graphs do
+    The graph reads that from memory of the GPU, `state`: the seed, and the offset in units of 4, as PyTorch's graphs do
     (`CUDAGeneratorState` of ATen). `drawn`: how far one replay moves the stream.
     """
 
-    def __init__(self, stream: Philox, place: Any) -> None:
+    def __init__(self, stream: Philox, handle: Any) -> None:
         self.stream, self.drawn = stream, 0
-        self.told = np.zeros(2, np.uint64, like=place)
+        self.state = np.zeros(2, np.uint64, like=handle)
 
     def advance(self, count: int) -> Later:
         """Where the graph is in the stream, from its begin on; it goes on."""
@@ -117,8 +117,8 @@ class InGraph:
 
     def replay(self) -> None:
         """Tell the graph where the stream is, and move that by what the graph draws."""
-        with self.stream.lock, device_guard(self.told):
-            self.told[0], self.told[1] = np.uint64(self.stream.initial_seed()), np.uint64(self.stream.offset // 4)
+        with self.stream.lock, device_guard(self.state):
+            self.state[0], self.state[1] = np.uint64(self.stream.initial_seed()), np.uint64(self.stream.offset // 4)
             self.stream.advance(self.drawn)
 
 
@@ -130,18 +130,18 @@ class Later(NamedTuple):
 
 
 class Source:
-    """A stream at work: where its numbers are made (`place`, for NumPy's `like`), and by how many threads at most."""
+    """A stream at work: where its numbers are made (`handle`, for NumPy's `like`), and by how many threads at most."""
 
-    __slots__ = ("most", "place", "stream")
+    __slots__ = ("handle", "most", "stream")
 
-    def __init__(self, stream: Philox, place: Any, most: int) -> None:
-        self.stream, self.place, self.most = stream, place, most
+    def __init__(self, stream: Philox, handle: Any, most: int) -> None:
+        self.stream, self.handle, self.most = stream, handle, most
 
     def on(self) -> AbstractContextManager[Any]:
-        """A block in which the place is the device in use."""
-        if self.place is HERE:
+        """A block in which the device of the numbers is in use."""
+        if self.handle is HOST:
             return nullcontext()
-        return self.place.backend.on(self.place.index)
+        return self.handle.backend.on(self.handle.index)
 
     @property
     def lock(self) -> threading.RLock:
@@ -151,8 +151,8 @@ class Source:
     def at(self, offset: int | Later, calls: Any, threads: Any) -> tuple[Any, Any, Any, Any]:
         """What threads draw at some calls after an offset; the numbers of both are arrays of uint64 that broadcast."""
         if isinstance(offset, Later):
-            told = offset.graph.told
-            key, start = told[0], told[1] + np.uint64(offset.offset // 4)
+            state = offset.graph.state
+            key, start = state[0], state[1] + np.uint64(offset.offset // 4)
         else:
             key, start = np.uint64(self.stream.initial_seed()), np.uint64(offset // 4)
         where, backend = calls + start, backend_of(threads)
@@ -168,7 +168,7 @@ class Source:
         Raises:
             RuntimeError: while a CUDA graph is captured of which the stream knows nothing.
         """
-        if self.place is HERE or not self.place.backend.capturing():
+        if self.handle is HOST or not self.handle.backend.capturing():
             return self.stream.advance(count)
         if self.stream.graph is None:
             raise RuntimeError("Attempt to increase offset for a CUDA generator not in capture mode.\n\nRegister it "
@@ -177,7 +177,7 @@ class Source:
 
     def numbers(self, n: int) -> Any:
         """0, 1, … as words."""
-        return np.arange(n, dtype=np.uint64, like=self.place)
+        return np.arange(n, dtype=np.uint64, like=self.handle)
 
     def words(self, n: int, unroll: int) -> tuple[Any, Any, Any, Any]:
         """The words of all draws that `n` elements take, four arrays of (calls, threads)."""

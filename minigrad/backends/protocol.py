@@ -1,10 +1,10 @@
-"""What a backend is: an array module, and the few verbs that NumPy has no name for.
+"""Defines what a backend is: an array module, and the few functions that NumPy has no name for.
 
 NOTE 9 (one source for all devices). The ops are written with NumPy's names, and run on CuPy's arrays as they stand:
 NumPy hands a call to the module of the array that it is about (`__array_ufunc__`, `__array_function__`), and
 `np.zeros(3, like=x)` makes an array where `x` lies (NEPs 13, 18 and 35). On a CPU this costs nothing but the word
 `like` (15 ns). So an op keeps to three rules: what it makes of a size, of numbers or of a list, it makes `like` an
-operand (`beside`, where that may be a number); it calls only functions that CuPy has too, with arguments that it knows;
+operand (`device_like` where that may be a number); it calls only functions of CuPy too, with arguments that CuPy takes;
 it never asks an array for a truth value or a number, which would wait for the device, unless its result needs it.
 Arrays of two devices do not mix: CuPy refuses, and `minigrad.ops._dispatch.device_guard` says it in PyTorch's words.
 """
@@ -66,7 +66,7 @@ class Backend(Protocol):
     def matmul(self, x: Any, y: Any) -> Any:
         """`x @ y`, of batches too; an operand that is turned is not copied."""
 
-    def telling(self) -> AbstractContextManager[Any]:
+    def linalg_errors(self) -> AbstractContextManager[Any]:
         """A `with` block in which linear algebra waits for the device, to raise NumPy's LinAlgError where it fails."""
 
     def synchronize(self, index: int | None) -> None:

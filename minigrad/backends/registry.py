@@ -1,7 +1,7 @@
-"""Which backend holds an array, and which one serves a device.
+"""Finds the backend that holds an array or serves a device.
 
-The CPU needs none of the verbs of `minigrad.backends.protocol.Backend`: its arrays are NumPy's own. A reader finds here
-how `device="cuda"` becomes a place where arrays are made, and what is said where there is no such place.
+The CPU needs none of the methods of `minigrad.backends.protocol.Backend`: its arrays are NumPy's own. This file turns
+`device="cuda"` into a handle, which NumPy's `like` takes to make arrays on a device, and raises where there is none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from minigrad._base.device import ACCELERATOR, CPU, NO_CUPY, NO_GPU, Default, de
 from minigrad._base.optional import MissingExtra, optional
 from minigrad.backends.protocol import Backend
 
-HERE = np.empty(0)  # the CPU, as NumPy's `like` names a place
+HOST = np.empty(0)  # the handle of the CPU, for NumPy's `like`
 ARRAYS: tuple[type, ...] = (np.ndarray, np.generic)
 FUSED = (np.dtype("float32"), np.dtype("float64"))
 BACKENDS: dict[str, Backend] = {}
@@ -31,6 +31,19 @@ def install(backend: Backend) -> None:
     global ARRAYS
     BACKENDS[backend.type] = OF_TYPE[backend.array_type] = backend
     ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
+
+
+@contextmanager
+def serving(backend: Backend) -> Iterator[None]:
+    """A block in which a backend serves the arrays of its type, though no device is called by its name."""
+    global ARRAYS
+    before = ARRAYS
+    OF_TYPE[backend.array_type], ARRAYS = backend, (*before, backend.array_type)
+    try:
+        yield
+    finally:
+        del OF_TYPE[backend.array_type]
+        ARRAYS = before
 
 
 def find_backend(kind: str) -> Backend | None:
@@ -137,7 +150,7 @@ def check_in_use(result: Any, operands: Sequence[Any]) -> None:
                                f"{kind}:{index}.\n\nPut the op into `with minigrad.cuda.device({index}):`.")
 
 
-def located(asked: str | device | int | None) -> device:
+def resolve_device(asked: str | device | int | None) -> device:
     """The device asked for, with its number; None is where new tensors are made.
 
     Raises:
@@ -159,7 +172,7 @@ def located(asked: str | device | int | None) -> device:
 
 class Apart(tuple[Any, ...]):
     """The `Node.fit` of operands of which one is a number on the CPU and another lies on a device: per input the
-    (shape, dtype, place) to which its gradient goes."""
+    (shape, dtype, handle) to which its gradient goes."""
 
     __slots__ = ()
 
@@ -172,8 +185,8 @@ def check_copy(backend: Backend) -> None:
                            "the tensor before.")
 
 
-class Home:
-    """A device, as NumPy's `like` names a place: `np.zeros(3, like=Home(backend, 1))`."""
+class DeviceHandle:
+    """A device, for NumPy's `like`: `np.zeros(3, like=DeviceHandle(backend, 1))`."""
 
     __slots__ = ("backend", "index")
 
@@ -181,7 +194,7 @@ class Home:
         self.backend, self.index = backend, index
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Home) and (self.backend, self.index) == (other.backend, other.index)
+        return isinstance(other, DeviceHandle) and (self.backend, self.index) == (other.backend, other.index)
 
     def __hash__(self) -> int:
         return hash((self.backend, self.index))
@@ -197,30 +210,30 @@ class Home:
             return make(*args, **kwargs)
 
 
-def home(given: str | device | int | None) -> Any:
-    """Where a tensor is to be made, for NumPy's `like`; see `located` for the errors."""
+def device_handle(given: str | device | int | None) -> Any:
+    """The handle of the device where a tensor is to be made; see `resolve_device` for the errors."""
     if given is None and Default.device is CPU:
-        return HERE
-    where = located(given)
-    return HERE if where is CPU else Home(backend_for(where.type), where.index or 0)
+        return HOST
+    where = resolve_device(given)
+    return HOST if where is CPU else DeviceHandle(backend_for(where.type), where.index or 0)
 
 
 def placed(array: Any, given: str | device | int | None) -> Any:
     """A new array where a tensor is to be made; one that lies on a device stays there unless another is named."""
     if given is None and (Default.device is CPU or type(array) in OF_TYPE):
         return array
-    return moved(array, home(given))
+    return moved(array, device_handle(given))
 
 
-def moved(array: Any, place: Any) -> Any:
-    """An array in another place (what `home` gives): itself if it lies there."""
+def moved(array: Any, handle: Any) -> Any:
+    """An array on the device of a handle: itself if it lies there."""
     backend = OF_TYPE.get(type(array))
-    if place is HERE:
+    if handle is HOST:
         return host(array)
     if backend is None:
-        check_copy(place.backend)
-        return place.backend.from_host(np.asarray(array), place.index)
-    return array if backend.index_of(array) == place.index else place.backend.move(array, place.index)
+        check_copy(handle.backend)
+        return handle.backend.from_host(np.asarray(array), handle.index)
+    return array if backend.index_of(array) == handle.index else handle.backend.move(array, handle.index)
 
 
 def is_array(value: Any) -> bool:
@@ -266,32 +279,33 @@ def check_devices(*arrays: Any) -> None:
                            f"{devices[0]} and {devices[1]}!\n\nMove one of them: x.to({devices[0]!r}).")
 
 
-def beside(array: Any) -> Any:
-    """Where an array (or a place) is, as `home` gives it, for NumPy's `like`, which takes no scalar: a number is on
-    the CPU.
+def device_like(array: Any) -> Any:
+    """The handle of the device of an array (or a handle), for NumPy's `like`; a number is on the CPU.
 
-    An array itself will do too, but for `ones`, `full` and `eye`: CuPy's do not take all that NumPy hands to them.
+    `like` takes arrays too, but no scalars, and CuPy's `ones`, `full` and `eye` do not take all that NumPy then passes.
     """
     backend = OF_TYPE.get(type(array))
-    return Home(backend, backend.index_of(array)) if backend is not None else array if type(array) is Home else HERE
+    if backend is not None:
+        return DeviceHandle(backend, backend.index_of(array))
+    return array if type(array) is DeviceHandle else HOST
 
 
-def lies_in(array: Any, place: Any) -> bool:
-    """Whether an array lies in a place (what `beside` gives)."""
+def lies_on(array: Any, handle: Any) -> bool:
+    """Whether an array lies on the device of a handle."""
     backend = OF_TYPE.get(type(array))
-    if backend is None or place is HERE:
-        return backend is None and place is HERE
-    return bool(place == Home(backend, backend.index_of(array)))
+    if backend is None or handle is HOST:
+        return backend is None and handle is HOST
+    return bool(handle == DeviceHandle(backend, backend.index_of(array)))
 
 
-def name_of(place: Any) -> device:
-    """The device that a place (what `beside` gives) is."""
-    return CPU if place is HERE else device(place.backend.type, place.index)
+def name_of(handle: Any) -> device:
+    """The device of a handle."""
+    return CPU if handle is HOST else device(handle.backend.type, handle.index)
 
 
 def info_of(array: Any) -> tuple[tuple[int, ...], Any, Any]:
-    """Shape, place and dtype of an array: what `xp.zeros` needs to make one like it when the array is gone."""
-    return array.shape, beside(array), array.dtype
+    """Shape, device handle and dtype of an array: what `xp.zeros` needs to make one like it when the array is gone."""
+    return array.shape, device_like(array), array.dtype
 
 
 def bounds(array: Any) -> tuple[int, int]:

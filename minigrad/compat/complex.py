@@ -1,4 +1,4 @@
-"""Complex numbers, which are not here: what real tensors answer, and a clear error for the rest.
+"""Answers questions about complex numbers for real tensors, and raises a clear error for everything else.
 
 Mirrors the functions of PyTorch that make complex tensors or take them apart. docs/dtypes.md says why there are none.
 """

@@ -23,7 +23,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was told."""
+    """What `use_deterministic_algorithms` was set to."""
     return Switches.deterministic
 
 
@@ -37,7 +37,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told."""
+    """What `set_float32_matmul_precision` was set to."""
     return Switches.precision
 
 
@@ -51,7 +51,7 @@ def set_num_threads(num: int, /) -> None:
 
 
 def get_num_threads() -> int:
-    """What `set_num_threads` was told, or the number of processors."""
+    """What `set_num_threads` was set to, or the number of processors."""
     return Switches.threads or os.cpu_count() or 1
 
 

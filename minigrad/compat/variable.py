@@ -1,4 +1,4 @@
-"""`Variable`, the tensor of old: mirrors `torch/autograd/variable.py`.
+"""Has `Variable`, the deprecated alias of `Tensor`. Mirrors `torch/autograd/variable.py`.
 
 Once a Variable was a tensor that takes part in autograd. Today every tensor does, and `Variable(tensor)` gives one.
 What is still used of it is `Variable._execution_engine.queue_callback`: to do something when a backward pass is over.

@@ -11,7 +11,7 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import HERE, OF_TYPE, beside, info_of, lies_in
+from minigrad.backends.registry import HOST, OF_TYPE, device_like, info_of, lies_on
 from minigrad.core.evaluate import check_device
 from minigrad.core.graph import AccumulateGrad, GradientEdge
 from minigrad.core.tensor import Tensor, plain
@@ -54,22 +54,22 @@ def check_grad(i: int, root: Any, grad: Any, batched: bool) -> Any:
     """
     if not isinstance(root, (Tensor, GradientEdge)):
         raise AssertionError("Expected output to be a torch.Tensor")
-    shape, place, dtype = metadata_of(root)
+    shape, handle, dtype = metadata_of(root)
     if grad is None:
         if any(n != 1 for n in shape):
             raise RuntimeError(NOT_SCALAR)
-        return plain(np.ones(shape, dtype, like=place)[()])
+        return plain(np.ones(shape, dtype, like=handle)[()])
     if not isinstance(grad, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
     check_shape(i, root, shape, grad, batched)
     xp, result = Tensor.backward_namespace, grad
     if grad.array.dtype != dtype:
         result = xp.cast(grad, dtype)
-    if place is HERE and type(grad.array) not in OF_TYPE:
+    if handle is HOST and type(grad.array) not in OF_TYPE:
         return result
-    if batched and grad.array.ndim == 1 and not lies_in(grad.array, place):  # numbers go there, in a batch too
-        return xp.moved(result, place)
-    return check_device(result, place, i, xp)
+    if batched and grad.array.ndim == 1 and not lies_on(grad.array, handle):  # numbers go there, in a batch too
+        return xp.moved(result, handle)
+    return check_device(result, handle, i, xp)
 
 
 def metadata_of(root: Any) -> tuple[tuple[int, ...], Any, Any]:
@@ -79,7 +79,7 @@ def metadata_of(root: Any) -> tuple[tuple[int, ...], Any, Any]:
         RuntimeError: if the edge was not made by `get_gradient_edge`: a node does not know what it made.
     """
     if isinstance(root, Tensor):
-        return root.array.shape, beside(root.array) if OF_TYPE else HERE, root.array.dtype
+        return root.array.shape, device_like(root.array) if OF_TYPE else HOST, root.array.dtype
     if isinstance(root.node, AccumulateGrad):
         return info_of(root.node.variable.array)
     info: tuple[tuple[int, ...], Any, Any] | None = (root.node.extras().output_info or {}).get(root.output_nr)

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import HERE, OF_TYPE, beside
+from minigrad.backends.registry import HOST, OF_TYPE, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
 from minigrad.core.evaluate import evaluate_fully, sum_to_inputs
 from minigrad.core.exec_info import leaves_out, select
@@ -84,7 +84,7 @@ def one_for(root: Tensor) -> Tensor | None:
         return None
     if root.array.size != 1:
         raise RuntimeError(NOT_SCALAR)
-    return plain(np.ones(root.array.shape, root.array.dtype, like=beside(root.array) if OF_TYPE else HERE)[()])
+    return plain(np.ones(root.array.shape, root.array.dtype, like=device_like(root.array) if OF_TYPE else HOST)[()])
 
 
 class GraphRoot(Node, number=None):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad._base.hooks import HookDict, NodeHooks, call_post_accumulate, check_result, check_results
-from minigrad.backends.registry import MultiDevice, device_guard, device_of, lies_in, name_of, use_device_of
+from minigrad.backends.registry import MultiDevice, device_guard, device_of, lies_on, name_of, use_device_of
 from minigrad.core.grad_mode import LOCAL, switch
 from minigrad.core.graph import ACCUMULATING, AccumulateGrad, Node, target_of
 from minigrad.core.input_buffer import GraphTask, InputBuffer
@@ -132,7 +132,7 @@ def check_device(grad: Any, device: Any, index: int, xp: Any, prefix: str = "") 
         RuntimeError: PyTorch's sentence for any other gradient on another device.
     """
     array = grad.array if is_tensor(grad) else grad
-    if lies_in(array, device):
+    if lies_on(array, device):
         return grad
     if array.ndim:
         raise RuntimeError(f"{prefix}invalid gradient at index {index} - expected device {name_of(device)} but got "

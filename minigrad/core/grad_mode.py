@@ -1,4 +1,4 @@
-"""The modes of a thread: grad mode, inference mode, and whatever else changes how ops are recorded.
+"""Keeps the modes of a thread: grad mode, inference mode, and whatever else changes how ops are recorded.
 
 The contexts that users enter (`no_grad` and its kind) are in `minigrad/autograd/grad_mode.py`; they call `switch`.
 

@@ -57,7 +57,7 @@ def index_of(where: Where) -> int:
     asked = Device(where)
     if asked.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {asked}")
-    return registry.located(asked).index or 0 if asked.index is not None else using.current_device()
+    return registry.resolve_device(asked).index or 0 if asked.index is not None else using.current_device()
 
 
 def is_available() -> bool:
@@ -201,8 +201,8 @@ def reset_peak_memory_stats(device: Where = None) -> None:
 
 def mem_get_info(device: Where = None) -> tuple[int, int]:
     """Free and all bytes of a GPU, whoever uses them. Raises: AssertionError, if there is none."""
-    told = backend().memory_stats(index_of(device))
-    return told["free"], told["total"]
+    stats = backend().memory_stats(index_of(device))
+    return stats["free"], stats["total"]
 
 
 def empty_cache() -> None:
@@ -227,8 +227,8 @@ def get_device_name(device: Where = None) -> str:
 
 def get_device_capability(device: Where = None) -> tuple[int, int]:
     """The compute capability: what a GPU can do. Raises: AssertionError, if there is none."""
-    told = get_device_properties(device)
-    return told.major, told.minor
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
 
 
 def manual_seed(seed: int) -> None:

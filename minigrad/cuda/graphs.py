@@ -21,7 +21,7 @@ from typing import Any
 from minigrad._base.device import device
 from minigrad.backends.philox import InGraph
 from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import backend_for, home
+from minigrad.backends.registry import backend_for, device_handle
 from minigrad.ops.random.generator import Generator, default_of
 
 OWNED = "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
@@ -57,7 +57,8 @@ class CUDAGraph:
         self.index = self.backend.current_device()
         here = device("cuda", self.index)
         states: dict[int, Any] = {id(each.stream): each.stream for each in (default_of(here), *self.registered)}
-        self.streams = [InGraph(state, home(here)) for state in states.values()]  # before: a graph would empty them
+        # Before the capture, or the graph would empty them at each replay.
+        self.streams = [InGraph(state, device_handle(here)) for state in states.values()]
         block = self.backend.capture()
         self.again, self.block = block.__enter__(), block
         for each in self.streams:

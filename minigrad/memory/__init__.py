@@ -116,7 +116,7 @@ def walk(where: Device) -> tuple[Ledger, dict[int, tuple[set[tuple[int, ...]], s
 
 def checked(device: Device) -> device_of:
     """The device; PyTorch's error for one that is not here."""
-    return registry.located(device_of(device) if isinstance(device, int) else device)
+    return registry.resolve_device(device_of(device) if isinstance(device, int) else device)
 
 
 def on_gpu(device: Device) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.arg_parser import guardable
 from minigrad.ops.random.factory import randperm
@@ -95,7 +95,7 @@ def rejection_sampled(tensor: Tensor, mean: float, std: float, a: float, b: floa
                       generator: Generator | None) -> Tensor:
     """Uniform numbers of [a, b], each accepted with the probability density / peak, else drawn again."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-    numbers, missing = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=beside(tensor.array))
+    numbers, missing = np.empty_like(tensor.array), np.ones(tensor.array.shape, bool, like=device_like(tensor.array))
     drawn, chance = plain(np.empty_like(numbers)), plain(np.empty_like(numbers))
     while missing.any():
         drawn.uniform_(a, b, generator=generator)
@@ -133,7 +133,7 @@ def eye_(tensor: Tensor) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
-        tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype, like=beside(tensor.array))))
+        tensor.copy_(plain(np.eye(*tensor.shape, dtype=tensor.array.dtype, like=device_like(tensor.array))))
     return tensor
 
 
@@ -148,7 +148,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     channels, *rest = tensor.shape
     if channels % groups:
         raise ValueError("dim 0 must be divisible by groups")
-    weight = np.zeros(tensor.shape, tensor.array.dtype, like=beside(tensor.array))
+    weight = np.zeros(tensor.shape, tensor.array.dtype, like=device_like(tensor.array))
     centre = tuple([n // 2 for n in rest[1:]])
     for group in range(groups):
         for channel in range(min(channels // groups, rest[0])):
@@ -237,7 +237,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if tensor.numel() == 0:
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
-    empty = plain(np.empty((rows, columns), tensor.array.dtype, like=beside(tensor.array)))
+    empty = plain(np.empty((rows, columns), tensor.array.dtype, like=device_like(tensor.array)))
     drawn = empty.normal_(0, 1, generator=generator).array
     if drawn.dtype == np.float16:
         raise NotImplementedError("\"geqrf_cpu\" not implemented for 'Half'")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import Home, beside
+from minigrad.backends.registry import DeviceHandle, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch.op_wrappers import bind_forwards
 from minigrad.ops.activation import basic as activation
@@ -51,11 +51,11 @@ class TensorNamespace:
         return power.PowTensor.forward(x, y) if isinstance(y, Tensor) else power.Pow.forward(x, y)
 
     @staticmethod
-    def moved(x: Tensor, place: Any) -> Tensor:
-        here = beside(x.array)
-        if here is place or (isinstance(here, Home) and here == place):
+    def moved(x: Tensor, handle: Any) -> Tensor:
+        here = device_like(x.array)
+        if here is handle or (isinstance(here, DeviceHandle) and here == handle):
             return x
-        return copy.ToCopy.forward(x, x.array.dtype, place)
+        return copy.ToCopy.forward(x, x.array.dtype, handle)
 
     @staticmethod
     def turned_product(x: Tensor, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Steps of an optimiser whose rule looks at each element by itself: all but LBFGS.
+"""Takes the steps of optimisers with an elementwise rule: all but LBFGS.
 
 PyTorch writes each rule three times (`_single_tensor_…`, `_multi_tensor_…`, fused). Here a subclass of
 `ElementwiseOptimizer` writes it once, as `update`, with the methods of Tensor. It runs on tensors when autograd
@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.dtype import default_float
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import enable_grad, no_grad
-from minigrad.backends.registry import BACKENDS, HERE, OF_TYPE, MultiDevice, beside, count, device_guard
+from minigrad.backends.registry import BACKENDS, HOST, OF_TYPE, MultiDevice, count, device_guard, device_like
 from minigrad.core import LOCAL, Tensor, counter_of, plain
 from minigrad.optim._blocks import FAST_DTYPES, BlockwiseUpdate, Scratch
 from minigrad.optim.optimizer import Group, Optimizer, State
@@ -117,7 +117,7 @@ def check_options(**options: Any) -> None:
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
     """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor with one number."""
-    if LOCAL.observer is None and type(t.array) is np.ndarray:
+    if LOCAL.observer is None and not isinstance(t.array, np.generic) and not isinstance(value, Tensor):
         t.array[...] = OPERATIONS[name](t.array, value)
         counter_of(t).value += 1
     else:
@@ -140,7 +140,7 @@ def scalar_state(p: Tensor, group: Group, value: Any = 0) -> Tensor:
 
     It is on the CPU, unless a graph may be captured: then it is on the parameter's device, where the GPU counts.
     """
-    device = beside(p.array) if group.get("capturable") else HERE
+    device = device_like(p.array) if group.get("capturable") else HOST
     return plain(np.full((), plain_number(value), count_dtype(group.get("fused")), like=device))
 
 
@@ -273,3 +273,17 @@ class ElementwiseOptimizer(Optimizer):
             return by_number and run_kernel(self.kernel(state, group), p, g, state)
         blockwise.run(self.update, g.array, group)
         return True
+
+
+def step_of_each(groups: list[Any], closure: Callable[[], Any] | None, update: Callable[[Any, Any], None]) -> Any:
+    """Call `update(p, group)` for each parameter that has a gradient; gives the loss of `closure`, if there is one."""
+    loss = None
+    if closure is not None:
+        with enable_grad():
+            loss = closure()
+    with no_grad():
+        for group in groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    update(p, group)
+    return loss

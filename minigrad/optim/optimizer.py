@@ -1,4 +1,4 @@
-"""What all optimisers share: mirrors `torch/optim/optimizer.py`.
+"""Defines `Optimizer`, the base class of all optimisers: mirrors `torch/optim/optimizer.py`.
 
 A reader finds here what an optimiser is apart from its formula: groups of parameters with options of their own, a state
 for each parameter, both as plain data (`state_dict`), and hooks around all of it.

@@ -1,4 +1,4 @@
-"""What is needed only while a trace is being made: previews of values, names of files, lines of the user's code.
+"""Builds parts of a trace: previews of values, names of files, lines of the user's code.
 
 Arrays are asked by their own methods (`shape`, `dtype`, `tolist`, …), so that nothing here imports an array library.
 """

@@ -1,4 +1,4 @@
-"""The check that refuses what is no trace: every field of every record is held to the schema before it is used."""
+"""Refuses what is not a trace: checks every field of every record against the schema before it is used."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

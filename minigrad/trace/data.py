@@ -1,4 +1,4 @@
-"""The trace itself: plain data, as docs/trace.md describes it."""
+"""Defines the trace: plain data, as docs/trace.md describes it."""
 
 from __future__ import annotations
 

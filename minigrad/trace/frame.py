@@ -1,4 +1,4 @@
-"""The fold: the state of the world after each event of a trace, by the rules of docs/trace.md.
+"""Folds the events of a trace into frames, the state after each event, by the rules of docs/trace.md.
 
 The front end has the same fold in `frontend/src/trace/frame.ts`; a golden test holds the two equal.
 """

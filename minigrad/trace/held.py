@@ -1,4 +1,4 @@
-"""Who holds what: every storage that lives at a step of a trace, once, with all that hold it.
+"""Lists every storage that is alive at a step of a trace, with everything that holds it.
 
 The events say who begins and who ceases to hold a storage (`held`, `dropped` in docs/trace.md), so that one can walk
 through them both ways. The front end does the same in `frontend/src/trace/holders.ts`; a golden test holds the two

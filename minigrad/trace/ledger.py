@@ -1,4 +1,4 @@
-"""How many bytes are held, and by what: the honest count behind the recorder's `bytes`, `held` and `dropped`.
+"""Counts the bytes that are held, and by what, for the recorder's `bytes`, `held` and `dropped`.
 
 A storage is the memory that an array owns; views share the storage of their base. It is counted once, whoever holds
 it. The ledger knows sizes and the identity of the owner, never the array itself.

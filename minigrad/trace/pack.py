@@ -1,4 +1,4 @@
-"""A trace as a small file: the numbers of all previews in one base64 text, and rows without the names of their fields.
+"""Packs a trace into a small file: all numbers in one base64 text, and rows without the names of their fields.
 
 Half of what JSON would take goes into naming the same fields again and again, and into digits of floats that nobody
 asked for. `packed` leaves both out, `unpacked` puts them back: docs/trace.md, *As a file*. The front end reads the same

@@ -1,4 +1,4 @@
-"""A trace in plain words, the same for every run of one program.
+"""Prints a trace in plain words, the same for every run of one program.
 
 What differs from run to run is left out: sequence numbers, memory addresses, bytes. Notebook tests compare this text.
 """

@@ -1,4 +1,4 @@
-"""Calling nodes by hand: what is known after a list of calls, from the recorded flows of a trace's first pass.
+"""Works out what is known after nodes were called by hand, from the flows of a trace's first pass.
 
 The traversal lens of an inspector plays this game, and lesson 3 gives it as an exercise. The rules are in
 docs/trace.md ("Lenses"); the front end has the same ones in `frontend/src/trace/traverse.ts`.

@@ -1,4 +1,4 @@
-"""What stands around a training loop: mirrors `torch/utils`. `minigrad.utils.data` feeds a loop with batches."""
+"""Tools around a training loop: mirrors `torch/utils`. `minigrad.utils.data` feeds a loop with batches."""
 
 from typing import TYPE_CHECKING
 

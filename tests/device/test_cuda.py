@@ -211,7 +211,7 @@ COPIES = {
     "tensor": lambda x: minigrad.tensor([1.0], device="cuda"), "to": lambda x: minigrad.ones(3).to("cuda"),
     "copy_": lambda x: x.copy_(minigrad.ones(3)), "a list as an index": lambda x: x[[0, 2]],
     "a new size": lambda x: functional.interpolate(x.reshape(1, 1, 3), size=5, mode="linear"),
-    "as NumPy's array": lambda x: np.asarray([1.0], like=registry.beside(x.array)),
+    "as NumPy's array": lambda x: np.asarray([1.0], like=registry.device_like(x.array)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Full backward hooks of modules: mirrors `torch/nn/modules/_functions.py`, and `BackwardHook` of PyTorch's hooks.
+"""Runs the full backward hooks of modules: mirrors `torch/nn/modules/_functions.py` and hooks.py.
 
 The inputs of the module go through one node, BackwardHookFunctionBackward, and its outputs through another. When a
 backward pass has run the outputs' node, the gradients of the outputs are known; when it has run the inputs' node, so

@@ -1,4 +1,4 @@
-"""Activations: mirrors `torch/nn/modules/activation.py` (MultiheadAttention is apart, in `attention.py`)."""
+"""Activations: mirrors `torch/nn/modules/activation.py` (MultiheadAttention is in `attention.py`)."""
 
 import warnings
 from functools import partial

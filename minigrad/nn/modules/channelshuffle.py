@@ -1,4 +1,4 @@
-"""Channels in another order: mirrors `torch/nn/modules/channelshuffle.py`."""
+"""ChannelShuffle: mirrors `torch/nn/modules/channelshuffle.py`."""
 
 from minigrad.nn import functional as F
 from minigrad.nn.modules.utils import Layer

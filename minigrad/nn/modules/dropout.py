@@ -1,4 +1,4 @@
-"""Dropout: mirrors `torch/nn/modules/dropout.py`. In evaluation all of them hand their input on."""
+"""Dropout: mirrors `torch/nn/modules/dropout.py`. In evaluation mode they all return their input."""
 
 from minigrad.nn import functional as F
 from minigrad.nn.modules.utils import Layer

@@ -1,4 +1,4 @@
-"""Dimensions joined and split: mirrors `torch/nn/modules/flatten.py`."""
+"""Flatten and Unflatten: mirrors `torch/nn/modules/flatten.py`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Windows of a picture as columns, and back: mirrors `torch/nn/modules/fold.py`."""
+"""Fold and Unfold, between images and columns of their windows: mirrors `torch/nn/modules/fold.py`."""
 
 from typing import Any
 

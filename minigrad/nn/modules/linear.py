@@ -1,4 +1,4 @@
-"""Layers that are a product: mirrors `torch/nn/modules/linear.py`."""
+"""Linear layers: mirrors `torch/nn/modules/linear.py`."""
 
 import math
 from typing import Any

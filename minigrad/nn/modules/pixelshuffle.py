@@ -1,4 +1,4 @@
-"""Channels into pixels and back: mirrors `torch/nn/modules/pixelshuffle.py`."""
+"""PixelShuffle and PixelUnshuffle, between channels and pixels: mirrors `torch/nn/modules/pixelshuffle.py`."""
 
 from minigrad.nn import functional as F
 from minigrad.nn.modules.utils import Layer

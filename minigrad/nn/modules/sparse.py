@@ -1,4 +1,4 @@
-"""Tables of vectors: mirrors `torch/nn/modules/sparse.py`."""
+"""Embeddings, tables of vectors: mirrors `torch/nn/modules/sparse.py`."""
 
 from __future__ import annotations
 

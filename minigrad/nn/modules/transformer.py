@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, is_grad_enabled
 from minigrad.nn import functional as F
 from minigrad.nn import init
@@ -41,7 +41,7 @@ def is_subsequent(mask: Mask, is_causal: bool | None, x: Tensor, batch_first: bo
     if is_causal is not None or mask is None:
         return is_causal is True
     size = x.shape[1 if batch_first and x.dim() == 3 else 0]
-    expected = np.triu(np.full((size, size), -np.inf, like=beside(mask.array)), 1)
+    expected = np.triu(np.full((size, size), -np.inf, like=device_like(mask.array)), 1)
     return mask.shape == (size, size) and bool(np.array_equal(mask.array, expected))
 
 

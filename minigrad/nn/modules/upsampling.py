@@ -1,4 +1,4 @@
-"""Pictures of another size: mirrors `torch/nn/modules/upsampling.py`."""
+"""Upsampling of images: mirrors `torch/nn/modules/upsampling.py`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What several layers share: mirrors `torch/nn/modules/utils.py`, and how a layer is declared, created and printed."""
+"""Declares, creates and prints layers, with what several share: mirrors `torch/nn/modules/utils.py`."""
 
 import math
 from collections.abc import Callable, Iterable

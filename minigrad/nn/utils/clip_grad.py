@@ -1,4 +1,4 @@
-"""Clipping gradients: mirrors `torch/nn/utils/clip_grad.py`. All functions change `.grad` in place, off the record."""
+"""Clips gradients: mirrors `torch/nn/utils/clip_grad.py`. All functions change `.grad` in place, unrecorded."""
 
 import warnings
 from collections.abc import Iterable

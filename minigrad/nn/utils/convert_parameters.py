@@ -1,4 +1,4 @@
-"""Parameters as one vector, and back: mirrors `torch/nn/utils/convert_parameters.py`."""
+"""Joins parameters into one vector, and splits it again: mirrors `torch/nn/utils/convert_parameters.py`."""
 
 from collections.abc import Iterable
 

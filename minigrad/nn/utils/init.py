@@ -1,4 +1,4 @@
-"""Modules without their initialisation: mirrors `torch/nn/utils/init.py`."""
+"""Makes modules without initialising their parameters: mirrors `torch/nn/utils/init.py`."""
 
 import inspect
 from typing import Any

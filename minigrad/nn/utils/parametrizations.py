@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.backends.registry import beside, host, moved
+from minigrad.backends.registry import device_like, host, moved
 from minigrad.core import Tensor, plain
 from minigrad.nn import functional as F
 from minigrad.nn.modules.conv import _ConvTransposeNd
@@ -146,7 +146,7 @@ def reflections(a: Tensor, scales: Tensor) -> Tensor:
 def factored(a: Tensor) -> tuple[Tensor, Tensor]:
     """The reflections of a QR decomposition, as LAPACK packs them, and their scales (`torch.geqrf`)."""
     packed, scales = np.linalg.qr(host(a.array), mode="raw")
-    where = beside(a.array)
+    where = device_like(a.array)
     return plain(moved(np.ascontiguousarray(packed.swapaxes(-1, -2)), where)), plain(moved(scales, where))
 
 

@@ -1,4 +1,4 @@
-"""Parameters that are computed from others: mirrors `torch/nn/utils/parametrize.py`.
+"""Computes parameters of a module from others: mirrors `torch/nn/utils/parametrize.py`.
 
 `register_parametrization(module, "weight", Symmetric())` moves the parameter to
 `module.parametrizations.weight.original`, and makes `module.weight` what `Symmetric()` computes of it, anew at each

@@ -1,4 +1,4 @@
-"""Sequences of several lengths: mirrors `torch/nn/utils/rnn.py`.
+"""Packs and pads sequences of different lengths: mirrors `torch/nn/utils/rnn.py`.
 
 A batch of them is one padded tensor, or a PackedSequence, over which a recurrent layer makes no step that is padding.
 """

@@ -1,4 +1,4 @@
-"""Spectral normalisation by a hook before `forward`: mirrors `torch/nn/utils/spectral_norm.py`.
+"""Normalises weights by their spectral norm, in a hook before `forward`: mirrors `torch/nn/utils/spectral_norm.py`.
 
 PyTorch names `torch.nn.utils.parametrizations.spectral_norm` as its successor.
 """

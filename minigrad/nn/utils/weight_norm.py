@@ -1,4 +1,4 @@
-"""Weight normalisation by a hook before `forward`: mirrors `torch/nn/utils/weight_norm.py`."""
+"""Splits weights into length and direction, in a hook before `forward`: mirrors `torch/nn/utils/weight_norm.py`."""
 
 import warnings
 from typing import Any, TypeVar

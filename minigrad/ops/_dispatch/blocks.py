@@ -1,4 +1,4 @@
-"""Long formulas over long arrays, block by block: what they make on the way then stays in the processor's cache."""
+"""Runs long formulas block by block, so that intermediate results stay in the processor's cache."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Guards: an op runs on the GPU that its tensors lie on. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
+"""Runs an op on the GPU that its tensors lie on. Mirrors the `DeviceGuard` of PyTorch's dispatcher.
 
 CuPy gives work to the GPU in use, whatever its arrays lie on. PyTorch puts the GPU of an op's tensors in use while the
 op runs, and so do the guards here. Where all work is for one device nobody needs them: they are put on when a device is
@@ -15,7 +15,7 @@ import numpy as np
 
 from minigrad._base.device import Default, device
 from minigrad.backends.protocol import Backend
-from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, beside, check_devices
+from minigrad.backends.registry import BACKENDS, OF_TYPE, MultiDevice, check_devices, device_like
 from minigrad.core import Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import wrap_ops
 
@@ -102,7 +102,7 @@ def same_device(*arrays: Any) -> None:
 
 def where_is(v: Any) -> Any:
     """Where an array or a Tensor lies, for NumPy's `like`."""
-    return beside(v.array if isinstance(v, Tensor) else v)
+    return device_like(v.array if isinstance(v, Tensor) else v)
 
 
 MultiDevice.on_change(functools.partial(wrap_ops, guard_op))

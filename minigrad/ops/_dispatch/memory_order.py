@@ -1,4 +1,4 @@
-"""The order in which the dimensions of a result lie in memory, as PyTorch's TensorIterator chooses it.
+"""Chooses the order in which the dimensions of a result lie in memory, as PyTorch's TensorIterator does.
 
 You need it where the order shows: an elementwise result of transposed inputs has transposed strides, and random
 numbers fill memory in the order of its addresses.

@@ -1,4 +1,4 @@
-"""`out=`: the result of a function, written into a tensor that is given. Mirrors `resize_output` and its kind.
+"""Implements `out=`, which writes the result of a function into a given tensor. Mirrors `resize_output` and its kind.
 
 Every function that takes `out` in PyTorch takes it here, by this one rule (arg_parser.py): autograd records nothing,
 the tensor gets the result's shape, and keeps its dtype where the result can be converted to it.

@@ -1,4 +1,4 @@
-"""Ops by name: `torch.ops.aten.mm.default` is the op that `torch.mm` ends in. Mirrors `torch/_ops.py`.
+"""Gives ops by name: `torch.ops.aten.mm.default` is the op that `torch.mm` ends in. Mirrors `torch/_ops.py`.
 
 What a mode is told of (`minigrad.utils._python_dispatch`), and what a policy of checkpointing decides on, is an
 `OpOverload`. PyTorch may have several of one name, `aten.add.Tensor` and `aten.add.Scalar`; here these are one op and

@@ -1,4 +1,4 @@
-"""A Python number as an element of a tensor: mirrors the checked conversion of PyTorch's `Scalar.h`."""
+"""Converts Python numbers to elements of a tensor. Mirrors the checked conversion of PyTorch's `Scalar.h`."""
 
 import math
 from typing import Any

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import default_float, from_numpy_dtype, result_dtype
-from minigrad.backends.registry import OF_TYPE, Apart, beside
+from minigrad.backends.registry import OF_TYPE, Apart, device_like
 from minigrad.ops._dispatch.device_guard import together
 
 __all__ = ["NO_BOOLS_MINUS", "NO_BOOL_MINUS", "broadcast_and_promote", "broadcast_and_promote_all", "broadcast_shape",
@@ -59,7 +59,7 @@ def broadcast_and_promote_all(*arrays: Any) -> tuple[list[Any], Fit]:
         like = np.broadcast_to(np.zeros((), result_dtype(like, each)), broadcast_shape(like.shape, each.shape))
     dtype = like.dtype
     if OF_TYPE and len({type(v) in OF_TYPE for v in given}) == 2:
-        input_metadata: Fit = Apart([(v.shape, v.dtype, beside(v)) for v in given])
+        input_metadata: Fit = Apart([(v.shape, v.dtype, device_like(v)) for v in given])
     else:
         input_metadata = input_metadata_of(like.shape, dtype, *arrays)
     return [v if v.dtype is dtype else v.astype(dtype) for v in arrays], input_metadata

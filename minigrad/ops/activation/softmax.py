@@ -1,4 +1,4 @@
-"""softmax and its logarithm: numbers that are positive and add up to 1 along a dimension.
+"""softmax and log_softmax: positive numbers that add up to 1 along a dimension, and their logarithms.
 
 The greatest element is subtracted first, so that no exponential overflows; in softmax only where one did, or where the
 exponentials of a row are all small.

@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad._base.device import memory_format
 from minigrad._base.dtype import default_float
-from minigrad.backends.registry import HERE, as_strided, beside, home, located, moved
+from minigrad.backends.registry import HOST, as_strided, device_handle, device_like, moved, resolve_device
 from minigrad.core import Tensor, owned
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
@@ -37,7 +37,7 @@ def sized(name: str, make: Maker, make_like: Maker, what: str) -> tuple[Creator,
     """Register `name`, `name_like` and `Tensor.new_name`, which make tensors by two of NumPy's functions."""
     def create(*size: Any, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = numpy_dtype(dtype, what=name)
-        return new_leaf(make(size_of(size, name), kind, like=home(device)), requires_grad, name)
+        return new_leaf(make(size_of(size, name), kind, like=device_handle(device)), requires_grad, name)
 
     def like(input: Tensor, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
              memory_format: memory_format | None = None) -> Tensor:
@@ -59,12 +59,14 @@ def array_like(make: Any, input: Tensor, dtype: Dtype, what: str, device: Any, f
     """An array of the shape of a tensor, its memory in the same order, or in a format."""
     array = in_dense_order(partial(make, dtype=numpy_dtype(dtype, input.array.dtype, what)), owned(input))
     array = in_format(array, format)
-    return moved(array, home(device)) if device is not None and located(device) != input.device else array
+    if device is None or resolve_device(device) == input.device:
+        return array
+    return moved(array, device_handle(device))
 
 
 def device_or_own(self: Tensor, device: Any) -> Any:
     """Where `x.new_zeros` and its like make an array: on the device of `x`, if none is named."""
-    return beside(self.array) if device is None else home(device)
+    return device_like(self.array) if device is None else device_handle(device)
 
 
 zeros, zeros_like, new_zeros = sized("zeros", np.zeros, np.zeros_like, "Zeros")
@@ -82,7 +84,7 @@ def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     kind = numpy_dtype(dtype, dtype_of(fill_value), "full")
-    array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=home(device))
+    array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=device_handle(device))
     return new_leaf(array, requires_grad, "full")
 
 
@@ -146,19 +148,19 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Dtype = 
     return new_leaf(computed(row, count, low, by, kind, device=device), requires_grad, "arange")
 
 
-def row(count: int, low: Any, by: Any, kind: Any, place: Any) -> Any:
+def row(count: int, low: Any, by: Any, kind: Any, handle: Any) -> Any:
     """`count` numbers from `low` on, `by` apart."""
-    numbers: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=place)
+    numbers: Any = np.arange(count, dtype=np.float64 if kind.kind == "f" else INT64, like=handle)
     return (low + by * numbers).astype(kind)
 
 
 def computed(formula: Callable[..., Any], *args: Any, device: Any) -> Any:
     """An array that a formula computes on a device, which is the current one meanwhile."""
-    place = home(device)
-    if place is HERE:
-        return formula(*args, place)
-    with place.backend.on(place.index):
-        return formula(*args, place)
+    handle = device_handle(device)
+    if handle is HOST:
+        return formula(*args, handle)
+    with handle.backend.on(handle.index):
+        return formula(*args, handle)
 
 
 def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtype: Dtype, device: Any,
@@ -179,14 +181,14 @@ def spaced(what: str, start: Any, end: Any, steps: int, base: float | None, dtyp
     return new_leaf(computed(evenly_spaced, low, high, steps, kind, base, device=device), requires_grad, what)
 
 
-def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None, place: Any) -> Any:
+def evenly_spaced(low: Any, high: Any, steps: int, kind: Any, base: float | None, handle: Any) -> Any:
     """`steps` numbers from `low` to `high`, counted from both ends to the middle; or `base` to their powers."""
     counting = low.dtype
     if steps == 1:
-        numbers = np.full(1, low, counting, like=place)
+        numbers = np.full(1, low, counting, like=handle)
     else:
         by = (high - low) / counting.type(max(steps - 1, 1))
-        count = np.arange(steps, like=place).astype(counting)
+        count = np.arange(steps, like=handle).astype(counting)
         numbers = np.where(count < steps // 2, low + by * count, high - by * (steps - 1 - count).astype(counting))
     return (numbers if base is None else np.power(base, numbers.astype(np.float64))).astype(kind)
 
@@ -216,7 +218,8 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype = None, device: Any = None
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    return new_leaf(np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=home(device)), requires_grad, "eye")
+    array = np.eye(n, m, dtype=numpy_dtype(dtype, what="eye"), like=device_handle(device))
+    return new_leaf(array, requires_grad, "eye")
 
 
 @op
@@ -253,7 +256,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, device: Any = 
                   requires_grad: bool = False) -> Tensor:
     """Unspecified values of this size, in memory with these strides, in elements."""
     kind = numpy_dtype(dtype, what="empty_strided")
-    array = strided_array(size, stride, kind, home(device))
+    array = strided_array(size, stride, kind, device_handle(device))
     return new_leaf(array, requires_grad, "empty_strided")
 
 

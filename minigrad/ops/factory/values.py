@@ -10,7 +10,7 @@ from minigrad._base.device import device as Device
 from minigrad._base.dtype import NOT_HERE, Default, Size, default_float, get_default_dtype, promote_types
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.warnings import warn, warn_once
-from minigrad.backends.registry import HERE, beside, home, placed
+from minigrad.backends.registry import HOST, device_handle, device_like, placed
 from minigrad.core import Tensor, owned, plain
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import Alias
@@ -79,7 +79,7 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
     """Nested lists, numbers, arrays or tensors as a new array; Python floats become float32, integers int64."""
     requested = numpy_dtype(dtype, None, what)
     if isinstance(data, Tensor):
-        return np.array(data.array, requested, order="C", like=beside(data.array))
+        return np.array(data.array, requested, order="C", like=device_like(data.array))
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(checked(data), requested, order="C")
     plain_data = numbers(data)
@@ -229,7 +229,8 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     """`data` as a tensor that shares its memory where it can."""
     if isinstance(data, Tensor):
         return to(data, device, dtype)
-    if isinstance(data, np.ndarray) and home(device) is HERE and (dtype is None or data.dtype == dtype.numpy):
+    on_cpu = isinstance(data, np.ndarray) and device_handle(device) is HOST
+    if on_cpu and (dtype is None or data.dtype == dtype.numpy):
         return from_numpy(data)
     return plain(placed(array_of(data, dtype), device))
 

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import HERE, backend_of, beside
+from minigrad.backends.registry import HOST, backend_of, device_like
 
 Shape = tuple[int, ...]
 
 
-def flat_indices(shape: Shape, like: Any = HERE) -> Any:
+def flat_indices(shape: Shape, like: Any = HOST) -> Any:
     """The flat position of each element of a tensor of `shape`; a view of this array shows what a view of it contains.
 
     `like`: an array or a Tensor on whose device the result is made.
     """
-    return np.arange(math.prod(shape), like=beside(getattr(like, "array", like))).reshape(shape)
+    return np.arange(math.prod(shape), like=device_like(getattr(like, "array", like))).reshape(shape)
 
 
 def gather_indices(index: Any, dim: int, shape: Shape) -> Any:
     """The flat positions of the elements that `gather` reads from a tensor of `shape`, in the shape of `index`."""
     if not shape or not index.size:
-        return np.zeros(index.shape, np.int64, like=beside(index))
-    positions, like = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:]), beside(index)
+        return np.zeros(index.shape, np.int64, like=device_like(index))
+    positions, like = index.astype(np.int64, copy=False) * math.prod(shape[dim + 1:]), device_like(index)
     for d, n in enumerate(index.shape):
         if d != dim:
             steps = np.arange(0, n * (step := math.prod(shape[d + 1:])), step, like=like)
@@ -38,7 +38,7 @@ def gather_indices(index: Any, dim: int, shape: Shape) -> Any:
 
 def slice_indices(index: Any, dim: int, shape: Shape) -> Any:
     """The flat positions of the slices along `dim` that `index_select` takes; `index` is a vector or a number."""
-    index, like = index.reshape(-1).astype(np.int64, copy=False), beside(index)
+    index, like = index.reshape(-1).astype(np.int64, copy=False), device_like(index)
     if not shape:
         return np.zeros(index.shape, np.int64, like=like)
     inner = math.prod(shape[dim + 1:])
@@ -73,7 +73,7 @@ def first_out_of_range(index: Any, size: int, least: int = 0) -> Any | None:
 
 def write_at(x: Any, positions: Any, part: Any, add: bool = False) -> Any:
     """A contiguous copy of an array with `part` written at `positions`, or added there as often as they are named."""
-    out = np.array(x, order="C", like=beside(x))
+    out = np.array(x, order="C", like=device_like(x))
     if add:
         add_at(out.reshape(-1), positions, part)
     else:
@@ -91,7 +91,7 @@ def reduce_at(op: Any, out: Any, positions: Any, part: Any) -> Any:
     if backend_of(out) is None:
         op.at(out, positions, part)
         return out
-    values = np.broadcast_to(np.asarray(part, like=beside(out)), positions.shape).reshape(-1)
+    values = np.broadcast_to(np.asarray(part, like=device_like(out)), positions.shape).reshape(-1)
     flat = positions.reshape(-1)
     order = flat.argsort()
     flat, values, step = flat[order], values[order], 1
@@ -99,7 +99,7 @@ def reduce_at(op: Any, out: Any, positions: Any, part: Any) -> Any:
         both = np.where(flat[step:] == flat[:-step], op(values[step:], values[:-step]), values[step:])
         values = np.concatenate((values[:step], both))
         step *= 2
-    ends = np.concatenate((flat[1:] != flat[:-1], np.ones(flat.size and 1, bool, like=beside(out))))
+    ends = np.concatenate((flat[1:] != flat[:-1], np.ones(flat.size and 1, bool, like=device_like(out))))
     longer = np.concatenate((out, np.zeros(1, out.dtype, like=out)))
     longer[np.where(ends, flat, out.size)] = op(out[flat], values)
     return longer[:-1].copy()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.saved import NothingSaved
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device
@@ -104,7 +104,7 @@ class ScatterOther(Underived, number=None):
 
     @staticmethod
     def forward(a: Tensor, index: Tensor, src: Any, dim: int, reduce: str) -> Tensor:
-        out = np.array(a.array, order="C", like=beside(a.array))
+        out = np.array(a.array, order="C", like=device_like(a.array))
         positions = gather_indices(index.array, dim, out.shape)
         values = leading(src.array, positions.shape) if isinstance(src, Tensor) else number_in(src, out.dtype)
         ufunc = np.add if reduce == "add" else np.multiply
@@ -118,7 +118,7 @@ ScatterOther.__name__ = ScatterOther.__qualname__ = Underived.op
 def leading(x: Any, shape: Shape) -> Any:
     """The first elements of `x` along each dimension, as many as `shape` has."""
     if x.shape == shape or 0 in shape:
-        return x if x.shape == shape else np.zeros(shape, x.dtype, like=beside(x))
+        return x if x.shape == shape else np.zeros(shape, x.dtype, like=device_like(x))
     return x.reshape(x.shape or (1,))[tuple([slice(n) for n in shape or (1,)])].reshape(shape)
 
 

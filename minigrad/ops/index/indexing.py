@@ -14,7 +14,7 @@ from minigrad._base.type_name import type_name
 from minigrad._base.warnings import warn
 from minigrad.autograd.inplace import check_inplace, in_place
 from minigrad.backends.numpy import XP, add_at
-from minigrad.backends.registry import OF_TYPE, backend_of, beside, device_of, is_array, moved
+from minigrad.backends.registry import OF_TYPE, backend_of, device_like, device_of, is_array, moved
 from minigrad.core import Node, Tensor, owned, plain, record1, record_n
 from minigrad.core.record import NUMBER
 from minigrad.core.saved import saved_tensors
@@ -235,7 +235,7 @@ def beside_it(part: Any, input: Tensor) -> Any:
     if backend_of(part) is not None and device_of(part) != input.device:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor "
                            f"({input.device})")
-    return moved(part, beside(input.array))
+    return moved(part, device_like(input.array))
 
 
 def brought_in(parts: Sequence[Any], shape: Shape) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import broadcast_shape, number_in, op, same_device, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -168,7 +168,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = nonzero(input).array[:size]
-    out = np.full((size, input.array.ndim), fill_value, np.int64, like=beside(input.array))
+    out = np.full((size, input.array.ndim), fill_value, np.int64, like=device_like(input.array))
     out[:len(found)] = found
     return plain(out)
 

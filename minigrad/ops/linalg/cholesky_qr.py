@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import broadcast_shape, op, same_device
 from minigrad.ops.linalg import checks
@@ -84,7 +84,7 @@ class CholeskyInverse(Node):
 
     @staticmethod
     def forward(a: Tensor, upper: bool) -> Tensor:
-        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype, like=beside(a.array)), a.array.shape)
+        eye = np.broadcast_to(np.eye(a.array.shape[-1], dtype=a.array.dtype, like=device_like(a.array)), a.array.shape)
         y = between(a.array, eye, upper)
         return record1(CholeskyInverse, y, a, (a, y), (upper,))
 

@@ -11,7 +11,7 @@ import numpy as np
 from minigrad import return_types
 from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1, record2, record_many
 from minigrad.ops._dispatch import op, where_is
 from minigrad.ops.linalg import checks
@@ -176,7 +176,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     matrix, swaps = decomposed(A, "linalg.lu", pivot)
     rows = matrix.shape[-2]
     order = order_of(swaps, rows)
-    permutation = np.eye(rows, dtype=matrix.dtype, like=beside(matrix))[order].swapaxes(-1, -2)
+    permutation = np.eye(rows, dtype=matrix.dtype, like=device_like(matrix))[order].swapaxes(-1, -2)
     return return_types.linalg_lu((plain(permutation), *LinalgLu.forward(A, parts(XP, matrix), order)))
 
 

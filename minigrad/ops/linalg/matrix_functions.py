@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.warnings import warn_once
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op
 from minigrad.ops.linalg import checks
@@ -108,7 +108,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     checks.square(input, "linalg.matrix_power")
     if n == 0:
         x = input.array
-        return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=beside(x))))
+        return Copy.forward(Clone.forward(input), plain(np.eye(x.shape[-1], dtype=x.dtype, like=device_like(x))))
     if n == 1:
         return Clone.forward(input)
     base, n = (inverse(input), -n) if n < 0 else (input, n)
@@ -145,7 +145,7 @@ class LinalgMatrixExp(Node):
             return np.full_like(x, np.nan)
         halvings = math.ceil(math.log2(size / LARGEST)) if size > LARGEST else 0
         a = wide / 2.0 ** halvings
-        eye = np.eye(x.shape[-1], like=beside(x))
+        eye = np.eye(x.shape[-1], like=device_like(x))
         power, square = np.broadcast_to(eye, x.shape), a @ a
         even, odd, scales = np.zeros_like(wide), np.zeros_like(wide), coefficients()
         for k in range(0, DEGREE, 2):
@@ -193,7 +193,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if columns < 0:
         raise RuntimeError("N must be non-negative.")
     kind = np.promote_types(x.array.dtype, np.int64) if x.array.dtype.kind in "bui" else x.array.dtype
-    powers = plain(np.empty((len(x.array), columns), kind, like=beside(x.array)))
+    powers = plain(np.empty((len(x.array), columns), kind, like=device_like(x.array)))
     if columns > 0:
         powers.select(1, 0).fill_(1)
     if columns > 1:

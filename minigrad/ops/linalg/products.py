@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import HERE
+from minigrad.backends.registry import HOST
 from minigrad.core import Node, Tensor, plain, record1, record2, record_n
 from minigrad.ops._dispatch import (
     broadcast_shape,
@@ -146,7 +146,7 @@ def vector_product(xp: Any, a: Any, b: Any, dim: int) -> Any:
 
 def cyclic(n: int, like: Any) -> Any:
     """The numbers 0, 1, 2 from `n` on. On a GPU they are counted: a CUDA graph takes no copies from the CPU."""
-    return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HERE else np.arange(n, n + 3, like=like) % 3
+    return np.array([n, (n + 1) % 3, (n + 2) % 3]) if like is HOST else np.arange(n, n + 3, like=like) % 3
 
 
 @op(method=True, aliases=("ger",))
@@ -207,9 +207,9 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
     for i, j in zip(dims_a, dims_b, strict=True):
         m, n = checks.size_of(a, i), checks.size_of(b, j)
         if n == 1:
-            a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True)
+            a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True, a.array.dtype)
         elif m == 1:
-            b = SumDim.forward(b, (dim_of(j, b.array.ndim),), True)
+            b = SumDim.forward(b, (dim_of(j, b.array.ndim),), True, b.array.dtype)
         elif m != n:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {m} in dim {i} and second "
                                f"has size {n} in dim {j}")

@@ -1,4 +1,4 @@
-"""Shortens what is too long: `renorm` scales each slice whose norm exceeds a bound down to it."""
+"""`renorm`: scales each slice whose norm exceeds a bound down to that bound."""
 
 from typing import Any
 

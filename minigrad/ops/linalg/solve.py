@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import return_types
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2, record_many
 from minigrad.ops._dispatch import broadcast_shape, op, same_device
 from minigrad.ops.linalg import checks
@@ -39,7 +39,7 @@ def solved(a: Any, b: Any) -> Any:
             return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
         a, b = of_one_batch(a, b)
-        out = np.full(b.shape, np.nan, b.dtype, like=beside(b))
+        out = np.full(b.shape, np.nan, b.dtype, like=device_like(b))
         regular = np.linalg.det(a) != 0
         out[regular] = np.linalg.solve(a[regular], b[regular])
         return out
@@ -65,7 +65,7 @@ class LinalgInvEx(Node):
 
     @staticmethod
     def values(x: Any) -> Any:
-        return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=beside(x)))
+        return solved(x, np.eye(x.shape[-1], dtype=x.dtype, like=device_like(x)))
 
     @staticmethod
     def forward(a: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ class LinalgSolveTriangular(Node):
     def values(a: Any, b: Any, upper: bool, left: bool = True, unit: bool = False) -> Any:
         n = a.shape[-1]
         a = np.where(triangle(a, n, n, -int(unit), upper), a, a.dtype.type(0))
-        a = a + np.eye(n, dtype=a.dtype, like=beside(a)) if unit else a
+        a = a + np.eye(n, dtype=a.dtype, like=device_like(a)) if unit else a
         return solved(a, b) if left else solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Adaptive pools: the last dimensions cut into as many windows as are asked for, and the mean or maximum of each."""
+"""Adaptive pools: the mean or maximum of each of a given number of windows over the last dimensions."""
 
 import itertools
 import math

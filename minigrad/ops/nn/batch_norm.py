@@ -1,4 +1,4 @@
-"""Normalisation in a batch, for each channel, and the running mean and variance that it is done by when not training.
+"""Batch normalisation of each channel, and the running mean and variance that replace the batch's in evaluation.
 
 Mirrors PyTorch's `Normalization.cpp`. What all normalisations share is in normalization.py.
 """

@@ -1,4 +1,4 @@
-"""Convolutions over one, two or three dimensions: the windows of the input as columns, times the weights.
+"""Convolutions over one, two or three dimensions, as products of weights with the windows of the input.
 
 A convolution of x by w, seen by a gradient g, is a product of three: linear in each. `Convolve` gives the result,
 `ConvolveInput` what goes back to x (which is also the transposed convolution), `ConvolveWeight` what goes to w. Each is

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import total
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, same_device
 from minigrad.ops.activation.softmax import log_softmax
@@ -23,7 +23,7 @@ class Place(Node):
 
     @staticmethod
     def values(part: Any, index: Any, shape: tuple[int, ...]) -> Any:
-        out = np.zeros(shape, part.dtype, like=beside(part))
+        out = np.zeros(shape, part.dtype, like=device_like(part))
         out[index] = part
         return out
 
@@ -90,8 +90,8 @@ def index_of(classes: Any, ndim: int) -> Any:
     if ndim == 1:
         return (classes,)
     if ndim == 2:
-        return np.arange(len(classes), like=beside(classes)), classes
-    grid = [np.arange(n, like=beside(classes)).reshape((n,) + (1,) * (classes.ndim - d - 1))
+        return np.arange(len(classes), like=device_like(classes)), classes
+    grid = [np.arange(n, like=device_like(classes)).reshape((n,) + (1,) * (classes.ndim - d - 1))
             for d, n in enumerate(classes.shape)]
     return (grid[0], classes, *grid[1:])
 

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the likelihood of a text, over all ways to spread its letters over the steps.
+"""Connectionist temporal classification: the likelihood of a target over all its alignments.
 
 Letters may be repeated and stand apart with `blank` between them. A way is a walk through the *states*: blank, first
 letter, blank, second letter, …, blank. `ahead[t, s]` is the log-likelihood of all walks that are at state s in step t,

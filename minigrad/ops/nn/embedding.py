@@ -1,4 +1,4 @@
-"""Tables of vectors, and products of three: embedding and bilinear."""
+"""`embedding`, which reads rows of a table, and `bilinear`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends.numpy import FLOAT32, add_at
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, counter_of, owned, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, same_device
 from minigrad.ops.index.index_select import check_rows
@@ -72,7 +72,7 @@ def counts_of(flat: Any, count: int) -> Any:
     if backend_of(flat) is None:
         return np.bincount(flat, minlength=count)
     counts = np.zeros(count, np.int32, like=flat)
-    add_at(counts, flat, np.ones(flat.shape, np.int32, like=beside(flat)))
+    add_at(counts, flat, np.ones(flat.shape, np.int32, like=device_like(flat)))
     return counts
 
 

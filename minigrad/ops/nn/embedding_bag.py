@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import same_device, underived
@@ -29,10 +29,10 @@ class EmbeddingBag(Node):
         w, factors = table.array, None if weights is None else weights.array
         kept = indices != padding_idx
         rows, into = w[indices[kept]], bags[kept]
-        out = np.zeros((count, w.shape[1]), w.dtype, like=beside(w))
+        out = np.zeros((count, w.shape[1]), w.dtype, like=device_like(w))
         chosen = None
         if mode == MODES["max"]:
-            chosen = np.full(out.shape, -1, np.int64, like=beside(w))
+            chosen = np.full(out.shape, -1, np.int64, like=device_like(w))
             for bag in range(count):
                 members = np.flatnonzero(into == bag)
                 if members.size:
@@ -40,7 +40,7 @@ class EmbeddingBag(Node):
                     out[bag], chosen[bag] = rows[best, np.arange(w.shape[1])], indices[kept][best]
         else:
             add_at(out, into, rows if factors is None else rows * factors[kept][:, None])
-        share = np.ones(count, w.dtype, like=beside(w))
+        share = np.ones(count, w.dtype, like=device_like(w))
         if mode == MODES["mean"]:
             share = (1 / np.maximum(counts_of(into, count), 1)).astype(w.dtype)
             out = out * share[:, None]
@@ -63,7 +63,7 @@ class OfTable(Node, name="EmbeddingBagBackward"):
     @staticmethod
     def values(g: Any, weights: Any, by_frequency: bool, layout: Any) -> Any:
         indices, bags, kept, share, chosen, shape = layout
-        out = np.zeros(shape, g.dtype, like=beside(g))
+        out = np.zeros(shape, g.dtype, like=device_like(g))
         if chosen is not None:
             rows, columns = np.nonzero(chosen >= 0)
             add_at(out, (chosen[rows, columns], columns), g[rows, columns])
@@ -170,7 +170,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise ValueError("max mode does not support sparse weights") if mode == "max" else NotImplementedError(
             "minigrad has no sparse gradients")
     table, indices = weight.array, input.array.reshape(-1)
-    starts = np.arange(0, indices.size, input.array.shape[1], dtype=indices.dtype, like=beside(indices)) if (
+    starts = np.arange(0, indices.size, input.array.shape[1], dtype=indices.dtype, like=device_like(indices)) if (
         offsets is None) else offsets.array
     same_device(table, indices, starts)
     if max_norm is not None:
@@ -185,7 +185,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                            f"BFloat16, Float, Double; but got torch.{weight.dtype.type_name}Tensor instead (while "
                            "checking arguments for embedding_bag)")
     count = len(starts) - bool(include_last_offset and len(starts))
-    bags = np.searchsorted(starts[:count], np.arange(indices.size, like=beside(indices)), side="right") - 1
+    bags = np.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)
     factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     return EmbeddingBag.forward(weight, factors, indices, bags, count, MODES[mode], padding, scale_grad_by_freq)

@@ -1,7 +1,7 @@
-"""Reads pictures at any places: `grid_sample`, and the places of an affine map, `affine_grid`.
+"""Samples images at given coordinates: `grid_sample`, and the coordinates of an affine map, `affine_grid`.
 
-Spatial transformers warp pictures so: the result is differentiable by the picture and by the places. Places count from
--1, the first edge, to 1, the last, and are in the order (x, y) or (x, y, z).
+Spatial transformers warp images this way: the result is differentiable with respect to the image and the coordinates.
+Coordinates run from -1, the first edge, to 1, the last, and are in the order (x, y) or (x, y, z).
 """
 
 import itertools
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.numpy import XP
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import Scaled, same_device
 from minigrad.ops.index.flat_indexing import elements_at, scatter_into
@@ -120,7 +120,7 @@ class Sampler:
         sizes = self.shape[2:]
         self.taps = [taps_of(grid[..., i], n, mode, padding, align) for i, n in enumerate(reversed(sizes))]
         count = len(self.taps[0].numbers)
-        planes = np.arange(math.prod(self.shape[:2]), like=beside(grid)) * math.prod(sizes)
+        planes = np.arange(math.prod(self.shape[:2]), like=device_like(grid)) * math.prod(sizes)
         self.planes = planes.reshape(*self.shape[:2], *(1,) * len(sizes))
         self.choices = list(itertools.product(range(count), repeat=len(sizes)))
 
@@ -132,21 +132,21 @@ class Sampler:
     def chosen(self, choice: tuple[int, ...]) -> tuple[Any, Any]:
         """For one tap per dimension: the places of the elements in the picture, and whether they are inside."""
         step = 1
-        places: Any = 0
+        indices: Any = 0
         inside: Any = True
         for taps, number, n in zip(self.taps, choice, reversed(self.shape[2:]), strict=True):
-            places, inside = places + taps.numbers[number] * step, inside & taps.inside[number]
+            indices, inside = indices + taps.numbers[number] * step, inside & taps.inside[number]
             step *= n
-        return self.planes + places[:, None], inside[:, None]
+        return self.planes + indices[:, None], inside[:, None]
 
     def sampled(self, xp: Any, x: Any, grid: Any) -> Any:
         """The weighted sums of the elements that are read."""
         fractions, result = self.fractions(xp, grid), 0
         for choice in self.choices:
-            places, inside = self.chosen(choice)
+            indices, inside = self.chosen(choice)
             weight = math.prod([each[number][0] for each, number in zip(fractions, choice, strict=True)])
-            result = result + xp.masked(np.broadcast_to(inside, places.shape), elements_at(xp, x, places)) * xp.getitem(
-                weight, (slice(None), None))
+            read = xp.masked(np.broadcast_to(inside, indices.shape), elements_at(xp, x, indices))
+            result = result + read * xp.getitem(weight, (slice(None), None))
         return result
 
     def gradients(self, xp: Any, g: Any, x: Any, grid: Any) -> tuple[Any, Any]:
@@ -154,12 +154,12 @@ class Sampler:
         fractions, of_x = self.fractions(xp, grid), 0
         along = [0] * len(self.taps)
         for choice in self.choices:
-            places, inside = self.chosen(choice)
-            mask = np.broadcast_to(inside, places.shape)
+            indices, inside = self.chosen(choice)
+            mask = np.broadcast_to(inside, indices.shape)
             own = [each[number] for each, number in zip(fractions, choice, strict=True)]
             weight = xp.getitem(math.prod([w for w, _ in own]), (slice(None), None))
-            of_x = of_x + scatter_into(xp, xp.masked(mask, g * weight), places, self.shape)
-            read = xp.sum(xp.masked(mask, elements_at(xp, x, places)) * g, (1,), False)
+            of_x = of_x + scatter_into(xp, xp.masked(mask, g * weight), indices, self.shape)
+            read = xp.sum(xp.masked(mask, elements_at(xp, x, indices)) * g, (1,), False)
             for i in range(len(along)):
                 factors = [slope if j == i else w for j, (w, slope) in enumerate(own)]
                 along[i] = along[i] + read * math.prod(factors)

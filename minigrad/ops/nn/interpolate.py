@@ -1,4 +1,4 @@
-"""Interpolation: (N, C, …) made larger or smaller, by the nearest elements, straight lines, cubic curves or areas."""
+"""Resizes (N, C, …) by the nearest elements, linear or cubic interpolation, or areas."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Losses put together of other ops, as PyTorch does: of margins, of distances, of distributions."""
+"""Losses composed of other ops, as in PyTorch: of margins, distances and distributions."""
 
 import math
 import operator
@@ -12,7 +12,7 @@ import numpy as np
 from minigrad._base.dtype import Size
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import check_kind, same_device, underived
 from minigrad.ops.activation.smooth import LogSigmoid
@@ -108,7 +108,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 
 def filled_like(v: Tensor, value: float) -> Tensor:
     """A tensor of one number, of the shape and dtype of another."""
-    return plain(np.full(v.array.shape, value, v.array.dtype, like=beside(v.array)))
+    return plain(np.full(v.array.shape, value, v.array.dtype, like=device_like(v.array)))
 
 
 def where_or_zero(condition: Any, v: Tensor) -> Tensor:
@@ -217,7 +217,7 @@ class MultiMarginLoss(Node):
         index = (np.arange(len(x), like=x), target.array.reshape(-1))
         gaps = np.maximum(margin - x[index][:, None] + x, 0) ** p
         gaps[index] = 0
-        even = np.full(len(x), 1 / x.shape[1], x.dtype, like=beside(x))
+        even = np.full(len(x), 1 / x.shape[1], x.dtype, like=device_like(x))
         share = even if weight is None else weight[index[1]] / x.shape[1]
         loss, part = reduced(gaps.sum(1) * share, reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
@@ -290,13 +290,13 @@ class MultilabelMarginLoss(Node):
     def forward(a: Tensor, target: Tensor, reduction: str) -> Tensor:
         rows, labels = [np.atleast_2d(v.array) for v in (a, target)]
         listed = np.logical_and.accumulate(labels >= 0, 1)
-        marked = np.zeros(rows.shape, rows.dtype, like=beside(rows))
+        marked = np.zeros(rows.shape, rows.dtype, like=device_like(rows))
         number, place = np.nonzero(listed)
         marked[number, labels[number, place]] = 1
         gaps = gaps_of(rows, labels, listed, marked)
         loss, part = reduced(gaps.sum((1, 2)) / rows.dtype.type(rows.shape[1]), reduction)
         loss = loss.reshape(a.array.shape[:-1]) if reduction == "none" else loss
-        share = np.full(len(rows), part / rows.shape[1], rows.dtype, like=beside(rows))
+        share = np.full(len(rows), part / rows.shape[1], rows.dtype, like=device_like(rows))
         is_target = plain(marked.reshape(a.array.shape))
         return record_n(MultilabelMarginLoss, loss.astype(rows.dtype), (a,), (a, target, is_target), (listed, share))
 

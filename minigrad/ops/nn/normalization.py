@@ -1,4 +1,4 @@
-"""Normalisation: elements less their mean, over their standard deviation, in a layer or a group.
+"""Layer and group normalisation: elements minus their mean, divided by their standard deviation.
 
 What differs is over which dimensions mean and variance are taken; the derivative is the same for all. Mirrors PyTorch's
 `layer_norm.cpp` and `group_norm.cpp`; normalisation in a batch is in batch_norm.py.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import FLOAT16, FLOAT32, ONES, total
-from minigrad.backends.registry import beside, by_kernel
+from minigrad.backends.registry import by_kernel, device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import op, refuse, same_device
@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 def ones_for(x: Any, count: int) -> Any:
     """A vector of ones for a product with `x`, which nobody writes into."""
     if type(x) is not np.ndarray:
-        return np.ones(count, x.dtype, like=beside(x))
+        return np.ones(count, x.dtype, like=device_like(x))
     ones = ONES.get(x.dtype, ())
     return ones[:count] if count <= len(ones) else np.ones(count, x.dtype)
 
@@ -39,7 +39,7 @@ def mean_of(x: Any, axes: Shape) -> Any:
     """The mean over `axes`, kept: the last dimensions, or these and the first; by products with ones (fast)."""
     shape = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
     if not x.size:
-        return np.full(shape, math.nan, x.dtype, like=beside(x))
+        return np.full(shape, math.nan, x.dtype, like=device_like(x))
     count = math.prod([x.shape[i] for i in axes])
     last = math.prod([x.shape[i] for i in axes if i or len(axes) == x.ndim])
     sums = x.reshape(-1, last) @ ones_for(x, last) if last > 1 else x.reshape(-1)

@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one tensor: padded to the longest, or packed, step by step, without the padding.
+"""Packs sequences of different lengths into one tensor without padding, and pads them again.
 
 Mirrors PyTorch's `PackedSequence.cpp`. Packed data holds the first step of all sequences, longest first, then the
 second step of those that have one, and so on; `batch_sizes` says how many rows each step has.
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of, beside, moved
+from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops.shape.slices import narrow
 from minigrad.ops.shape.views import Transpose, dim_of, reshape
@@ -30,12 +30,14 @@ class PackPaddedSequence(Node):
     @staticmethod
     def forward(a: Tensor, batch_sizes: Tensor, batch_first: bool) -> Tensor:
         sizes = batch_sizes.array
-        places = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
-        places = tuple([moved(each, beside(a.array)) for each in places])  # the sizes are on the CPU, as in PyTorch
-        return record_n(PackPaddedSequence, a.array[places], (a,), (batch_sizes,), (batch_first, places, a.array.shape))
+        indices = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
+        like = device_like(a.array)  # the sizes are on the CPU, as in PyTorch
+        indices = tuple([moved(index, like) for index in indices])
+        constants = batch_first, indices, a.array.shape
+        return record_n(PackPaddedSequence, a.array[indices], (a,), (batch_sizes,), constants)
 
-    def backward(self, xp: Any, g: Any, sizes: Any, batch_first: bool, places: Any, shape: tuple[int, ...]) -> Any:
-        return xp.scatter(g, places, shape)
+    def backward(self, xp: Any, g: Any, sizes: Any, batch_first: bool, indices: Any, shape: tuple[int, ...]) -> Any:
+        return xp.scatter(g, indices, shape)
 
 
 def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
@@ -63,7 +65,7 @@ def pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Ten
 def pad(data: Tensor, sizes: Sequence[int], batch_first: bool, value: float, time: int) -> tuple[Tensor, Tensor]:
     """The padded (time, batch, …) tensor, and the lengths of the sequences. Steps of one size are copied at once."""
     rest = data.array.shape[1:]
-    out = plain(np.full((time, sizes[0], *rest), value, data.array.dtype, like=beside(data.array)))
+    out = plain(np.full((time, sizes[0], *rest), value, data.array.dtype, like=device_like(data.array)))
     step = row = 0
     while step < len(sizes):
         size, first = sizes[step], step
@@ -88,7 +90,7 @@ def pad_all(sequences: Sequence[Tensor], batch_first: bool, value: float, side: 
         raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
     longest, count = max([s.array.shape[0] for s in sequences]), len(sequences)
     shape = (count, longest) if batch_first else (longest, count)
-    out = plain(np.full(shape + first.shape[1:], value, first.dtype, like=beside(first)))
+    out = plain(np.full(shape + first.shape[1:], value, first.dtype, like=device_like(first)))
     for i, sequence in enumerate(sequences):
         length = sequence.array.shape[0]
         start = longest - length if side == "left" else 0

@@ -1,11 +1,11 @@
-"""Padding of the last dimensions: with a number, or with what is at the other side of an edge, or at the edge."""
+"""Pads the last dimensions with a number, or by reflection, repetition or wrapping around."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
@@ -26,7 +26,7 @@ class ConstantPadNd(Node):
     def values(x: Any, pad: Shape, value: float = 0) -> Any:
         sides = sides_of(pad, x.ndim)
         size = tuple([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)])
-        out = np.full(size, value, x.dtype, like=beside(x))
+        out = np.full(size, value, x.dtype, like=device_like(x))
         out[inner_part(out.shape, sides)] = x[kept_part(x.shape, sides)]
         return in_format_of(out, x)
 
@@ -128,8 +128,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
                                f"dimension, but got: padding ({left}, {right}) at dimension {len(shape) - 1 - i} "
                                f"of input {list(shape)}")
     check_kind(input.array, "b", f"{'reflection' if mode == 'reflect' else 'replication'}_pad{k}d")
+    like = device_like(input.array)
     return OPS[mode][k - 1].forward(input, sides, tuple(
-        [indices_of(mode, n, *side, beside(input.array)) for n, side in zip(shape[-k:], around[-k:], strict=True)]))
+        [indices_of(mode, n, *side, like) for n, side in zip(shape[-k:], around[-k:], strict=True)]))
 
 
 def indices_of(mode: str, n: int, left: int, right: int, like: Any) -> Any:
@@ -149,7 +150,7 @@ def circular(input: Tensor, around: list[tuple[int, int]], dims: range) -> Tenso
         if n + left + right < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
     size = tuple([n + left + right for n, (left, right) in zip(shape, around, strict=True)])
-    out = plain(np.empty(size, input.array.dtype, like=beside(input.array)))
+    out = plain(np.empty(size, input.array.dtype, like=device_like(input.array)))
     middle, cropped = input, kept_part(shape, around)
     for dim in dims:
         middle = Slice.forward(middle, dim, cropped[dim])

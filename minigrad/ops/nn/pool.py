@@ -1,4 +1,4 @@
-"""Pools: the greatest element, or the mean, of each window over the last dimensions of (N, C, …) or (C, …)."""
+"""Pools: the maximum or the mean of each window over the last dimensions of (N, C, …) or (C, …)."""
 
 import functools
 import math
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minigrad.backends.numpy import masked
-from minigrad.backends.registry import backend_of, beside, moved
+from minigrad.backends.registry import backend_of, device_like, moved
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import check_kind, op
 from minigrad.ops._dispatch.memory_order import in_format_of
@@ -89,7 +89,7 @@ class Taken(ByTakers):
 def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
     """For each place in the kernel: which elements are there, in which windows, and which of these took theirs from
     there: the first that is equal to the greatest, or NaN as it is."""
-    free, broken = np.ones(y.shape, bool, like=beside(y)), y != y
+    free, broken = np.ones(y.shape, bool, like=device_like(y)), y != y
     dims = len(window.kernel)
     positions = offsets(x.shape[-dims:], y.shape[-dims:], window)
     some_broken = backend_of(y) is not None or broken.any()  # a GPU is not waited for
@@ -108,7 +108,7 @@ def takers(x: Any, y: Any, window: Window) -> Iterator[tuple[Any, Any, Any]]:
 def lowest(shape: Sequence[int], x: Any) -> Any:
     """An array of the least number of a dtype, that of `x`."""
     least = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    return np.full(shape, least, x.dtype, like=beside(x))
+    return np.full(shape, least, x.dtype, like=device_like(x))
 
 
 def greatest(x: Any, window: Window, out: Shape) -> Any:
@@ -347,7 +347,7 @@ def whole(x: Any, sums: Any, means: Any, divisor: int | None) -> Any:
     counts = divisor
     if divisor is None:
         products = functools.reduce(np.multiply.outer, [m.max(1) for m in means])
-        counts = moved(np.rint(1 / products), beside(x))
+        counts = moved(np.rint(1 / products), device_like(x))
     return np.trunc(Resample.values(x, tuple(sums)) / counts).astype(x.dtype)
 
 

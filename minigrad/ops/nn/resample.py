@@ -1,4 +1,4 @@
-"""Linear maps along single dimensions, of which average pools and interpolation are made.
+"""Applies linear maps along single dimensions, which average pools and interpolation are made of.
 
 Each element of the result is a weighted sum of elements of the input, and the weights are products of one per
 dimension. So each of these ops is a few products with small matrices, and its derivative the same with the matrices
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import HERE, beside, moved
+from minigrad.backends.registry import HOST, device_like, moved
 from minigrad.core import Node, Tensor, record1
 from minigrad.ops._dispatch import widely
 from minigrad.ops._dispatch.memory_order import in_format_of
@@ -20,15 +20,15 @@ GRAPHS: dict[int, Any] = {}  # what CUDA graphs read must stay
 
 
 @functools.lru_cache(maxsize=64)
-def moved_matrix(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
+def moved_matrix(handle: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
     """A matrix in another place."""
-    return moved(np.frombuffer(data, dtype).reshape(shape), place)
+    return moved(np.frombuffer(data, dtype).reshape(shape), handle)
 
 
-def matrix_on(place: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
+def matrix_on(handle: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> Any:
     """A matrix on a device, copied there once, so that what was done before can be captured in a CUDA graph."""
-    weights = moved_matrix(place, dtype, shape, data)
-    if place.backend.capturing():
+    weights = moved_matrix(handle, dtype, shape, data)
+    if handle.backend.capturing():
         GRAPHS[id(weights)] = weights
     return weights
 
@@ -41,13 +41,13 @@ class Resample(Node):
 
     @staticmethod
     def values(x: Any, matrices: Matrices) -> Any:
-        place = beside(x)  # the matrices are numbers, made on the CPU
+        handle = device_like(x)  # the matrices are numbers, made on the CPU
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
             weights = matrix.astype(x.dtype)
-            if place is not HERE:
-                weights = matrix_on(place, x.dtype, matrix.shape, weights.tobytes())
+            if handle is not HOST:
+                weights = matrix_on(handle, x.dtype, matrix.shape, weights.tobytes())
             x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
         return np.ascontiguousarray(x, like=x)
 

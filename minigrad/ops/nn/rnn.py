@@ -1,4 +1,4 @@
-"""Recurrent networks, one step in time or whole sequences, put together of other ops as in PyTorch's `RNN.cpp`.
+"""Recurrent networks, one step in time or whole sequences, composed of other ops as in PyTorch's `RNN.cpp`.
 
 A cell is a function of the input's part of the gates (`x @ w_ih.T + b_ih`), of the state and of the weights; it returns
 the next state, of which the hidden one comes first. `layer` runs one over a whole sequence, with those parts of all
@@ -17,7 +17,7 @@ import numpy as np
 from minigrad.autograd._api import grad
 from minigrad.autograd.grad_mode import enable_grad
 from minigrad.backends.numpy import FLOAT32, total
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Tensor, plain, record_many
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.activation.basic import Relu, Sigmoid, Tanh
@@ -215,7 +215,7 @@ class MkldnnRnnLayer(ManyOutputs):
         sigmoid(z) = (tanh(z / 2) + 1) / 2, so that one tanh makes all four gates.
         """
         (time, batch, _), size = x.shape, h.shape[1]
-        scales = np.full((4, batch, size), 0.5, x.dtype, like=beside(x))  # in full: NumPy is slow to broadcast it
+        scales = np.full((4, batch, size), 0.5, x.dtype, like=device_like(x))  # in full: NumPy is slow to broadcast it
         scales[2] = 1
         scale, shifts = scales[:, :1], 1 - scales
         first, weights = (in_a_row(w.reshape(4, size, -1).swapaxes(1, 2)) * scale for w in (w_ih, w_hh))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import as_strided, beside
+from minigrad.backends.registry import as_strided, device_like
 
 Shape = tuple[int, ...]
 CHUNK = 1 << 20  # bytes of columns that are worked on at a time: they stay in the cache
@@ -47,7 +47,7 @@ def padded(x: Any, padding: Shape) -> Any:
         return x
     lead = x.ndim - len(padding)
     shape = (*x.shape[:lead], *[n + 2 * p for n, p in zip(x.shape[lead:], padding, strict=True)])
-    out = np.zeros(shape, x.dtype, like=beside(x))
+    out = np.zeros(shape, x.dtype, like=device_like(x))
     inner: tuple[Any, ...] = (..., *[slice(p, p + n) for n, p in zip(x.shape[lead:], padding, strict=True)])
     out[inner] = x
     return out

@@ -1,4 +1,4 @@
-"""Comparisons in place: `x.eq_(y)` writes 1 where they are equal, else 0. The old values get no gradient.
+"""Compares in place: `x.eq_(y)` writes 1 where they are equal, else 0. The old values get no gradient.
 
 In PyTorch, and so here, a comparison in place has a node, since a tensor that requires grad may not cease to.
 """

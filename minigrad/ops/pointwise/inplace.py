@@ -7,7 +7,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import check_tensor
 from minigrad.autograd.inplace import in_place
-from minigrad.backends.registry import beside, moved
+from minigrad.backends.registry import device_like, moved
 from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import number_in, op, tensor_method
 from minigrad.ops._dispatch.registration import METHODS
@@ -33,7 +33,7 @@ class Fill(Node, number=2):
         if isinstance(value, Tensor):
             return FillTensor.forward(a, value)
         x = a.array
-        return record1(cls, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=beside(x)), a)
+        return record1(cls, np.full(x.shape, number_in(value, x.dtype), x.dtype, like=device_like(x)), a)
 
     backward = Zero.backward
 
@@ -46,7 +46,7 @@ class FillTensor(Node, name="Fill", number=3):
         x, y = a.array, value.array
         if y.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {y.ndim} dimensions.")
-        filled = np.full(x.shape, moved(y, beside(x)), x.dtype, like=beside(x))
+        filled = np.full(x.shape, moved(y, device_like(x)), x.dtype, like=device_like(x))
         return record2(cls, filled, a, value, input_metadata=(None, ((), y.dtype)))
 
     def backward(self, xp: Any, g: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""The larger and the smaller of two, and bounds: `maximum`, `fmax`, `clamp` and their like, `nan_to_num`.
+"""Takes the larger or the smaller of two, and clamps: `maximum`, `fmax`, `clamp`, `nan_to_num` and others.
 
 Mirrors PyTorch's `TensorCompare.cpp` and `BinaryOps.cpp`. Where two operands are equal, `maximum` and `minimum` give
 each half of the gradient; at a bound `clamp` gives it to what is clamped.

@@ -1,4 +1,4 @@
-"""Rounding: to whole numbers in all four directions, to decimals, and what is left of a number then.
+"""Rounds: `floor`, `ceil`, `trunc`, `round` to integers or decimals, and `frac`.
 
 Mirrors PyTorch's `UnaryOps.cpp` and the rows of `derivatives.yaml`: all are flat between their steps, so that their
 derivative is 0, but for `frac`, whose derivative is 1. Integers stay as they are.

@@ -1,4 +1,4 @@
-"""Choice between two tensors: `where`, and the op that keeps a gradient only where a mask holds."""
+"""Chooses between two tensors: `where`, and the op that keeps a gradient only where a mask holds."""
 
 from typing import Any
 

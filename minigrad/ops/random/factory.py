@@ -13,7 +13,7 @@ from minigrad._base.device import device as Device
 from minigrad._base.device import memory_format
 from minigrad._base.dtype import dtype as DType
 from minigrad.backends import draws
-from minigrad.backends.registry import backend_of, beside, device_guard, home
+from minigrad.backends.registry import backend_of, device_guard, device_handle, device_like
 from minigrad.core import Node, Tensor, record_n
 from minigrad.ops._dispatch import broadcast_shape, op, refuse
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format
@@ -31,25 +31,25 @@ def drawn(name: str, draw: Any, what: str) -> tuple[Callable[..., Tensor], Calla
     """Register the two forms of one distribution: `name(2, 3)` or `name((2, 3))`, and `name_like(tensor)`."""
     def create(*size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Where = None,
                requires_grad: bool = False) -> Tensor:
-        array = draw(stream_of(generator, home(device)), size_of(size, name), numpy_dtype(dtype, what=name))
+        array = draw(stream_of(generator, device_handle(device)), size_of(size, name), numpy_dtype(dtype, what=name))
         return new_leaf(array, requires_grad, name, device)
 
     def like(input: Tensor, *, dtype: DType | None = None, device: Where = None, requires_grad: bool = False,
              generator: Generator | None = None, memory_format: memory_format | None = None) -> Tensor:
-        x, place = empty_beside(input, dtype, f"{name}_like", device, memory_format)
-        return new_leaf(random_like(x, stream_of(generator, place), draw), requires_grad, f"{name}_like")
+        x, handle = empty_like_input(input, dtype, f"{name}_like", device, memory_format)
+        return new_leaf(random_like(x, stream_of(generator, handle), draw), requires_grad, f"{name}_like")
 
     create.__doc__, like.__doc__ = what, f"`{name}` of the shape and dtype of `input`."
     return op(name=name)(create), op(name=f"{name}_like")(like)
 
 
-def empty_beside(input: Tensor, dtype: DType | None, what: str, device: Where,
+def empty_like_input(input: Tensor, dtype: DType | None, what: str, device: Where,
                  format: memory_format | None) -> tuple[Any, Any]:
     """An array with the shape, and the order in memory, of `input`, or in a format, of its dtype or another; and where
     the numbers are to lie."""
     x = raw(input.array)
     array = in_dense_order(functools.partial(np.empty_like, dtype=numpy_dtype(dtype, None, what)), x)
-    return in_format(array, format), beside(x) if device is None else home(device)
+    return in_format(array, format), device_like(x) if device is None else device_handle(device)
 
 
 rand, rand_like = drawn("rand", draws.uniform, "Numbers of [0, 1), all equally likely: `rand(2, 3)` or `rand((2, 3))`.")
@@ -64,8 +64,8 @@ def randint(*bounds: Any, generator: Generator | None = None, dtype: DType | Non
     if not isinstance(arguments["size"], (tuple, list)):
         raise TypeError("size")
     low, high = long(arguments.get("low", 0)), long(arguments["high"])
-    array = draws.randint(stream_of(generator, home(device)), low, high, size_of((arguments["size"],), "randint"),
-                          numpy_dtype(dtype, np.int64, "randint"))
+    stream, size = stream_of(generator, device_handle(device)), size_of((arguments["size"],), "randint")
+    array = draws.randint(stream, low, high, size, numpy_dtype(dtype, np.int64, "randint"))
     return new_leaf(array, requires_grad, "randint", device)
 
 
@@ -81,7 +81,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         RuntimeError: if `n` is negative, or the dtype does not hold that many numbers.
         NotImplementedError: for bool.
     """
-    place = home(device)
+    handle = device_handle(device)
     count, = size_of((long(n),), "randperm")
     kind = numpy_dtype(dtype, np.dtype("int64"), "randperm")
     if kind.kind == "f" and count > draws.WHOLE[kind.name] + 1:
@@ -91,7 +91,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
         raise RuntimeError(f"value cannot be converted to type {RANGE_OF[kind.name]} without overflow")
     if kind.kind == "b":
         refuse("randperm", kind)
-    permutation = draws.randperm(stream_of(generator, place), count)
+    permutation = draws.randperm(stream_of(generator, handle), count)
     with device_guard(permutation):
         return new_leaf(permutation.astype(kind), requires_grad, "randperm", device)
 
@@ -101,10 +101,10 @@ def randint_like(input: Tensor, *bounds: Any, dtype: DType | None = None, device
                  requires_grad: bool = False, generator: Generator | None = None,
                  memory_format: memory_format | None = None, **named: Any) -> Tensor:
     """`randint` of the shape and dtype of `input`: `randint_like(t, high)` or `randint_like(t, low, high)`."""
-    x, place = empty_beside(input, dtype, "randint_like", device, memory_format)
+    x, handle = empty_like_input(input, dtype, "randint_like", device, memory_format)
     arguments = by_name(("low", "high"), bounds, named)
     low, high = long(arguments.get("low", 0)), long(arguments["high"])
-    return new_leaf(random_like(x, stream_of(generator, place), integers, low, high), requires_grad, "randint_like")
+    return new_leaf(random_like(x, stream_of(generator, handle), integers, low, high), requires_grad, "randint_like")
 
 
 class NormalOf(Node, number=None):
@@ -141,7 +141,7 @@ def normal(mean: Any, std: Any = 1.0, size: Sequence[int] | None = None, *, gene
         NotImplementedError: for integers as means.
     """
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
-    stream = stream_of(generator, beside(tensors[0].array) if tensors else home(device))
+    stream = stream_of(generator, device_like(tensors[0].array) if tensors else device_handle(device))
     if tensors:
         op: Any = NormalBoth if len(tensors) == 2 else NormalMean if isinstance(mean, Tensor) else NormalStd
         mean, std = [v if isinstance(v, Tensor) else float(v) for v in (mean, std)]

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad._base.device import device as Device
 from minigrad._base.type_name import type_name
 from minigrad.backends.philox import Philox, Source
-from minigrad.backends.registry import HERE, beside, located
+from minigrad.backends.registry import HOST, device_like, resolve_device
 from minigrad.backends.stream import DEFAULT, Stream
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import op
@@ -34,7 +34,7 @@ class Generator:
     """Where the numbers are made."""
 
     def __init__(self, device: str | Device = "cpu") -> None:
-        self.device = located(device)
+        self.device = resolve_device(device)
         self.stream: Stream | Philox = Stream() if self.device.type == "cpu" else Philox()
 
     def __reduce__(self) -> tuple[Any, ...]:  # so that copies and pickles go on with the same numbers
@@ -141,29 +141,29 @@ def default_of(where: Device) -> Generator:
     return OnDevices.generators[where]
 
 
-def stream_of(generator: Generator | None, place: Any = HERE) -> Any:
+def stream_of(generator: Generator | None, handle: Any = HOST) -> Any:
     """The stream from which numbers for a tensor in a place are drawn; by default that of the default generator there.
 
     Raises:
         RuntimeError: for a generator of another type of device.
     """
-    if generator is None and place is HERE:
+    if generator is None and handle is HOST:
         return DEFAULT
-    kind = "cpu" if place is HERE else place.backend.type
+    kind = "cpu" if handle is HOST else handle.backend.type
     if generator is None:
-        generator = default_of(Device(kind, place.index))
+        generator = default_of(Device(kind, handle.index))
     if generator.device.type != kind:
         raise RuntimeError(f"Expected a '{kind}' device type for generator but found '{generator.device.type}'")
     if isinstance(generator.stream, Stream):
         return generator.stream
-    properties = place.backend.properties(place.index)
+    properties = handle.backend.properties(handle.index)
     threads = properties["multi_processor_count"] * properties["max_threads_per_multi_processor"]
-    return Source(generator.stream, place, threads)
+    return Source(generator.stream, handle, threads)
 
 
 def stream_beside(array: Any) -> Any:
     """The default stream for numbers that lie on the device of an array."""
-    return stream_of(None, beside(array))
+    return stream_of(None, device_like(array))
 
 
 @op

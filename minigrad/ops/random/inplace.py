@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.dtype import from_numpy_dtype
 from minigrad.autograd.inplace import in_place
 from minigrad.backends import draws, sampling
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record2
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_memory_order, inverse, memory_order
@@ -27,7 +27,7 @@ Distribution = Callable[..., Any]
 
 def stream_for(a: Tensor, generator: Generator | None) -> Any:
     """The stream from which numbers for a tensor are drawn."""
-    return stream_of(generator, beside(a.array))
+    return stream_of(generator, device_like(a.array))
 
 
 def random_like(x: Any, stream: Any, draw: Distribution, *parameters: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, same_device, underived
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -136,7 +136,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
         RuntimeError: if the shapes do not fit, or `side` and `right` do not agree.
     """
     bounds = sorted_sequence.array
-    values = input.array if isinstance(input, Tensor) else np.asarray(input, like=beside(bounds))
+    values = input.array if isinstance(input, Tensor) else np.asarray(input, like=device_like(bounds))
     same_device(bounds, values, *([] if sorter is None else [sorter.array]))
     check_search(bounds, values, right, side, sorter)
     if bounds.dtype.kind == values.dtype.kind == "b" and values.size:
@@ -219,7 +219,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     x = input.array
     axis = unique_axis(x, dim)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
-    new = np.ones(len(rows), bool, like=beside(x))
+    new = np.ones(len(rows), bool, like=device_like(x))
     new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     starts = np.flatnonzero(new)
     values = rows[starts] if axis is None else np.moveaxis(rows[starts], 0, axis)
@@ -242,10 +242,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not x.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return plain(np.zeros((*x.shape, num_classes), np.int64, like=beside(x)))
+        return plain(np.zeros((*x.shape, num_classes), np.int64, like=device_like(x)))
     if backend_of(x) is None and x.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if backend_of(x) is None and num_classes != -1 and num_classes <= x.max():
         raise RuntimeError("Class values must be smaller than num_classes.")
     count = num_classes if num_classes != -1 else int(x.max()) + 1
-    return plain((x[..., None] == np.arange(count, like=beside(x))).astype(np.int64, "C"))
+    return plain((x[..., None] == np.arange(count, like=device_like(x))).astype(np.int64, "C"))

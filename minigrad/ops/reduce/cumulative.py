@@ -1,7 +1,8 @@
 """Computes running reductions along a dimension (`cumsum`, `cummax`, ...), products, and differences of neighbours.
 
 The gradients of a running product and of a running logsumexp are both a sum that is carried backwards through the
-dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact.
+dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact. A
+running product without zeros divides, as in PyTorch: the gradient of an infinite factor is then NaN.
 """
 
 import math
@@ -13,7 +14,7 @@ from minigrad import return_types
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.inplace import in_place
 from minigrad.backends.numpy import FLOAT16, FLOAT32, accumulated
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -96,7 +97,12 @@ class Cumsum(Cumulation):
     ufunc = np.add
 
     def backward(self, xp: Any, g: Any, dim: int) -> Any:
-        return reversed_along(xp, xp.apply(Cumsum, reversed_along(xp, g, dim), dim), dim) if g.ndim else g
+        return summed_after(xp, g, dim) if g.ndim else g
+
+
+def summed_after(xp: Any, x: Any, dim: int) -> Any:
+    """The sum of each element and all after it along a dimension."""
+    return reversed_along(xp, xp.apply(Cumsum, reversed_along(xp, x, dim), dim), dim)
 
 
 class Cumprod(Cumulation):
@@ -106,6 +112,8 @@ class Cumprod(Cumulation):
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
         if not g.ndim or 0 in g.shape or g.shape[dim] == 1:
             return g
+        if not (a == 0).any():
+            return summed_after(xp, y * g, dim) / a
         return scaled(xp, exclusive(xp, y, dim), carried(xp, g, rolled(xp, a, dim), dim))
 
 
@@ -176,7 +184,7 @@ class Cummax(Selection):
         if not x.ndim:
             if dim not in (0, -1):
                 raise IndexError(f"{cls.op.lower()}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-            return cls.forward(a, 0, np.zeros((), np.int64, like=beside(x)))
+            return cls.forward(a, 0, np.zeros((), np.int64, like=device_like(x)))
         dim = dim_of(dim, x.ndim) if x.size else 0
         hit = (x == accumulated(cls.ufunc, x, dim)) | (x != x)
         count = np.arange(x.shape[dim], like=x).reshape((-1, *(1,) * (x.ndim - 1 - dim)))

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from minigrad import return_types
-from minigrad.backends.registry import beside
+from minigrad._base.tensor_data import note_read
+from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -143,7 +144,7 @@ def filled_axes(name: str, dim: Dims, shape: Shape) -> Shape:
 def first_index(find: Any, input: Tensor, dim: int, name: str) -> tuple[int, Any]:
     """The dimension, and the index along it that `find` (NumPy's argmax or argmin) gives; the dimension is kept."""
     axis, x = filled_dim(f"{name}()", dim, input.array.shape), input.array
-    return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=beside(x))
+    return axis, find(x, axis=axis, keepdims=True) if x.ndim else np.zeros((), np.int64, like=device_like(x))
 
 
 def refuse_empty(name: str) -> NoReturn:
@@ -184,6 +185,7 @@ def index_of_extremum(name: str, find: Any, doc: str) -> Any:
         x = input.array
         if x.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input")
+        note_read(input)
         if dim is None:
             if x.size == 0:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import op
 from minigrad.ops.index.gather import Gather
@@ -92,7 +92,8 @@ def quantile_function(name: str, skip_nan: bool, doc: str) -> Any:
     """The function `torch.quantile` or `torch.nanquantile`."""
     def function(input: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *,
                  interpolation: str = "linear") -> Tensor:
-        q_tensor = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=beside(input.array)))
+        like = device_like(input.array)
+        q_tensor = q if isinstance(q, Tensor) else plain(np.asarray(q, input.array.dtype, like=like))
         check(input, q_tensor, interpolation, None if isinstance(q, Tensor) else q)
         values = in_order(input, dim, keepdim)
         result = between(values, ranks_of(values, q_tensor, skip_nan), interpolation)

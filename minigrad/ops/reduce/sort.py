@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad import return_types
 from minigrad.backends.numpy import accumulated
-from minigrad.backends.registry import backend_of, beside
+from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import op, refuse
 from minigrad.ops.reduce.minmax import OfAll, Selection, SelectionOfOne, filled_dim
@@ -77,13 +77,13 @@ def lower_median(x: Any) -> Any:
         least = x.dtype.type(math.nan)
     else:
         least = np.bool_(True) if x.dtype.kind == "b" else x.dtype.type(np.iinfo(x.dtype).min)
-    return least if backend_of(x) is None else np.asarray(least, like=beside(x))
+    return least if backend_of(x) is None else np.asarray(least, like=device_like(x))
 
 
 def ordered(x: Any, dim: int, descending: bool = False) -> Any:
     """The indices that sort an array along a dimension; equal elements stay in order."""
     if not x.ndim:
-        return np.zeros((), np.int64, like=beside(x))
+        return np.zeros((), np.int64, like=device_like(x))
     if not descending:
         return np.argsort(x, dim, kind="stable")
     back = np.argsort(np.flip(x, dim), dim, kind="stable")
@@ -218,7 +218,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
         return return_types.mode(Mode.forward(input, axis, order, keepdim))
     run = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
     count = np.arange(run.shape[-1], like=x)
-    starts = np.ones(run.shape, bool, like=beside(x))
+    starts = np.ones(run.shape, bool, like=device_like(x))
     starts[..., 1:] = run[..., 1:] != run[..., :-1]
     length = count - accumulated(np.maximum, np.where(starts, count, 0), -1)
     longest = np.expand_dims(length.argmax(-1), axis)

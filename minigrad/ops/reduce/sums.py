@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.backends.numpy import FLOAT16, FLOAT32, sum_of_all, total
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import LOCAL, Node, Tensor, plain, record1
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.pointwise.arithmetic import Div
@@ -73,7 +73,7 @@ class Sum(Node):
         elif x.size != 1:
             y = sum_of_all(x)
         else:  # even here NumPy's reduction would cost 1 µs; 0 is added, as in any sum, since -0.0 sums to 0.0
-            y = (x.ravel()[0] if type(x) is np.ndarray else x) + 0
+            y = (x.ravel()[0] if x.ndim else x) + 0
         return record1(Sum, y, a, (), (x.shape,), None if y.dtype is x.dtype else ((x.shape, x.dtype),))
 
     def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
@@ -155,7 +155,7 @@ class Logsumexp(Node):
         x = a.array if a.array.dtype.kind == "f" else a.array.astype(FLOAT32)
         wide = x.astype(FLOAT32) if x.dtype is FLOAT16 else x
         kept = kept_shape(x.shape, axes)
-        top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=beside(wide))
+        top = wide.max(axes, keepdims=True) if wide.size else np.zeros(kept, wide.dtype, like=device_like(wide))
         top = np.where(np.isinf(top), wide.dtype.type(0), top)
         y = np.log(total(np.exp(wide - top), axes, keepdims=True)) + top
         y = (y if keepdim else y.reshape([n for i, n in enumerate(x.shape) if i not in axes])).astype(x.dtype)

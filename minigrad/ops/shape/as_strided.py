@@ -1,4 +1,4 @@
-"""Views with strides of one's own: `as_strided`, and tensors of which such a part is replaced.
+"""`as_strided`, which makes views with any strides, and the functions that replace such a part of a tensor.
 
 You need it for what no other view can say: windows that overlap, or a matrix laid over a vector. Whoever names strides
 answers for them; only what would lie outside of the memory is refused.
@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.autograd.inplace import turn_in_place
 from minigrad.autograd.views import positions, record_view
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, owned, record2
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops.index.flat_indexing import elements_at, flat_indices, replace_at
@@ -42,9 +42,11 @@ class AsStridedOf(Node, name="AsStrided"):
     def backward(self, xp: Any, g: Any, size: Shape, strides: Shape, given: int | None, offset: int, begin: int,
                  source: tuple[Shape, Shape]) -> Any:
         first, shape = min(begin, offset), source[0]
+        if 0 in shape or 0 in size:
+            return xp.zeros(shape, g)
         there, here = [flat_positions(start - first, *look, g) for start, look in
                        ((begin, source), (offset, (size, strides)))]
-        memory = 1 + max([int(places.max()) for places in (there, here) if places.size], default=0)
+        memory = 1 + max([int(indices.max()) for indices in (there, here) if indices.size], default=0)
         flat = xp.scatter(xp.reshape(g, (-1,)), here, (memory,))
         result = xp.reshape(xp.getitem(flat, there), shape)
         shown = np.bincount(there, minlength=1)[there].reshape(shape)
@@ -59,7 +61,7 @@ def flat_positions(start: int, shape: Shape, steps: Shape, like: Any) -> Any:
     """Where in memory the elements are that an array of this shape and these steps shows, in elements."""
     found = positions(start, shape, list(steps), getattr(like, "array", like))
     if isinstance(found, slice):
-        found = np.arange(found.start, found.stop, found.step, like=beside(getattr(like, "array", like)))
+        found = np.arange(found.start, found.stop, found.step, like=device_like(getattr(like, "array", like)))
     return found
 
 
@@ -117,8 +119,8 @@ class PartReplaced(Node, number=None):
         return record2(cls, out, a, src, (), where)
 
     def backward(self, xp: Any, g: Any, *where: Any) -> tuple[Any, Any]:
-        places = self.part(flat_indices(g.shape, g), *where)
-        return replace_at(xp, g, places, 0), elements_at(xp, g, places)
+        indices = self.part(flat_indices(g.shape, g), *where)
+        return replace_at(xp, g, indices, 0), elements_at(xp, g, indices)
 
 
 class SelectScatter(PartReplaced):

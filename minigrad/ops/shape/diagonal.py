@@ -7,7 +7,7 @@ import numpy as np
 
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad.autograd.views import record_view
-from minigrad.backends.registry import HERE, beside, located, placed
+from minigrad.backends.registry import HOST, device_like, placed, resolve_device
 from minigrad.core import Node, Tensor, owned, plain, record1
 from minigrad.ops._dispatch import number_in, op, refuse, tensor_method
 from minigrad.ops._dispatch.memory_order import row_by_row
@@ -69,7 +69,7 @@ class DiagEmbed(Node):
         shape = list(x.shape[:-1])
         for d in sorted((dim1, dim2)):
             shape.insert(d, size)
-        out = np.zeros(shape, x.dtype, like=beside(x))
+        out = np.zeros(shape, x.dtype, like=device_like(x))
         diagonal_of(out, offset, dim1, dim2)[...] = x
         return record1(DiagEmbed, out, a, (), (offset, dim1, dim2, out.shape))
 
@@ -77,13 +77,13 @@ class DiagEmbed(Node):
         return elements_at(xp, g, diagonal_of(flat_indices(shape, g), offset, dim1, dim2))
 
 
-def lower_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:
+def lower_triangle(shape: Shape, diagonal: int, like: Any = HOST) -> Any:
     """A mask of the elements on and below a diagonal of matrices."""
     rows, columns = shape[-2:]
-    return np.tri(rows, columns, diagonal, bool, like=beside(getattr(like, "array", like)))
+    return np.tri(rows, columns, diagonal, bool, like=device_like(getattr(like, "array", like)))
 
 
-def upper_triangle(shape: Shape, diagonal: int, like: Any = HERE) -> Any:
+def upper_triangle(shape: Shape, diagonal: int, like: Any = HOST) -> Any:
     """A mask of the elements on and above a diagonal of matrices."""
     return ~lower_triangle(shape, diagonal - 1, like)
 
@@ -183,7 +183,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 def triangle_indices(name: str, mask: Callable[..., Any], row: int, col: int, offset: int, dtype: dtype_type | None,
                      device: Any) -> Tensor:
     """The positions in a (row, col) matrix where a mask is True, in two rows."""
-    located(device)
+    resolve_device(device)
     for side, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{side} must be non-negative, got{n}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad._base.dtype import promote_types, result_dtype
 from minigrad._base.type_name import type_name
-from minigrad.backends.registry import OF_TYPE, beside
+from minigrad.backends.registry import OF_TYPE, device_like
 from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op, same_device
 from minigrad.ops._dispatch.memory_order import in_format_of, suggests_channels_last
@@ -55,7 +55,7 @@ class BlockDiag(Node):
         ends = np.cumsum(sizes, 0).tolist()
         boxes = [tuple([slice(end - n, end) for n, end in zip(size, at, strict=True)])
                  for size, at in zip(sizes, ends, strict=True)]
-        out = np.zeros(tuple(ends[-1]), dtype, like=beside(arrays[0]))
+        out = np.zeros(tuple(ends[-1]), dtype, like=device_like(arrays[0]))
         for box, x in zip(boxes, arrays, strict=True):
             out[box] = x.astype(dtype)
         return record_n(BlockDiag, out, tuple(tensors), (), (tuple(boxes), tuple([x.shape for x in arrays])),

@@ -1,4 +1,4 @@
-"""Tensors repeated: `repeat`, `tile`, `repeat_interleave`."""
+"""Repeats tensors: `repeat`, `tile`, `repeat_interleave`."""
 
 import operator
 from typing import Any

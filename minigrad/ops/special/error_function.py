@@ -1,4 +1,4 @@
-"""The error function and its kin, on arrays of float64: NumPy has none of them, and SciPy is not worth a dependency.
+"""The error function and its relatives on float64 arrays: NumPy has none, and SciPy is not worth a dependency.
 
 Everything rests on one polynomial: (1 + 2x) exp(x²) erfc(x) is smooth on all of [0, ∞) as a function of
 t = (x - 3.75) / (x + 3.75), as M. M. Shepherd and J. G. Laframboise found ("Chebyshev approximation of

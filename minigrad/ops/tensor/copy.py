@@ -13,7 +13,7 @@ from minigrad._base.device import memory_format as format_type
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import float16, float32, float64, int8, int16, int32, int64, uint8
-from minigrad.backends.registry import OF_TYPE, beside, home, located, moved
+from minigrad.backends.registry import OF_TYPE, device_handle, device_like, moved, resolve_device
 from minigrad.core import Node, Tensor, owned, plain, record1, record2
 from minigrad.core.record import NUMBER
 from minigrad.ops._dispatch import broadcast_shape, op, tensor_method
@@ -44,10 +44,10 @@ class Copy(Node, number=None):
         x = dest.array
         if not isinstance(src, Tensor):
             value = np.asarray(src).astype(x.dtype)  # it may wrap around
-            return record1(Copy, np.full(x.shape, value, like=beside(x)), dest)
+            return record1(Copy, np.full(x.shape, value, like=device_like(x)), dest)
         y, back = src.array, tuple[Any, ...]()
         if OF_TYPE and src.device != dest.device:
-            y, back = moved(y, beside(x)), (beside(y),)
+            y, back = moved(y, device_like(x)), (device_like(y),)
         try:
             out = np.broadcast_to(y, x.shape).astype(x.dtype)
         except ValueError:
@@ -56,9 +56,9 @@ class Copy(Node, number=None):
             return plain(out)  # integers have no gradient
         return record2(Copy, out, dest, src, (), back, (None, (y.shape, y.dtype)))
 
-    def backward(self, xp: Any, g: Any, place: Any = None) -> tuple[Any, ...]:
+    def backward(self, xp: Any, g: Any, handle: Any = None) -> tuple[Any, ...]:
         zeros = None if self.next[0] is None else xp.zeros(g.shape, g)
-        return (zeros, g if place is None else xp.moved(g, place))[:len(self.next)]
+        return (zeros, g if handle is None else xp.moved(g, handle))[:len(self.next)]
 
     def name(self) -> str:
         """PyTorch's qualified name of this node."""
@@ -72,18 +72,18 @@ class ToCopy(Node):
     """A copy in another dtype, or on another device: its gradient is converted and brought back."""
 
     @staticmethod
-    def forward(a: Tensor, dtype: Any, place: Any = None) -> Tensor:
+    def forward(a: Tensor, dtype: Any, handle: Any = None) -> Tensor:
         x = array = a.array
-        if place is None or x.dtype is not dtype or 0 in x.strides:
+        if handle is None or x.dtype is not dtype or 0 in x.strides:
             array = in_dense_order(methodcaller("astype", dtype), x)
-        array = array if place is None else moved(array, place)
+        array = array if handle is None else moved(array, handle)
         if dtype.kind != "f":
             return plain(array)  # integers have no gradient
-        return record1(ToCopy, array, a, (), (x.dtype,) if place is None else (x.dtype, beside(x)))
+        return record1(ToCopy, array, a, (), (x.dtype,) if handle is None else (x.dtype, device_like(x)))
 
-    def backward(self, xp: Any, g: Any, dtype: Any, place: Any = None) -> Any:
+    def backward(self, xp: Any, g: Any, dtype: Any, handle: Any = None) -> Any:
         g = g if xp.dtype(g) is dtype else xp.cast(g, dtype)
-        return g if place is None else xp.moved(g, place)
+        return g if handle is None else xp.moved(g, handle)
 
 
 def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
@@ -118,7 +118,7 @@ def clone(input: Tensor, *, memory_format: format_type = preserve_format) -> Ten
 
 def copied(grad: Tensor) -> Tensor:
     """A leaf's first gradient in a recorded pass: a copy, by the op of `copy_`."""
-    return record2(Copy, np.array(grad.array, like=beside(grad.array)), NUMBER, grad)
+    return record2(Copy, np.array(grad.array, like=device_like(grad.array)), NUMBER, grad)
 
 
 @tensor_method
@@ -186,8 +186,8 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if format is not None and format.order is not None:
         copy |= not lies_in(owned(input), format)
     target_dtype = input.array.dtype if dtype is None else dtype.numpy
-    if device is not None and (where := located(device)) != input.device:
-        return laid_out(ToCopy.forward(input, target_dtype, home(where)), format)
+    if device is not None and (where := resolve_device(device)) != input.device:
+        return laid_out(ToCopy.forward(input, target_dtype, device_handle(where)), format)
     if copy:
         return laid_out(ToCopy.forward(input, target_dtype), format)
     return cast(input, target_dtype)

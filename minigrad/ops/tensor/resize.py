@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.inplace import check_inplace
-from minigrad.backends.registry import beside
+from minigrad.backends.registry import device_like
 from minigrad.core import Tensor, counter_of, owned, plain
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops.shape.views import expand_as, shape_of
@@ -55,7 +55,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         RuntimeError: for another dtype, for what leaves the storage, and on a leaf that requires grad.
     """
     if source is None:
-        return replace_memory(self, np.empty(0, self.array.dtype, like=beside(self.array)))
+        return replace_memory(self, np.empty(0, self.array.dtype, like=device_like(self.array)))
     if isinstance(source, Tensor):
         if source.array.dtype != self.array.dtype:
             raise RuntimeError(f"Could not set tensor of type {C_TYPES[source.array.dtype.name]} to a tensor of "
@@ -85,7 +85,7 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     storage, dtype, offset = untyped_storage(self), self.array.dtype, storage_offset(self)
     if (offset + math.prod(shape)) * dtype.itemsize > storage.nbytes():
-        memory = np.empty(math.prod(shape), dtype, like=beside(self.array))
+        memory = np.empty(math.prod(shape), dtype, like=device_like(self.array))
         kept = looking_at(storage, dtype, offset, (storage.nbytes() // dtype.itemsize - offset,), (1,))
         memory[:kept.size] = kept
         return replace_memory(self, memory.reshape(shape))
@@ -147,7 +147,7 @@ def by_element(name: str, self: Tensor, function: Callable[..., Any], *others: T
     if self._requires_grad:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     values = [function(*numbers) for numbers in zip(*[v.array.ravel().tolist() for v in (self, *others)], strict=True)]
-    owned(self)[...] = np.array(values, self.array.dtype, like=beside(self.array)).reshape(self.array.shape)
+    owned(self)[...] = np.array(values, self.array.dtype, like=device_like(self.array)).reshape(self.array.shape)
     return self  # as in PyTorch, its version stays
 
 

@@ -19,15 +19,16 @@ import numpy as np
 
 from minigrad._base.device import contiguous_format, memory_format
 from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.tensor_data import note_read
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import address
 from minigrad.backends.registry import (
     as_strided,
     backend_of,
-    beside,
     bounds,
+    device_handle,
+    device_like,
     device_of,
-    home,
     host,
     is_array,
     moved,
@@ -91,7 +92,7 @@ class UntypedStorage:
 
 def on_device(memory: Any, device: str) -> UntypedStorage:
     """A storage that was pickled, on the device where it was."""
-    return UntypedStorage(moved(memory, home(device)))
+    return UntypedStorage(moved(memory, device_handle(device)))
 
 
 def root_of(array: Any) -> Any:
@@ -181,10 +182,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    note_read(self)
     array: np.ndarray[Any, Any] = owned(self)
     if backend_of(array) is None:
         return array
-    if not force:
+    if not force and self.device.type != "cpu":
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
                         "to host memory first.")
     return np.asarray(host(array))
@@ -242,7 +244,7 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
     """
     step, memory = dtype.itemsize, storage.bytes
     if 0 in size:
-        return np.empty(size, dtype, like=beside(memory))
+        return np.empty(size, dtype, like=device_like(memory))
     needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * step
     if needed > memory.size:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(strides)}, storage offset {offset}, and "

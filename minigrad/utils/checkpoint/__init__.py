@@ -16,6 +16,7 @@ from minigrad.core import LOCAL
 from minigrad.nn.modules.container import Sequential
 from minigrad.utils.checkpoint._debug import Logs
 from minigrad.utils.checkpoint._errors import CheckpointError
+from minigrad.utils.checkpoint._events import Run
 from minigrad.utils.checkpoint._group import GraphExecGroup
 from minigrad.utils.checkpoint._non_reentrant import Frame
 from minigrad.utils.checkpoint._random import random_state
@@ -25,7 +26,6 @@ from minigrad.utils.checkpoint._selective import (
     SelectiveCheckpointContext,
     create_selective_checkpoint_contexts,
 )
-from minigrad.utils.checkpoint._told import Run
 
 __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "GraphExecGroup", "SelectiveCheckpointContext",
            "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
@@ -131,9 +131,9 @@ def non_reentrant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if not LOCAL.grad_enabled:
         return function(*args, **kwargs)
     frame = Frame(run, args, EARLY_STOP[-1] if EARLY_STOP else early_stop, CHECKS[determinism_check])
-    told = Run("checkpoint", frame, function, False, frame.arguments)
+    events = Run("checkpoint", frame, function, False, frame.arguments)
     unpack = frame.unpack if logs is None else logs.explaining(frame.unpack)
-    with saved_tensors_hooks(frame.pack, unpack), first, told:
+    with saved_tensors_hooks(frame.pack, unpack), first, events:
         result = function(*args, **kwargs)
         frame.complete = True
     if not frame.complete:

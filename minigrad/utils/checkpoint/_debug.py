@@ -1,4 +1,4 @@
-"""`debug=True`: where a function does not do the same twice, the error lists the ops of both runs.
+"""Implements `debug=True`: the error of a function that does not repeat itself lists the ops of both runs.
 
 PyTorch's error, and its form; the lines in it are of the user's code only, the innermost first.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong where a function does not do the same twice: the errors of `torch/utils/checkpoint.py`."""
+"""Holds the errors for functions that do not repeat themselves, from `torch/utils/checkpoint.py`."""
 
 from collections.abc import Iterable
 from typing import Any

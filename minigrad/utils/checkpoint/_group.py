@@ -1,4 +1,4 @@
-"""Several passes that count as one: `GraphExecGroup` of `torch/utils/checkpoint.py`."""
+"""Lets several passes count as one: `GraphExecGroup` of `torch/utils/checkpoint.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`use_reentrant=False`: nothing is saved but the way to get it again. Built on hooks on saved tensors, and no more.
+"""Implements `use_reentrant=False` with hooks on saved tensors, which compute again what they did not keep.
 
 The function runs and is recorded as always, so flags and graph are those of the plain function. But every tensor that
 a node inside of it saves is exchanged for an empty `Holder`. When the backward pass first opens a holder, the function
@@ -28,8 +28,8 @@ from minigrad.core import LOCAL, Node, edge_to
 from minigrad.core.saved import saved_tensors, versions_of
 from minigrad.core.saved_tensor import pack_all
 from minigrad.utils.checkpoint._errors import another_number, other_facts, too_many, unpacked_twice
+from minigrad.utils.checkpoint._events import Run, emit
 from minigrad.utils.checkpoint._group import GraphExecGroup
-from minigrad.utils.checkpoint._told import Run, tell
 
 __all__ = ["Frame"]
 
@@ -119,9 +119,9 @@ class Frame:
             holder = self.holders[count - 1]()
             if holder is not None:  # else its node is gone: a pass inside of the function has used it
                 holder.found[task] = tensor
-                tell("holder_filled", self, count - 1, tensor)
+                emit("holder_filled", self, count - 1, tensor)
             if self.early_stop and count == len(self.holders):
-                tell("early_stop", self)
+                emit("early_stop", self)
                 raise StopRecomputation
             return tensor
 

@@ -1,4 +1,4 @@
-"""The random state that a recomputation starts from: the part of `torch/utils/checkpoint.py` that keeps dropout true.
+"""Restores the random state for a recomputation, so that dropout repeats: mirrors parts of `torch/utils/checkpoint.py`.
 
 A function that is run again must draw the numbers that it drew the first time, and what comes after it must draw as if
 nothing had been run again.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from minigrad.backends.registry import HERE, beside, device_of
+from minigrad.backends.registry import HOST, device_like, device_of
 from minigrad.core import Tensor
 from minigrad.ops.random.generator import device_states, set_device_states
 from minigrad.random import fork_rng, get_rng_state, set_rng_state
@@ -37,6 +37,6 @@ def random_state(preserve: bool, args: Sequence[Any]) -> Callable[[], AbstractCo
 def devices_of(args: Any) -> list[Any]:
     """The devices but the CPU on which tensors lie, also those in tuples, lists and dicts."""
     if isinstance(args, Tensor):
-        return [] if beside(args.array) is HERE else [device_of(args.array)]
+        return [] if device_like(args.array) is HOST else [device_of(args.array)]
     inner = args.values() if isinstance(args, dict) else args if isinstance(args, (tuple, list)) else ()
     return list(dict.fromkeys([each for arg in inner for each in devices_of(arg)]))

@@ -1,4 +1,4 @@
-"""`use_reentrant=True`: the whole function becomes one node, whose derivative runs the function again and a pass in it.
+"""Implements `use_reentrant=True`: one node stands for the function; its backward runs it again, and a pass through it.
 
 In the forward pass the function runs as the forward of a custom Function: without grad mode, so that nothing inside of
 it is recorded, and nothing saved but the tensors that it was given. Its outputs are outputs of that one node, which is
@@ -16,8 +16,8 @@ from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.core import Tensor
 from minigrad.core.exec_info import inside_full_passes
+from minigrad.utils.checkpoint._events import Run
 from minigrad.utils.checkpoint._random import random_state
-from minigrad.utils.checkpoint._told import Run
 
 __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 

@@ -1,4 +1,4 @@
-"""Selective checkpointing: a policy says for each op whether its result is kept, or computed again as all others.
+"""Selective checkpointing: a policy decides for each op whether its result is kept or computed again.
 
     contexts = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
     y = checkpoint(function, x, use_reentrant=False, context_fn=contexts)
@@ -99,28 +99,28 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(each)
 
 
-class Given(int):
-    """Stands for a tensor that an op is given: its place."""
+class Argument(int):
+    """Stands for the tensor that an op gets as argument number so-and-so."""
 
 
-class Made(int):
-    """Stands for a result of an op: which one."""
+class Output(int):
+    """Stands for output number so-and-so of an op."""
 
 
 class Recorded:
     """What an op gave and said of itself in the first run, so that the second can have it without the op.
 
-    Tensors that the op was given are not kept but stand as places: the second run has others.
+    Tensors that the op was given are not kept, only their numbers: the second run has other tensors.
     """
 
     def __init__(self, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any], result: Any,
                  given: Sequence[Tensor]) -> None:
-        places: dict[int, Given | Made] = {id(x.array): Made(i) for i, x in enumerate(outputs)}
-        places.update({id(x): Made(i) for i, x in enumerate(outputs)})
-        places.update({id(x): Given(i) for i, x in enumerate(given)})
+        stand_ins: dict[int, Argument | Output] = {id(x.array): Output(i) for i, x in enumerate(outputs)}
+        stand_ins.update({id(x): Output(i) for i, x in enumerate(outputs)})
+        stand_ins.update({id(x): Argument(i) for i, x in enumerate(given)})
 
         def without_tensors(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple([places.get(id(x), x) for x in values])
+            return tuple([stand_ins.get(id(x), x) for x in values])
 
         self.cls = None if node is None else type(node)
         self.inputs = without_tensors(inputs)
@@ -146,7 +146,8 @@ class Recorded:
             raise RuntimeError(MUTATED)
 
         def filled(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple([given[x] if type(x) is Given else self.arrays[x] if type(x) is Made else x for x in values])
+            return tuple([given[x] if type(x) is Argument else self.arrays[x] if type(x) is Output else x
+                          for x in values])
 
         inputs, saved = filled(self.inputs), filled(self.saved)
         const, input_metadata = self.notes
@@ -156,7 +157,7 @@ class Recorded:
             made = record_many(self.cls, self.arrays, inputs, const, saved)
         else:
             made = (record_n(self.cls, self.arrays[0], inputs, saved, const, input_metadata),)
-        result = tuple([made[x] if type(x) is Made else given[x] if type(x) is Given else x for x in self.result])
+        result = tuple([made[x] if type(x) is Output else given[x] if type(x) is Argument else x for x in self.result])
         return result[0] if self.one else result
 
 

@@ -1,4 +1,4 @@
-"""The loader: mirrors `torch/utils/data/dataloader.py`.
+"""Defines `DataLoader`: mirrors `torch/utils/data/dataloader.py`.
 
 `for inputs, targets in DataLoader(dataset, batch_size=32, shuffle=True)`: an order of indices, cut into batches, whose
 samples are put together. A pass draws one seed, and a shuffled one a second, so that the random numbers that follow
@@ -253,7 +253,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
             Thread(target=work, name=f"minigrad_data_worker_{i}", daemon=True,
                    args=(self._plan, i, self._workers, self._base_seed, loader.worker_init_fn, orders, self._results),
                    ).start()
-        self._dismiss = weakref.finalize(self, tell_all, self._orders, None)  # also when a loop is left early
+        self._dismiss = weakref.finalize(self, send_to_all, self._orders, None)  # also when a loop is left early
         self._send_ahead()
 
     def _reset(self, loader: DataLoader[Any]) -> None:
@@ -264,7 +264,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
         self._turns = itertools.cycle(range(self._workers))
         self._active = set(range(self._workers))
         if again:
-            tell_all(self._orders, Restart)
+            send_to_all(self._orders, Restart)
             self._send_ahead()
 
     def _send_ahead(self) -> None:
@@ -309,7 +309,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
         raise StopIteration
 
 
-def tell_all(orders: list[SimpleQueue[Any]], word: Any) -> None:
-    """Put this word into the queue of each worker; None ends it."""
+def send_to_all(orders: list[SimpleQueue[Any]], message: Any) -> None:
+    """Put this message into the queue of each worker; None ends it."""
     for queue in orders:
-        queue.put(word)
+        queue.put(message)

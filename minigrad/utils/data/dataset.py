@@ -1,4 +1,4 @@
-"""Data sets: mirrors `torch/utils/data/dataset.py`.
+"""Defines datasets: mirrors `torch/utils/data/dataset.py`.
 
 A data set is anything with `__getitem__` and `__len__`, or an `IterableDataset` with `__iter__`. A reader finds here
 the ready-made ones, and how `random_split` cuts one into parts: the same seed gives PyTorch's parts.

@@ -11,7 +11,7 @@ from cupy_backends.cuda.libs import nvrtc
 
 from minigrad.backends.kernels import KERNELS
 from minigrad.backends.philox import Philox, Source, philox
-from minigrad.backends.registry import HERE, OF_TYPE
+from minigrad.backends.registry import HOST, OF_TYPE
 from tests.device.host_kernels import parameters, reals, source
 
 EVERY = [(name, real) for name in KERNELS for real in reals(name)]
@@ -62,7 +62,7 @@ def test_a_source_asks_for_the_kernel_where_its_numbers_are_made(on_the_host, mo
 
     asked, stream = [], Philox()
     stream.manual_seed(5)
-    source = Source(stream, HERE, 512)
+    source = Source(stream, HOST, 512)
     wanted = source.draw(3000).tolist()
     monkeypatch.setitem(OF_TYPE, np.ndarray, Backend())
     stream.set_offset(0)

@@ -10,7 +10,7 @@ import pytest
 
 from minigrad.backends import curand, draws
 from minigrad.backends.philox import Philox, Source, philox, policy
-from minigrad.backends.registry import HERE
+from minigrad.backends.registry import HOST
 
 # From the known answers that Random123 (Salmon et al.) comes with: counter, key, words.
 KNOWN = [
@@ -31,7 +31,7 @@ def source(seed=0, most=108 * 2048, offset=0):
     stream = Philox()
     stream.manual_seed(seed)
     stream.set_offset(offset)
-    return Source(stream, HERE, most)
+    return Source(stream, HOST, most)
 
 
 def words(text):

@@ -1,13 +1,13 @@
-"""What a recorder is told of checkpoints: the time axis of the inspector's checkpoint lens."""
+"""Reports checkpoints to a recorder, for the inspector's checkpoint lens."""
 
 from typing import Any
 
 from minigrad.core import LOCAL
 
-__all__ = ["Run", "tell"]
+__all__ = ["Run", "emit"]
 
 
-def tell(what: str, *facts: Any) -> None:
+def emit(what: str, *facts: Any) -> None:
     """Tell the observer of this thread, if there is one."""
     if LOCAL.observer is not None:
         getattr(LOCAL.observer, what)(*facts)
@@ -20,7 +20,7 @@ class Run:
         self.which, self.call, self.facts = which, call, facts
 
     def __enter__(self) -> None:
-        tell(f"{self.which}_begin", self.call, *self.facts)
+        emit(f"{self.which}_begin", self.call, *self.facts)
 
     def __exit__(self, *error: object) -> None:
-        tell(f"{self.which}_end", self.call)
+        emit(f"{self.which}_end", self.call)
