@@ -253,7 +253,8 @@ HINTS = {
         "momentum * velocity + w.grad, and lr * velocity.",
     ),
     "module": (
-        "Register in __setattr__, and read in parameters(). Where can the list be kept if there is no __init__ to make it?",
+        "Register in __setattr__, and read in parameters(). Where can the list be kept if there is no __init__ to make "
+        "it?",
         "`self.__dict__` has everything that was assigned, under its name, in order. Then __setattr__ need not do more "
         "than object.__setattr__.",
         "In parameters(): for value in self.__dict__.values(): a Parameter is yielded, a MyModule yields from its own "
