@@ -26,13 +26,14 @@ Inspector(first)
 # Two numbers go in, `w` and `x`, and one loss comes out. Step to the end with → (and back with ←). Only one of the
 # two has a gradient then. Which one, and what is different about the other?
 #
-# minigrad gives its tensors PyTorch's names and behaviour, so what you learn here works in PyTorch too. Near the end
-# of the lesson you will see that for yourself. It takes about 40 minutes, and you can change any cell and run it
-# again.
-#
 # *For pages on which nothing runs, here is a still picture of it:*
 #
 # ![The inspector, before the first step](attachment:still.png)
+
+# %% [markdown] id=about
+# minigrad gives its tensors PyTorch's names and behaviour, so what you learn here works in PyTorch too. Near the end
+# of the lesson you will see that for yourself. It takes about 40 minutes, and you can change any cell and run it
+# again.
 
 # %% [markdown] id=recall-intro tags=section:recall
 # ## What you bring along

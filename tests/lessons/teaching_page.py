@@ -74,7 +74,7 @@ the belief, fifteen for the predictions (collect them by show of hands before an
 inspector, the rest for the exercises, which go on at home.
 """
 
-OPENING = 3  # cells: the title, the first inspector, its still picture and how long the lesson takes
+OPENING = 4  # cells: the title, the first inspector, its still picture and how long the lesson takes
 
 # The capstone answers no question of its own.
 PROJECT = """Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an
@@ -92,7 +92,7 @@ def sizes() -> list[str]:
     lines = ["| lesson | minutes | cells | words | predictions | exercises |", "|---|---|---|---|---|---|"]
     for name, notebook in lessons().values():
         title = notebook.cells[0].source
-        minutes = re.search(r"about (\d+) minutes", "\n".join(cell.source for cell in notebook.cells[:OPENING]))
+        minutes = re.search(r"[Aa]bout (\d+) minutes", "\n".join(cell.source for cell in notebook.cells[:OPENING]))
         words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
         count = {tag: sum(tag in tags(cell) for cell in notebook.cells) for tag in ("predict", "check")}
         lines.append(f"| [{heading(title)}](../notebooks/{name}.ipynb) | {minutes[1] if minutes else ''} | "

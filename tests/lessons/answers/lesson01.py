@@ -74,7 +74,7 @@ KEY = Key(
         "1.2": (("False", "whatever is computed from w belongs to w's graph"),),
         "1.3": (("2", "backward fills the .grad of every leaf"), ("0", "only results of operations get a .grad")),
         "1.4": (("True", "a tensor is born a leaf or not, and stays that way"),),
-        "1.5": (("2", "only parameters are leaves"), ("1", "only what I made with my own hands"),
+        "1.5": (("2", "only parameters are leaves"), ("1", "only what I made myself is a leaf"),
                 ("4", "everything that has a name is a leaf")),
         "1.6": (("2", "one node for each operation"), ("4", "one node for each tensor"), ("1", "backward is one call")),
     },

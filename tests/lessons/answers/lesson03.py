@@ -31,7 +31,7 @@ WALK_WRONG: tuple[Wrong, ...] = (
     (WALK.replace("walk(below", "walk(node"), "the walk never ends"),
     (WALK.replace("walk(below, result)", "walk(below, grad)"), "every leaf got the gradient of the root"),
     (WALK.replace("walk(below, result)\n", "walk(below, result)\n        break\n"), "followed one edge only"),
-    (WALK.replace("below is None", "not below.next_functions"), "no leaf received anything"),
+    (WALK.replace("below is None", "not below.next_functions"), "none of the leaves received anything"),
     (WALK.replace("isinstance(results, tuple)", "isinstance(results, object)"), "returns a bare tensor"),
     (WALK.replace("walk(below, result)", "walk(_, result)"), "the walk called the integer"),
     (WALK.replace("node.next_functions, results)", "node.next_functions, results[::-1])"),

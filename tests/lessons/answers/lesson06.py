@@ -51,7 +51,7 @@ ORDER_WRONG: tuple[Wrong, ...] = (
     (order("DBAGFCE"), "a pre-hook runs before its node"),
     (order("DBGACFE"), "so it runs before x.grad is added to"),
     (order("DBGAFEC"), "runs when x.grad has been added to"),
-    (order("FDBGACE"), "x has its turn when y's node is done"),
+    (order("FDBGACE"), "x comes after y's node: before that, no gradient has reached x"),
     (order("DBG"), "each of the letters ABCDEFG once"),
 )
 WATCH_WRONG: tuple[Wrong, ...] = (
@@ -64,7 +64,7 @@ WATCH_WRONG: tuple[Wrong, ...] = (
     (WATCH.replace("grad.norm().item()", "grad"), "whole gradients were logged"),
     (WATCH.replace("log[name] = []", "log[name] = 0.0").replace("log[name].append(grad.norm().item())", "None"),
      "a list is asked for"),
-    (WATCH.replace("grad.norm().item()", "'norm'"), "something that is no number"),
+    (WATCH.replace("grad.norm().item()", "'norm'"), "something that is not a number"),
     (WATCH.replace("grad.norm()", "parameter.grad.norm()"), "A tensor hook runs before .grad is added to"),
     (WATCH.replace("lambda grad, name=name: ", "").replace("grad.norm()", "parameter.norm()"),
      "register_hook takes the hook itself"),
@@ -88,7 +88,7 @@ KEY = Key(
     predict_wrong={
         "6.1": (("1", "in the order in which I registered them"), ("1000", "y.grad is what goes on in the end")),
         "6.2": (("3", "hooks only look, and change nothing"), ("30", "what is in y.grad goes on")),
-        "6.3": (('"None"', "says that there is no gradient"), ("6", "whatever a hook computes goes on")),
+        "6.3": (('"None"', "means that there is no gradient"), ("6", "whatever a hook computes goes on")),
         "6.4": (("330", "the hook gets .grad, with what was in it before"), ("33", "a hook runs once")),
         "6.5": (("2", "grad runs the same hooks as backward"), ("0", "grad runs no hooks")),
     },

@@ -92,7 +92,7 @@ KEY = Key(
     recall={"q8.1": "9", "q8.3": "True", "q7.2": "True", "q7.3": "6", "q5.1": "6"},
     recall_wrong={
         "q8.1": (("1", "detach makes a copy"),),
-        "q8.3": (("False", "so it never does harm"),),
+        "q8.3": (("False", "so it never causes an error"),),
         "q7.2": (("False", "whatever is made under no_grad has requires_grad False"),),
         "q7.3": (("12", "the gradient goes back through y too"), ('"None"', "stops the gradients of all that")),
         "q5.1": (("3", "backward overwrites"),),

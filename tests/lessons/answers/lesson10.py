@@ -37,8 +37,8 @@ HOOKS_WRONG: tuple[Wrong, ...] = (
     (HOOKS.replace("return numbers[-1]", "return value").replace("        if not kept:", "        return number\n"
                    "        if not kept:"), "this keeps all values"),
     (HOOKS.replace("if not kept:", "if True:\n            kept.clear()"), "the block ran again for each value"),
-    (HOOKS.replace("return kept[number]", "return kept[0]"), "the gradient differs"),
-    (HOOKS.replace("return kept[number]", "return kept[-1 - number]"), "the gradient differs"),
+    (HOOKS.replace("return kept[number]", "return kept[0]"), "the gradient is wrong"),
+    (HOOKS.replace("return kept[number]", "return kept[-1 - number]"), "the gradient is wrong"),
     (HOOKS.replace("enable_grad", "no_grad"), "nothing was collected in the second run"),
     (HOOKS.replace("return kept[number]", "return number"), "unpack gave back the number"),
     (HOOKS.replace("        return kept[number]", "        kept[number]"), "must return the value that was kept"),
