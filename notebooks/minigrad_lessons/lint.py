@@ -1,7 +1,8 @@
 """What makes a notebook a lesson, as rules that a program can check.
 
 `python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson asks before it shows, so
-the order of its parts, its predictions and the size of its cells are not left to taste.
+the order of its parts, its predictions and the size of its cells are not left to taste. A workshop, in which the student
+builds something from the first cell to the last, has rules of its own.
 """
 
 import re
@@ -27,6 +28,8 @@ ORDER = ("section:recall", "belief", "section:predict", "section:inspector", "wo
          "section:torch", "section:summary")
 MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 45, 1800, 60_000, 4, 5
 GAPS = (1, 2, 4)
+WORKSHOPS = frozenset({0})  # built from the first cell to the last: nothing is recalled or predicted in them
+OPENS_WITHIN, MOST_WORDS_IN_A_CELL = 5, 90
 LISTED = {ANSWERS: frozenset(ASKED), CONTRADICTS: frozenset(CLAIMS)}
 CALL = {word: re.compile(rf'^{word}\("([^"]+)", (.*)\)$', re.MULTILINE) for word in ("predict", "reveal", "recall")}
 FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
@@ -180,13 +183,28 @@ def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
                 if not re.match(r"^[a-z][a-z0-9-]*$", id) or re.match(r"^[0-9a-f]{8}$", id))
 
 
+def workshop_opens_and_builds(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """An inspector among the first cells, exercises in every workshop, and no long cell of prose."""
+    if not any({"opening", "inspector"} <= set(tags(cell)) for cell in cells[:OPENS_WITHIN]):
+        yield f"no inspector among the first {OPENS_WITHIN} cells"
+    if not any("check" in tags(cell) for cell in cells):
+        yield "there is no exercise"
+    for cell in cells:
+        words = len(cell.source.split())
+        if cell.cell_type == "markdown" and words > MOST_WORDS_IN_A_CELL:
+            yield f"{cell.id}: {words} words; a cell of prose has at most {MOST_WORDS_IN_A_CELL}"
+
+
 RULES: tuple[Rule, ...] = (parts_in_order, predictions_above_reveals, beliefs_refuted, recall_spaced, short,
                            outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
+WORKSHOP_RULES: tuple[Rule, ...] = (workshop_opens_and_builds, short, outputs_keep, errors_meant, checks_open,
+                                    questions_named, ids_stable)
 
 
 def lint(notebook: Any, lesson: int) -> list[Complaint]:
     """Everything in this notebook that is against a rule."""
-    found = [complaint for rule in RULES for complaint in rule(lesson, notebook.cells)]
+    rules = WORKSHOP_RULES if lesson in WORKSHOPS else RULES
+    found = [complaint for rule in rules for complaint in rule(lesson, notebook.cells)]
     if "widgets" in notebook.metadata:
         found.append("widget state is stored in the notebook's metadata")
     return found

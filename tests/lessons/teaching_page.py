@@ -74,10 +74,13 @@ the belief, fifteen for the predictions (collect them by show of hands before an
 inspector, the rest for the exercises, which go on at home.
 """
 
-# The capstone answers no question of its own.
-PROJECT = """Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an
-operation, with the tests that it must pass.
-"""
+# These answer no question of the list.
+PROJECTS = {
+    0: "Afterwards a student has written automatic differentiation for single numbers, and knows what a parent, a "
+       "slope and a gradient are. Nothing is assumed but Python and the derivative of a product.",
+    13: "Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an "
+        "operation, with the tests that it must pass.",
+}
 
 
 def lessons() -> dict[int, tuple[str, Any]]:
@@ -112,7 +115,7 @@ def goals(number: int) -> list[str]:
     """What a student can answer afterwards."""
     answered = [asked.text for asked in ASKED.values() if number in asked.lessons]
     if not answered:
-        return [PROJECT]
+        return [PROJECTS[number], ""]
     return ["Afterwards a student can answer, by running something:\n", *(f"- {text}" for text in answered), ""]
 
 

@@ -4,6 +4,7 @@ They are in the source distribution, for teachers, and never in the wheel.
 """
 
 from tests.lessons.answers import (
+    lesson00,
     lesson01,
     lesson02,
     lesson03,
@@ -21,6 +22,7 @@ from tests.lessons.answers import (
 from tests.lessons.answers.kinds import Key
 
 KEYS: dict[str, Key] = {
+    "00_build_it_yourself": lesson00.KEY,
     "01_tensors_and_leaves": lesson01.KEY,
     "02_requires_grad": lesson02.KEY,
     "03_next_functions": lesson03.KEY,
