@@ -70,6 +70,7 @@ from minigrad.compat.tensor_types import *
 from minigrad.compat.tensor_types import __all__ as _tensor_types
 from minigrad.core import Tensor, is_grad_enabled
 from minigrad.core.grad_mode import is_inference_mode_enabled
+from minigrad.ops._dispatch.torch_function import overridable_module as _overridable_module
 from minigrad.ops.random.generator import Generator, default_generator
 from minigrad.ops.tensor.properties import finfo, iinfo
 from minigrad.ops.tensor.storage import UntypedStorage
@@ -92,12 +93,14 @@ __all__ = [
     *_tensor_types,
 ]
 globals().update(_ops.FUNCTIONS)  # the functions of `minigrad.ops.public`, with PyTorch's argument parsing around them
+_overridable_module(vars(autograd), ("backward", "grad"))
 __version__ = "0.1.0"
 newaxis = None
 _importing.done()
-LATER = ("accelerator", "amp", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory", "nn", "optim",
-         "recorder", "serialization", "special", "testing", "utils")
-LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "load": "serialization", "save": "serialization"}
+LATER = ("_C", "accelerator", "amp", "compiler", "cuda", "distributed", "functional", "fx", "jit", "linalg", "memory",
+         "nn", "optim", "overrides", "profiler", "recorder", "serialization", "special", "testing", "utils")
+LATER_NAMES = {"GradScaler": "amp", "autocast": "amp", "compile": "compiler", "load": "serialization",
+               "save": "serialization"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """Automatic differentiation: mirrors `torch/autograd/__init__.py`."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from minigrad._base.missing import module_getattr
 from minigrad.autograd import device_passes as _device_passes  # noqa: F401 -- it waits for a second device
@@ -27,4 +28,8 @@ __all__ = ["Function", "SavedTensor", "Variable", "backward", "detect_anomaly", 
            "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]
 
 if not TYPE_CHECKING:  # a type checker says what is missing by itself
-    __getattr__ = module_getattr(__name__)
+    def __getattr__(name: str) -> Any:
+        """`profiler`, which is there without being loaded by `import minigrad`."""
+        if name in ("profiler", "profiler_util"):
+            return importlib.import_module(f"{__name__}.{name}")
+        return module_getattr(__name__)(name)

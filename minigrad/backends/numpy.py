@@ -146,7 +146,6 @@ class ArrayNamespace:
     sqrt = staticmethod(np.sqrt)
     sin = staticmethod(np.sin)
     cos = staticmethod(np.cos)
-    power = staticmethod(np.power)
     where = staticmethod(np.where)
     matmul = staticmethod(product)
     turned_product = staticmethod(turned_product)
@@ -169,6 +168,11 @@ class ArrayNamespace:
     @staticmethod
     def reshape(x: Any, shape: Any) -> Any:
         return x.reshape(shape)
+
+    @staticmethod
+    def power(x: Any, n: Any) -> Any:
+        """`x ** n`. PyTorch takes the power -0.5 as 1 / sqrt(x), which is -inf for -0."""
+        return 1 / np.sqrt(x) if type(n) is float and n == -0.5 else np.power(x, n)
 
     @staticmethod
     def sign(x: Any) -> Any:

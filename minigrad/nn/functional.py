@@ -17,6 +17,7 @@ from minigrad.core import Tensor, plain
 from minigrad.nn._multi_head import multi_head_attention_forward
 from minigrad.ops._dispatch.arg_parser import guardable, parse_module_functions, parses_arguments
 from minigrad.ops._dispatch.op_wrappers import wrap_new_ops
+from minigrad.ops._dispatch.torch_function import overridable_module
 from minigrad.ops.activation import basic as activation
 from minigrad.ops.activation import softmax as soft
 from minigrad.ops.activation.piecewise import (
@@ -238,6 +239,7 @@ GUARDED = ("alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alph
            "gumbel_softmax", "softsign", "tanhshrink")
 globals().update({name: guardable(globals()[name], name, __name__) for name in GUARDED})
 wrap_new_ops()  # those that are loaded with this module
+overridable_module(globals(), {*__all__} - {*IN_C, *HANDED_ON, *OTHERWISE, *GUARDED, "logsigmoid"}, ("linear",))
 
 if not TYPE_CHECKING:  # a type checker says what is missing by itself
     __getattr__ = module_getattr(__name__)

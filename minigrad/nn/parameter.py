@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.core import Tensor, plain
+from minigrad.ops._dispatch.torch_function import disabled
 from minigrad.ops.factory.sizes import empty
 from minigrad.ops.tensor.properties import make_subclass
 from minigrad.ops.tensor.storage import rebuild, rebuild_args
@@ -24,6 +25,8 @@ NOT_SHARED = (
 
 class Parameter(Tensor):
     """A leaf that a Module finds by itself when it is assigned to one; requires grad unless told otherwise."""
+
+    __torch_function__ = disabled
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         data = plain(np.zeros(0, np.float32)) if data is None else data
@@ -51,6 +54,7 @@ class Buffer(Tensor):
     """
 
     persistent: bool
+    __torch_function__ = disabled
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         data = plain(np.zeros(0, np.float32)) if data is None else data
@@ -109,6 +113,7 @@ class UninitializedBuffer(Uninitialized, Tensor):
 
     cls_to_become = Tensor
     persistent: bool
+    __torch_function__ = disabled
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
                 persistent: bool = True) -> UninitializedBuffer:

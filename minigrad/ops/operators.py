@@ -9,12 +9,14 @@ from typing import Any
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
 from minigrad.ops._dispatch.device_guard import guarded
-from minigrad.ops._dispatch.op_wrappers import BOUND, bind_forwards
+from minigrad.ops._dispatch.op_wrappers import BOUND, REBOUND, bind_forwards
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS
+from minigrad.ops._dispatch.torch_function import begin, default
 from minigrad.ops.factory import values
 from minigrad.ops.index import indexing
 from minigrad.ops.linalg import matmul
 from minigrad.ops.pointwise import aliases, arithmetic, bitwise, compare, division, elementary, functions, inplace
+from minigrad.ops.shape import flip
 from minigrad.ops.tensor import properties, storage
 
 OPERATORS: dict[str, Any] = {
@@ -41,10 +43,12 @@ OPERATORS: dict[str, Any] = {
         ("__ilshift__", "bitwise_left_shift_"), ("__irshift__", "bitwise_right_shift_"),
         ("__ifloordiv__", "floor_divide_"), ("__imod__", "remainder_"))},
     "__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__contains__": properties.contains,
+    "__reversed__": flip.reversed_,
     "__new__": values.construct, "__array__": storage.as_array, "__array_wrap__": storage.wrapped,
     "__deepcopy__": storage.deepcopy, "__reduce_ex__": storage.reduce_ex, "__setstate__": storage.setstate,
     "__dir__": properties.listed, "type": properties.type_of,
-    "_make_subclass": staticmethod(properties.make_subclass),
+    "_make_subclass": staticmethod(properties.make_subclass), "__init_subclass__": classmethod(begin),
+    "__torch_function__": classmethod(default),
 }
 NEED_NO_GUARD = {"__new__", "__dir__", "type"}
 
@@ -55,6 +59,8 @@ def guard(on: bool) -> None:
     for name, function in {**OPERATORS, **DIRECT_METHODS}.items():
         if isinstance(function, FunctionType) and name not in NEED_NO_GUARD | forwards:
             setattr(Tensor, name, guarded(function) if on else function)
+    for rewrap in REBOUND:
+        rewrap()
 
 
 for operator, function in OPERATORS.items():

@@ -71,6 +71,7 @@ from minigrad.ops.shape.meshgrid import *
 from minigrad.ops.shape.repeat import *
 from minigrad.ops.shape.slices import *
 from minigrad.ops.shape.split import *
+from minigrad.ops.shape.subclass import *
 from minigrad.ops.shape.views import *
 from minigrad.ops.shape.views_inplace import *
 from minigrad.ops.special.binary import *

@@ -12,6 +12,7 @@ from minigrad.optim.adamax import Adamax
 from minigrad.optim.adamw import AdamW
 from minigrad.optim.asgd import ASGD
 from minigrad.optim.lbfgs import LBFGS
+from minigrad.optim.muon import Muon
 from minigrad.optim.nadam import NAdam
 from minigrad.optim.optimizer import Optimizer
 from minigrad.optim.radam import RAdam
@@ -19,8 +20,8 @@ from minigrad.optim.rmsprop import RMSprop
 from minigrad.optim.rprop import Rprop
 from minigrad.optim.sgd import SGD
 
-__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer",
-           "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
+           "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
 
 if not TYPE_CHECKING:  # a type checker says what is missing by itself
     __getattr__ = module_getattr(__name__)

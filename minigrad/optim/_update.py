@@ -117,7 +117,7 @@ def check_options(**options: Any) -> None:
 
 def change_scalar(t: Tensor, name: str, value: Any) -> None:
     """Call `t.add_(value)`, `t.mul_` or `t.fill_` on a tensor with one number."""
-    if LOCAL.observer is None and type(t.array) is np.ndarray:
+    if LOCAL.observer is None and not isinstance(t.array, np.generic) and not isinstance(value, Tensor):
         t.array[...] = OPERATIONS[name](t.array, value)
         counter_of(t).value += 1
     else:
@@ -273,3 +273,17 @@ class ElementwiseOptimizer(Optimizer):
             return by_number and run_kernel(self.kernel(state, group), p, g, state)
         blockwise.run(self.update, g.array, group)
         return True
+
+
+def step_of_each(groups: list[Any], closure: Callable[[], Any] | None, update: Callable[[Any, Any], None]) -> Any:
+    """Call `update(p, group)` for each parameter that has a gradient; gives the loss of `closure`, if there is one."""
+    loss = None
+    if closure is not None:
+        with enable_grad():
+            loss = closure()
+    with no_grad():
+        for group in groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    update(p, group)
+    return loss

@@ -6,10 +6,9 @@ It is for large matrices: of the mean squares of their gradients it keeps one nu
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad.autograd.grad_mode import enable_grad, no_grad
 from minigrad.core import Tensor
 from minigrad.ops.tensor.properties import finfo
-from minigrad.optim._update import plain_number, scalar_state
+from minigrad.optim._update import plain_number, scalar_state, step_of_each
 from minigrad.optim.optimizer import Group, Optimizer, State
 
 __all__ = ["Adafactor"]
@@ -42,16 +41,8 @@ class Adafactor(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change each parameter that has a gradient; `closure` computes the loss again, and is what this returns."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        with no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        update(p, -p.grad if group["maximize"] else p.grad, self.state_for(p), group)
-        return loss
+        return step_of_each(self.param_groups, closure, lambda p, group: update(
+            p, -p.grad if group["maximize"] else p.grad, self.state_for(p), group))
 
     def state_for(self, p: Tensor) -> State:
         """The state of a parameter, made at its first gradient."""

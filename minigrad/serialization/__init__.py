@@ -1,22 +1,24 @@
-"""Saves and loads tensors and modules, as `torch/serialization.py` does, in a format of its own.
+"""Saves and loads tensors and modules: mirrors `torch/serialization.py`.
 
-`save` writes safetensors: the tensors as they are in memory, and a header that is JSON. PyTorch reads such a file with
-`safetensors.torch.load_file`. What is no tensor (the nesting, numbers, texts) is kept as JSON in the header's metadata,
-so that state dicts of modules, optimisers and schedules come back as they were. No code is ever in a file, and none is
-run to load one. `load` also reads what `torch.save` writes: torch_file.py says how a pickle is read without running it.
+`save` writes what `torch.save` writes, an archive of a pickle and of storages (torch_writer.py), and `load` reads it
+without running any code of a file (torch_file.py). Storages that were shared stay shared.
 
-A file that was damaged is refused: a checksum in the metadata covers what is nested and all tensors.
+Under a name that ends in `.safetensors` it writes safetensors: the tensors as they are in memory, and a header that is
+JSON. PyTorch reads such a file with `safetensors.torch.load_file`. What is no tensor (the nesting, numbers, texts) is
+kept as JSON in the header's metadata, so that state dicts of modules, optimisers and schedules come back as they were.
+Tensors that share memory, or look at a part of it, are each written there with their own values.
 
-Tensors that share memory, or look at a part of it, are each written with their own values, and are apart after loading.
+A file that was damaged is refused: an archive has a checksum for each part, and the metadata of safetensors has one.
 """
 
+import io
 import json
 import math
 import os
 import sys
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,17 @@ from minigrad._base.optional import optional
 from minigrad.backends.registry import count, host
 from minigrad.core import Tensor, plain
 from minigrad.nn.parameter import Buffer, Parameter
-from minigrad.serialization.torch_file import NotLoaded, read
+from minigrad.serialization.torch_file import (
+    NotLoaded,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    read,
+    safe_globals,
+)
+from minigrad.serialization.torch_writer import archive_of, place
 
-__all__ = ["LoadError", "load", "save"]
+__all__ = ["LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
 KEY = "minigrad"  # under which the metadata holds all that is no tensor
 CHECKSUM = "minigrad.crc32"  # under which the metadata holds `checksum` of the file
@@ -62,34 +72,50 @@ class LoadError(RuntimeError):
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write `obj` to a path or an open binary file: a state dict, or whatever is nested out of such parts.
+    """Write `obj` to a path or an open binary file: a state dict, a module, or whatever is nested out of such parts.
 
-    A file of that name is replaced at once by the whole new one, or stays as it is.
+    The format is that of `torch.save`; for a path that ends in `.safetensors` it is safetensors. A file of that name is
+    replaced at once by the whole new one, or stays as it is.
 
     Raises:
         TypeError: for an object that is of no type that can be written; nothing is written then.
-        RuntimeError: if the folder does not exist.
+        RuntimeError: if the folder does not exist, or tensors of two dtypes share a storage.
     """
-    is_path = isinstance(f, (str, os.PathLike))
-    if not is_path and not hasattr(f, "write"):
-        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    if not isinstance(f, (str, os.PathLike)):
+        if not hasattr(f, "write"):
+            raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+        archive = io.BytesIO()
+        archive_of(obj, "archive", archive)
+        f.write(archive.getbuffer())
+        return
+    path = os.path.realpath(os.fsdecode(f))
+    if not os.path.isdir(os.path.dirname(path)):
+        raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
+    if path.endswith(".safetensors"):
+        write = safetensors_of(obj)
+    else:
+        stem, archive = os.path.splitext(os.path.basename(path))[0], io.BytesIO()
+        archive_of(obj, stem, archive)
+
+        def write(name: str) -> None:
+            with open(name, "wb") as file:
+                file.write(archive.getbuffer())
+
+    if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe, a folder
+        write(path)
+    else:
+        replace_file(path, write)
+
+
+def safetensors_of(obj: Any) -> Callable[[str], None]:
+    """A function that writes `obj` as a file of safetensors of the name that it is given."""
     writer = Writer()
     tree = writer.encode(obj, ())
     text = json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)
     parts = [(key, CODES[x.dtype.name], list(x.shape), little(x)) for key, x in writer.arrays.items()]
     metadata = {"format": "pt", KEY: text, CHECKSUM: checksum(text, parts)}
     safetensors = optional("safetensors.numpy", "io")
-    if not is_path:
-        f.write(safetensors.save(writer.arrays, metadata))
-        return
-    path = os.path.realpath(os.fsdecode(f))
-    if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe, a folder
-        with open(path, "wb") as file:
-            file.write(safetensors.save(writer.arrays, metadata))
-    else:
-        if not os.path.isdir(os.path.dirname(path)):
-            raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
-        replace_file(path, lambda name: safetensors.save_file(writer.arrays, name, metadata))
+    return lambda name: safetensors.save_file(writer.arrays, name, metadata)
 
 
 def checksum(text: str, parts: Iterable[tuple[str, str, list[int], Any]]) -> str:
@@ -157,11 +183,6 @@ class Writer:
             name = f"{wanted}~{count}"
         self.arrays[name] = np.ascontiguousarray(host(tensor.array)).reshape(np.shape(tensor.array))
         return name
-
-
-def place(path: tuple[Any, ...]) -> str:
-    """Where in an object something is, for an error."""
-    return "the object" + "".join([f"[{key!r}]" for key in path])
 
 
 def check_key(key: Any, path: tuple[Any, ...]) -> None:

@@ -2,14 +2,17 @@
 
 A pickle is a program. Its instructions name functions to call, and could name any. Here they find but those of a closed
 list, each an object that nothing can be set on and that builds plain values: tensors, parameters, sizes, dtypes,
-devices and containers. This is what `torch.load(weights_only=True)` does. Tensors that shared a storage do so again.
+devices, containers, and the layers of `nn`. This is what `torch.load(weights_only=True)` does. Tensors that shared a
+storage do so again. A module of one's own class is built where its class was allowed (`add_safe_globals`).
 """
 
+import functools
 import io
 import pickle
 import zipfile
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,16 +20,22 @@ import numpy as np
 from minigrad._base.device import device
 from minigrad._base.dtype import DTYPES, Size
 from minigrad.core import Tensor
+from minigrad.nn import modules
+from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.tensor.storage import UntypedStorage, looking_at, rebuild
+from minigrad.serialization.torch_writer import torch_name
 
-__all__ = ["NotLoaded", "read"]
+__all__ = ["NotLoaded", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "read", "safe_globals"]
 
 BY_NAME = {each.name: each for each in DTYPES}
 STORAGES = {f"{each.type_name}Storage": each for each in DTYPES}
 WHOLE = (
     "it holds {}, which minigrad does not load: a file may hold tensors, parameters, numbers, texts, dtypes, sizes, "
-    "devices and containers of these.\n\nSave what state_dict() gives rather than the object, and load it into one.")
+    "devices, layers of nn and containers of these.\n\nSave what state_dict() gives rather than the object, and load "
+    "it into one. Or, where it is a module of a class that you trust, allow the class before you load: "
+    "minigrad.serialization.add_safe_globals([the class]).")
+ALLOWED: dict[tuple[str, str], type] = {}  # classes that a user trusts, by module and name
 
 
 class NotLoaded(Exception):
@@ -55,6 +64,66 @@ class Named:
 
     def __setstate__(self, state: Any) -> None:
         raise NotLoaded("it changes what it finds by name")
+
+
+class Frozen(type):
+    """The class of the classes that stand for modules: nothing can be set on them."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        raise NotLoaded("it sets an attribute of what it finds by name")
+
+
+def stand_in(cls: type) -> type:
+    """What a pickle finds in the place of a class: made without arguments, it gives an empty object of the class."""
+    def new(stand_in: type, *args: Any) -> Any:
+        if args:
+            raise NotLoaded(f"it gives arguments to {cls.__qualname__}")
+        return object.__new__(cls)
+
+    return Frozen(cls.__name__, (), {"__new__": new, "__slots__": ()})
+
+
+@functools.cache
+def layers() -> dict[tuple[str, str], type]:
+    """The layers of `nn`, by the names that PyTorch's pickles have for them."""
+    found: list[Any] = [Module]
+    for cls in found:
+        found += [each for each in cls.__subclasses__() if each.__module__.startswith(modules.__name__)]
+    return {torch_name(cls): cls for cls in found}
+
+
+def add_safe_globals(safe_globals: Iterable[type]) -> None:
+    """Let files hold objects of these classes: `load` makes them without calling `__init__`, and sets their attributes.
+
+    Raises:
+        TypeError: for what is no class.
+    """
+    for cls in safe_globals:
+        if not isinstance(cls, type):
+            raise TypeError(f"minigrad.serialization.add_safe_globals takes classes; {cls!r} is none.")
+        ALLOWED[cls.__module__, cls.__qualname__] = cls
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes that were allowed."""
+    return [*ALLOWED.values()]
+
+
+def clear_safe_globals() -> None:
+    """Allow none any more."""
+    ALLOWED.clear()
+
+
+@contextmanager
+def safe_globals(allowed: Iterable[type]) -> Iterator[None]:
+    """A block in which files may hold objects of these classes too."""
+    before = dict(ALLOWED)
+    try:
+        add_safe_globals(allowed)
+        yield
+    finally:
+        ALLOWED.clear()
+        ALLOWED.update(before)
 
 
 class Stored:
@@ -90,6 +159,9 @@ class Reader(pickle.Unpickler):
             return Named(value=STORAGES[name])
         if module == "torch" and name in BY_NAME:
             return BY_NAME[name]
+        cls = ALLOWED.get((module, name)) or (layers().get((module, name)) if module.startswith("torch.nn.") else None)
+        if cls is not None:
+            return self.names.setdefault((module, name), stand_in(cls))
         raise NotLoaded(WHOLE.format(f"{module}.{name}"))
 
     def persistent_load(self, pid: Any) -> Stored:

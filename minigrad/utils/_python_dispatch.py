@@ -17,13 +17,12 @@ is seen as the op of which it is made, a custom Function as the ops inside of it
 """
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from minigrad._base.locks import new_lock
 from minigrad.core import LOCAL, Node
-from minigrad.ops._dispatch.op_wrappers import wrap_ops
+from minigrad.ops._dispatch.op_wrappers import is_part, wrap_ops
 from minigrad.ops._dispatch.overloads import of_class
 
 __all__ = ["TorchDispatchMode"]
@@ -54,8 +53,7 @@ class TorchDispatchMode:
 
 def dispatched(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..., Any]:
     """The forward of an op, for the innermost mode of its thread; without `cls` the class is the first argument."""
-    own = inspect.unwrap(forward)
-    if own.__name__ != "forward" or own.__closure__ is not None:  # a part of an op, which another forward calls
+    if is_part(forward):
         return forward
 
     @functools.wraps(forward)

@@ -218,7 +218,7 @@ Inspector(trace)
 
 # %% id=summary tags=summary
 product = a * b
-parents = ", ".join(node.name() for node, _ in product.grad_fn.next_functions)
+parents = ", ".join(type(node).__name__ for node, _ in product.grad_fn.next_functions)
 slopes_of_product = ", ".join(str(slope.item()) for slope in product.grad_fn(torch.tensor(1.0)))
 table(["in your Value", "in a tensor", "for a * b"], [
     ["data", "the tensor itself", str(product.item())],

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections import Counter
+import struct
+import zipfile
+from collections import Counter, OrderedDict
 
 import numpy as np
 import pytest
 
 import minigrad
 from minigrad.serialization import LoadError
+from minigrad.serialization.torch_writer import torch_name
 
 pytestmark = pytest.mark.torch
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"]
@@ -60,7 +63,7 @@ def test_from_pytorch_to_here(torch, files, make, tmp_path):
 
 
 def test_there_and_back(torch, files, tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
+    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
     minigrad.save(network(minigrad).state_dict(), first)
     net = network(torch)
     with torch.no_grad():
@@ -75,8 +78,9 @@ def test_there_and_back(torch, files, tmp_path):
 
 def test_tied_and_cut_tensors_reach_pytorch(files, tmp_path):
     x = minigrad.arange(12.0).view(3, 4)
-    minigrad.save({"x": x, "again": x, "turned": x.T, "part": x[:, 1]}, tmp_path / "tied")
-    theirs = files.load_file(tmp_path / "tied")
+    path = tmp_path / "tied.safetensors"
+    minigrad.save({"x": x, "again": x, "turned": x.T, "part": x[:, 1]}, path)
+    theirs = files.load_file(path)
     assert {name: value.tolist() for name, value in theirs.items()} == {
         "x": x.tolist(), "again": x.tolist(), "turned": x.T.tolist(), "part": x[:, 1].tolist()}
 
@@ -130,8 +134,99 @@ def test_tensors_of_torch_save_share_their_storage(torch):
     assert turned.stride() == (1, 3)
 
 
+def nested(m):
+    """All that both libraries write: tensors of every kind, what shares memory, numbers, texts, containers."""
+    x, layer = m.arange(6.0), m.nn.Linear(2, 1)
+    return {"whole": x, "part": x[2:], "turned": x.view(2, 3).t(), "again": x, "empty": m.zeros(0, 3),
+            "number": m.tensor(2.5), "expanded": m.ones(1, 3).expand(2, 3), "on record": m.ones(2, requires_grad=True),
+            "parameter": m.nn.Parameter(m.ones(2)), "frozen": m.nn.Parameter(m.ones(2), False),
+            "state": layer.state_dict(), "size": m.Size([2, 3]),
+            "dtype": m.float16, "device": m.device("cpu"), "set": {1, 2}, "none": None,
+            "numbers": [1, -1, 1 << 40, -(1 << 33), 10 ** 40, 2.5, float("inf"), True], "text": "\u0000é",
+            ("a", 1): (1, "a", ()), 3: [[]], "count": Counter("aab"), "ordered": OrderedDict(b=1, a=2)}
+
+
+def seen(value):
+    """A value without its library: of tensors the class, what they hold, and how they lie in memory."""
+    if hasattr(value, "grad_fn"):
+        return (type(value).__name__, str(value.dtype).split(".")[-1], value.tolist(), tuple(value.stride()),
+                value.storage_offset(), value.requires_grad, value.untyped_storage().nbytes())
+    if isinstance(value, dict):
+        return type(value).__name__, [(key, seen(each)) for key, each in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [seen(each) for each in value]
+    return type(value).__name__, repr(value).replace("minigrad", "torch")
+
+
+@pytest.mark.parametrize("where", ["path", "file"])
+def test_what_save_writes_pytorch_loads(torch, tmp_path, where):
+    if where == "path":
+        minigrad.save(nested(minigrad), tmp_path / "model.pt")
+        theirs, ours = torch.load(tmp_path / "model.pt", weights_only=True), minigrad.load(tmp_path / "model.pt")
+    else:
+        file = io.BytesIO()
+        minigrad.save(nested(minigrad), file)
+        theirs, ours = (m.load(io.BytesIO(file.getvalue())) for m in (torch, minigrad))
+    file = io.BytesIO()
+    torch.save(nested(torch), file)
+    file.seek(0)
+    first = torch.load(file)
+    for values in (theirs, ours, first):
+        values["state"] = {name: tuple(each.shape) for name, each in values["state"].items()}  # the weights are drawn
+    assert seen(theirs) == seen(ours) == seen(first)
+    for values in (theirs, ours):
+        values["whole"][3] = 99
+        assert values["again"] is values["whole"]
+        assert values["part"].tolist() == [2, 99, 4, 5] and values["turned"].tolist() == [[0, 99], [1, 4], [2, 5]]
+
+
+def test_its_archive_is_laid_out_as_pytorchs(torch, tmp_path):
+    found = []
+    for m in (minigrad, torch):
+        m.save({"a": m.ones(3), "b": m.zeros(5)}, tmp_path / "model.pt")
+        data = (tmp_path / "model.pt").read_bytes()
+        with zipfile.ZipFile(tmp_path / "model.pt") as archive:
+            entries = {each.filename: each.header_offset for each in archive.infolist() if "serialization_id" not in
+                       each.filename}
+        starts = [at + 30 + sum(struct.unpack("<HH", data[at + 26:at + 30])) for at in entries.values()]
+        found.append(([*entries], [start % 64 for start in starts]))
+    assert found[0] == found[1]
+
+
+LAYERS = {
+    "Linear": (2, 3), "Conv2d": (1, 2, 3), "BatchNorm2d": (3,), "LSTM": (2, 3, 2), "GRUCell": (2, 3),
+    "Embedding": (4, 2), "MultiheadAttention": (4, 2), "LayerNorm": (3,), "CrossEntropyLoss": (),
+    "Upsample": (3,), "PReLU": (), "Dropout": (0.2,), "MaxPool2d": (2,), "ZeroPad2d": (1,)}
+
+
+@pytest.mark.parametrize("name", [*LAYERS, "Sequential"])
+def test_whole_layers_go_both_ways(torch, name):
+    def made(m):
+        m.manual_seed(0)
+        if name == "Sequential":
+            return network(m).eval()
+        return getattr(m.nn, name)(*LAYERS[name])
+
+    file, back = io.BytesIO(), io.BytesIO()
+    minigrad.save(made(minigrad), file)
+    theirs = torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    torch.save(made(torch), back)
+    for module in (theirs, minigrad.load(io.BytesIO(back.getvalue())), minigrad.load(io.BytesIO(file.getvalue()))):
+        assert repr(module) == repr(made(torch)) and module.training == made(torch).training
+        assert bits(module.state_dict()) == bits(made(torch).state_dict())
+    if name == "LSTM":
+        assert theirs(torch.ones(1, 1, 2))[0].shape == (1, 1, 3)
+
+
+def test_layers_have_the_names_of_pytorchs(torch):
+    for name, cls in vars(minigrad.nn).items():
+        if isinstance(cls, type) and issubclass(cls, minigrad.nn.Module) and not name.startswith("Lazy"):
+            assert torch_name(cls) == (getattr(torch.nn, name).__module__, name)
+
+
 def test_what_is_more_than_data_is_refused(torch):
-    for value in (torch.nn.Linear(2, 1), torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.complex64)):
+    unknown = [torch.ones(2, dtype=dtype) for dtype in (torch.bfloat16, torch.complex64)]
+    for value in (torch.optim.SGD([torch.ones(1)]), *unknown):
         file = io.BytesIO()
         torch.save(value, file)
         with pytest.raises(LoadError, match=r"(?s)which minigrad does not load.*state_dict\(\)"):

@@ -26,7 +26,6 @@ DIFFERS = {  # by name: a part of the difference, or of the error that ends it
     "tensors/broadcasting_distances": "has no attribute 'pdist'",
     "tensors/cumulative_ops": "has no attribute 'segment_reduce'",
     "tensors/pca_two_ways": "has no attribute 'pca_lowrank'",
-    "tensors/printing_and_saving": "torch.float16 Tensor False True",  # a Parameter in a dict is loaded as a Tensor
     "tensors/statistics_summary": "has no attribute 'histogram'",
 }
 

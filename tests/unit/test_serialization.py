@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,20 @@ DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int16", "int32", "i
 
 
 def through(obj):
-    """What is loaded after it was saved."""
+    """What is loaded after it was saved, in both formats: the same."""
     file = io.BytesIO()
     minigrad.save(obj, file)
     file.seek(0)
-    return minigrad.load(file)
+    found = minigrad.load(file)
+    same(through_safetensors(obj), found)
+    return found
+
+
+def through_safetensors(obj):
+    """What is loaded after it was saved under a name that asks for safetensors."""
+    with tempfile.TemporaryDirectory() as folder:
+        minigrad.save(obj, os.path.join(folder, "x.safetensors"))
+        return minigrad.load(os.path.join(folder, "x.safetensors"))
 
 
 def same(a, b):
@@ -131,9 +141,20 @@ def test_state_dict_of_a_module_keeps_its_versions():
     assert found._metadata == network().state_dict()._metadata
 
 
-def test_tensors_that_share_memory_are_apart_after_loading():
+def test_tensors_that_share_memory_do_so_after_loading():
+    x = minigrad.arange(6.0)
+    found = through({"whole": x, "part": x[1:3], "turned": x.view(2, 3).t(), "again": x, "apart": x.clone()})
+    found["whole"][1] = 9
+    assert found["part"].tolist() == [9, 2]
+    assert found["turned"].tolist() == [[0, 3], [9, 4], [2, 5]] and found["turned"].stride() == (1, 3)
+    assert found["again"] is found["whole"] and found["apart"].tolist() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(RuntimeError, match="view the same data as different types"):
+        minigrad.save([x, x.view(minigrad.int32)], io.BytesIO())
+
+
+def test_in_safetensors_they_are_apart_after_loading():
     x = minigrad.arange(4.0)
-    found = through({"whole": x, "part": x[1:3], "again": x})
+    found = through_safetensors({"whole": x, "part": x[1:3], "again": x})
     found["whole"][1] = 9
     assert found["part"].tolist() == [1, 2]
     assert found["again"].tolist() == [0, 1, 2, 3]
@@ -167,13 +188,80 @@ def cycle():
     (collections.defaultdict(int), TypeError, "collections.defaultdict"),
     (cycle(), ValueError, r"the object\[1\] contains itself"),
 ])
-def test_refused(obj, error, text, tmp_path):
-    path = tmp_path / "kept"
+def test_refused_in_safetensors(obj, error, text, tmp_path):
+    refused(obj, error, text, tmp_path / "kept.safetensors")
+
+
+class Named(minigrad.Tensor):
+    __torch_function__ = nn.Parameter.__torch_function__
+
+
+@pytest.mark.parametrize(("obj", "text"), [
+    (Thing(), "the object is of type tests.unit.test_serialization.Thing"),
+    ({"x": [1, np.ones(2)]}, r"the object\['x'\]\[1\] is of type numpy.ndarray. Give torch.from_numpy\(\) of it."),
+    ({"x": np.float64(2)}, r"the object\['x'\] is of type numpy.float64. Give its item\(\)."),
+    ({b"x": 2}, r"the object\['a key'\] is of type builtins.bytes"),
+    ({"x": lambda: 3}, r"the object\['x'\] is of type builtins.function"),
+    (collections.defaultdict(int), "collections.defaultdict"),
+    (minigrad.ones(1).as_subclass(Named), r"test_serialization.Named. Give its as_subclass\(torch.Tensor\)."),
+    (nn.LazyLinear(2), r"UninitializedParameter. Run its module once before."),
+    (type("Inside", (nn.Module,), {"__qualname__": "f.<locals>.Inside"})(), r"inside|in a function.*state_dict\(\)"),
+])
+def test_refused(obj, text, tmp_path):
+    refused(obj, TypeError, text, tmp_path / "kept")
+
+
+def refused(obj, error, text, path):
+    """Assert that an object is not saved, and that the old file stays."""
     path.write_bytes(b"old")
     with pytest.raises(error, match=text):
         minigrad.save(obj, path)
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["kept"]
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_what_contains_itself_comes_back():
+    file = io.BytesIO()
+    minigrad.save(cycle(), file)
+    found = minigrad.load(io.BytesIO(file.getvalue()))
+    assert found[0] == 1 and found[1] is found
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 2), nn.BatchNorm1d(2)])
+        self.tied = self.layers[0].weight
+        self.sizes = {"a": (1, 2)}
+
+    def forward(self, x):
+        return self.layers[1](self.layers[0](x)) @ self.tied
+
+
+def test_a_module_comes_back_whole():
+    net, file = Net().eval(), io.BytesIO()
+    minigrad.save({"net": net, "layer": net.layers[1]}, file)
+    with pytest.raises(LoadError, match=r"(?s)test_serialization.Net, which minigrad does not load.*add_safe_globals"):
+        minigrad.load(io.BytesIO(file.getvalue()))
+    with minigrad.serialization.safe_globals([Net]):
+        assert minigrad.serialization.get_safe_globals() == [Net]
+        found = minigrad.load(io.BytesIO(file.getvalue()))
+    assert minigrad.serialization.get_safe_globals() == []
+    again = found["net"]
+    assert type(again) is Net and not again.training and again.sizes == {"a": (1, 2)}
+    assert again.tied is again.layers[0].weight and found["layer"] is again.layers[1]
+    x = minigrad.rand(4, 3)
+    assert minigrad.equal(again(x), net(x))
+    again(x).sum().backward()
+    assert again.tied.grad is not None
+
+
+def test_only_classes_are_allowed():
+    with pytest.raises(TypeError, match="takes classes"):
+        minigrad.serialization.add_safe_globals([print])
+    minigrad.serialization.add_safe_globals([Net])
+    minigrad.serialization.clear_safe_globals()
+    assert minigrad.serialization.get_safe_globals() == []
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -256,10 +344,12 @@ def test_an_error_leaves_the_old_file_alone(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["kept"]
 
 
-def whole():
-    file = io.BytesIO()
-    minigrad.save({"a": minigrad.arange(5.0), "b": [minigrad.ones(3), 2.5]}, file)
-    return file.getvalue()
+def whole(suffix=".safetensors"):
+    """The bytes of a file of one of the formats."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x" + suffix)
+        minigrad.save({"a": minigrad.arange(5.0), "b": [minigrad.ones(3), 2.5]}, path)
+        return path.read_bytes()
 
 
 @pytest.mark.parametrize("data", [pickle.dumps({"a": 1}), pickle.dumps([1], protocol=2)])
@@ -271,26 +361,29 @@ def test_no_pickle_is_loaded(data, weights_only, tmp_path):
         minigrad.load(path, weights_only=weights_only)
 
 
-def test_a_broken_file_changes_nothing():
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt"])
+def test_a_broken_file_changes_nothing(suffix):
     net = network()
     before = copy.deepcopy(net.state_dict())
     with pytest.raises(LoadError):
-        net.load_state_dict(minigrad.load(io.BytesIO(whole()[:-1])))
+        net.load_state_dict(minigrad.load(io.BytesIO(whole(suffix)[:-1])))
     same(net.state_dict(), before)
 
 
-def test_where_to():
-    data = whole()
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt"])
+def test_where_to(suffix):
+    data = whole(suffix)
     for where in (None, "cpu", minigrad.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage):
         assert minigrad.load(io.BytesIO(data), where)["b"][1] == 2.5
     with pytest.raises((RuntimeError, AssertionError)):
         minigrad.load(io.BytesIO(data), "cuda")
 
 
-def test_the_extra_is_named(monkeypatch):
+def test_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(_optional.MissingExtra, match=r'pip install "minigrad-kit\[io\]"'):
-        minigrad.save(1, io.BytesIO())
+        minigrad.save(1, tmp_path / "x.safetensors")
+    minigrad.save(1, tmp_path / "x.pt")  # needs no extra
 
 
 def test_not_loaded_before_it_is_asked_for():

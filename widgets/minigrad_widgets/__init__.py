@@ -1,12 +1,15 @@
 """The inspectors of minigrad: traces in, pictures that can be stepped out. They record nothing themselves.
 
-`inspect` asks the recorder, and shows what it tells. In a notebook, importing this package makes `%%inspect` known.
+`inspect` asks the recorder, and shows what it tells; `explain` and `checkup` say what is wrong with a program. In a
+notebook, importing this package makes `%%inspect` and `%%explain` known.
 """
 
 from IPython.core.getipython import get_ipython
 
 from minigrad_widgets.alias_view import AliasView
 from minigrad_widgets.comparison import Comparison, compare
+from minigrad_widgets.doctor import checkup
+from minigrad_widgets.doctor_card import explain
 from minigrad_widgets.inspector import Inspector
 from minigrad_widgets.parameter_ledger import ParameterLedger
 from minigrad_widgets.show import inspect, load_ipython_extension
@@ -14,8 +17,8 @@ from minigrad_widgets.state_card import StateCard, state_card
 from minigrad_widgets.state_explorer import StateExplorer
 from minigrad_widgets.states import explore
 
-__all__ = ["AliasView", "Comparison", "Inspector", "ParameterLedger", "StateCard", "StateExplorer", "compare",
-           "explore", "inspect", "load_ipython_extension", "state_card"]
+__all__ = ["AliasView", "Comparison", "Inspector", "ParameterLedger", "StateCard", "StateExplorer", "checkup",
+           "compare", "explain", "explore", "inspect", "load_ipython_extension", "state_card"]
 
 if (shell := get_ipython()) is not None:
     load_ipython_extension(shell)

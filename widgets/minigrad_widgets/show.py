@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import inspect as source
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,11 +20,11 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from minigrad.recorder import Trace, record, register_library
+from minigrad_widgets import doctor_card
+from minigrad_widgets.doctor.library import READER, is_tensor, surroundings, uses_torch
 from minigrad_widgets.inspector import LENSES, Inspector
 
 __all__ = ["inspect", "load_ipython_extension", "recorded"]
-
-READER = "minigrad_widgets.torch_reader"
 
 register_library(str(Path(__file__).parent))
 
@@ -59,7 +58,7 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     elif callable(what):
         if target is not None and loss_fn is None:
             kwargs["target"] = target
-        used = uses_torch([what, *args, *kwargs.values(), *surroundings(what)])
+        used = uses_torch([what, *args, *kwargs.values(), *surroundings(what).values()])
 
         def step() -> Any:
             output = what(*args, **kwargs)
@@ -136,32 +135,11 @@ def leaves_of(root: Any) -> Iterable[Any]:
     return leaves
 
 
-def is_tensor(value: Any) -> bool:
-    """A tensor of either library."""
-    return hasattr(value, "grad_fn") and hasattr(value, "backward") and hasattr(value, "requires_grad")
-
-
 def first_tensor(value: Any) -> Any:
     """A tensor, or the first one of a tuple, list or dict; None where there is none."""
     while isinstance(value, (tuple, list, dict)) and value:
         value = next(iter(value.values() if isinstance(value, dict) else value))
     return value if is_tensor(value) else None
-
-
-def surroundings(function: Any) -> list[Any]:
-    """What a Python function uses beside its arguments: globals and closure."""
-    try:
-        found = source.getclosurevars(function)
-    except (TypeError, ValueError):  # a module or a built-in: it has none
-        return []
-    return [*found.globals.values(), *found.nonlocals.values()]
-
-
-def uses_torch(values: Iterable[Any]) -> bool:
-    """Whether one of these is of PyTorch: a tensor, a module, or the package itself."""
-    def of(value: Any) -> Iterable[str]:
-        return [value.__name__] if source.ismodule(value) else [cls.__module__ for cls in type(value).__mro__]
-    return any(name == "torch" or name.startswith("torch.") for value in values for name in of(value))
 
 
 class Options(argparse.ArgumentParser):
@@ -195,5 +173,7 @@ def inspect_magic(line: str, cell: str) -> None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext minigrad_widgets` makes `%%inspect` known; importing the package in a notebook does so too."""
+    """`%load_ext minigrad_widgets` makes `%%inspect` and `%%explain` known; importing the package in a notebook does
+    so too."""
     shell.register_magic_function(inspect_magic, "cell", "inspect")
+    doctor_card.register(shell)

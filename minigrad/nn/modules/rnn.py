@@ -108,6 +108,9 @@ class RNNBase(_Recurrent):
         """The weights, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if not name.startswith("_flat_weight")})
+
     def flatten_parameters(self) -> None:
         """Does nothing: only cuDNN wants the weights to lie in one piece."""
 

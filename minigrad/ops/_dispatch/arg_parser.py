@@ -22,6 +22,14 @@ from minigrad.ops._dispatch.device_guard import guarded
 from minigrad.ops._dispatch.out import delivered
 from minigrad.ops._dispatch.scalars import as_operand
 from minigrad.ops._dispatch.signatures import Signature, is_number, matched, printed_type, signatures_of
+from minigrad.ops._dispatch.torch_function import (
+    FUNCTIONS_IN_PYTHON,
+    WITHOUT,
+    Overriding,
+    follow,
+    overridable,
+    to_ask,
+)
 
 Function = Callable[..., Any]
 # What Python, NumPy and the ops say to arguments of a wrong type; also what they say else, which then goes on.
@@ -55,13 +63,27 @@ def parses_arguments(function: Function, name: str, method: bool = False,
             return parse(TypeError(name), function, shown, name, method, args, options)
         return result
 
-    def guard(on: bool) -> None:
+    def update(*on: bool) -> None:
         nonlocal first, parse
-        first, parse = map(guarded, plain) if on else plain
+        first, parse = map(guarded, plain) if MultiDevice.active and name not in UNGUARDED else plain
+        if Overriding.active and not method and name not in WITHOUT:  # methods of Tensor ask before they come here
+            first = overridable(first, call, in_python=name in FUNCTIONS_IN_PYTHON)
+            parse = unless_overridden(parse)
 
-    if name not in UNGUARDED:
-        MultiDevice.on_change(guard)
+    MultiDevice.on_change(update)
+    follow(update)
     call.__name__ = call.__qualname__ = name
+    return call
+
+
+def unless_overridden(parse: Function) -> Function:
+    """`parse_and_retry`, which lets the error of a `__torch_function__` go on."""
+    def call(error: Exception, function: Function, shown: Function, name: str, method: bool, args: tuple[Any, ...],
+             options: dict[str, Any]) -> Any:
+        if to_ask(args, options) is not None:
+            raise error
+        return parse(error, function, shown, name, method, args, options)
+
     return call
 
 
@@ -107,11 +129,14 @@ def guardable(function: Function, name: str, module: str, *error_of: Any) -> Fun
                 check_tensor(args[0] if args else next(iter(options.values())), *error_of)
             raise
 
-    def guard(on: bool) -> None:
+    def update(*on: bool) -> None:
         nonlocal function
-        function = guarded(plain) if on else plain
+        function = guarded(plain) if MultiDevice.active else plain
+        if Overriding.active:
+            function = overridable(function, call, in_python=True)
 
-    MultiDevice.on_change(guard)
+    MultiDevice.on_change(update)
+    follow(update)
     call.__module__, call.__name__, call.__qualname__ = module, name, name
     return call
 

@@ -4,19 +4,21 @@ An op is a class of nodes with a `forward`. While nothing is to be put around th
 written, and an op does not know that there are wrappers. `wrap_ops` puts one on, or takes it off.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
 from minigrad.core import Node, Tensor
 
-__all__ = ["bind_forwards", "op_nodes", "wrap_new_ops", "wrap_ops"]
+__all__ = ["bind_forwards", "is_part", "op_nodes", "wrap_new_ops", "wrap_ops"]
 
 Wrapper = Callable[[Any, type[Node] | None], Any]  # of a forward and its class; None: the class is the first argument
 WRAPPERS: list[Wrapper] = []  # those that are on, the innermost first
 FORWARDS: dict[type[Node], Any] = {}  # by class: its forward as it was written, a static method or a class method
 WRAPPED: dict[tuple[Any, ...], Any] = {}  # by class and wrappers: what was made of the forward
 BOUND: list[tuple[type, str, type[Node]]] = []  # attributes that are an op's forward: class, name, class of the op
+REBOUND: list[Callable[[], None]] = []  # called when methods of Tensor were bound anew
 
 
 def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
@@ -25,6 +27,12 @@ def op_nodes(cls: type[Node] = Node) -> Iterator[type[Node]]:
         if subclass.__module__.startswith("minigrad.ops."):
             yield subclass
         yield from op_nodes(subclass)
+
+
+def is_part(forward: Any) -> bool:
+    """Whether a forward is a part of an op, which another forward calls: then it is no op of its own."""
+    own = inspect.unwrap(forward)
+    return own.__name__ != "forward" or own.__closure__ is not None
 
 
 def wrap_ops(wrapper: Wrapper, on: bool) -> None:
@@ -48,6 +56,8 @@ def update_ops() -> None:
     for owner, name, cls in BOUND:
         function = getattr(cls, "forward")  # noqa: B009 (as above)
         setattr(owner, name, function if owner is Tensor else staticmethod(function))
+    for rewrap in REBOUND:
+        rewrap()
 
 
 def wrapped(cls: type[Node], forward: Any) -> Any:

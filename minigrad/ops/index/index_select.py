@@ -143,9 +143,8 @@ def check_rows(x: Any, index: Any, axis: int = 0) -> None:
         raise IndexError("index out of range in self")
 
 
-@op(method=True, in_place=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """A copy of `input` to whose slices along `dim` with the numbers in `index` those of `alpha * source` are added.
+def check_added(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
+    """The dimension, counted from the start, along which slices of `source` are worked into those of `input`.
 
     Raises:
         RuntimeError: if a number is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
@@ -155,17 +154,17 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     axis = dim_of(dim, x.ndim)
     same_device(x, i, y)
     if i.ndim > 1:
-        raise IndexError("index_add_(): Index is supposed to be a vector, but got dim: "
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: "
                          f"{i.ndim} with type: {index.dtype.type_name} and size: {list(i.shape)}")
     if not is_index(i.dtype):
-        raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.type_name}")
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {index.dtype.type_name}")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"index_add_(): self ({input.dtype.type_name}) and source ({source.dtype.type_name}) must "
+        raise RuntimeError(f"{name}(): self ({input.dtype.type_name}) and source ({source.dtype.type_name}) must "
                            "have the same scalar type")
     if axis and axis >= y.ndim:
-        raise RuntimeError(f"index_add_(): Indexing dim {axis} is out of bounds of the source tensor with dim {y.ndim}")
+        raise RuntimeError(f"{name}(): Indexing dim {axis} is out of bounds of the source tensor with dim {y.ndim}")
     if i.size != (y.shape[axis] if y.ndim else 1):
-        raise RuntimeError(f"index_add_(): Number of indices ({i.size}) should be equal to source.size(dim): "
+        raise RuntimeError(f"{name}(): Number of indices ({i.size}) should be equal to source.size(dim): "
                            f"({y.shape[one_of(axis, y.ndim)]}), for dim: {axis}")
     if x.ndim != y.ndim or [n for d, n in enumerate(x.shape) if d != axis] != [
             n for d, n in enumerate(y.shape) if d != axis]:
@@ -175,6 +174,18 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         raise IndexError("index out of range in self")
     if x.ndim > 1 and x.size:
         check_values(i, x.shape, axis)
+    return axis
+
+
+@op(method=True, in_place=True)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy of `input` to whose slices along `dim` with the numbers in `index` those of `alpha * source` are added.
+
+    Raises:
+        RuntimeError: if a number is out of range (of a vector: an IndexError), or shapes or dtypes do not fit.
+        IndexError: if `index` is no vector.
+    """
+    axis = check_added("index_add_", input, dim, index, source)
     return IndexAdd.forward(input, index, source, axis, alpha)
 
 

@@ -1,4 +1,4 @@
-"""Implements `scatter_reduce`, which adds, multiplies, averages or compares the elements that share an index.
+"""Implements `scatter_reduce` and `index_reduce`, which add, multiply, average or compare elements that share an index.
 
 For each reduction the derivative says how a gradient is divided among the elements that went into a result.
 """
@@ -7,47 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.warnings import warn_once
 from minigrad.backends.numpy import add_at
 from minigrad.backends.registry import device_like
-from minigrad.core import Node, Tensor, record_n
+from minigrad.core import Node, Tensor, plain, record_n
 from minigrad.ops._dispatch import op
 from minigrad.ops.index.flat_indexing import elements_at, gather_indices, raw, reduce_at, replace_at, scatter_into
 from minigrad.ops.index.gather import check_written, leading, zero_padded
+from minigrad.ops.index.index_select import check_added
 
-__all__ = ["scatter_reduce"]
+__all__ = ["index_reduce", "scatter_reduce"]
+
+BETA = "index_reduce() is in beta and the API may change at any time."
 
 KERNELS: dict[str, Any] = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-class ScatterReduce(Node):
-    saves = ("self", "src", "index", "result")
+class Reduction(Node, number=None):
+    """Elements that were worked into others: the derivative is the same for both ways to say into which."""
+
     constants = ("dim", "reduce", "include_self")
-
-    @staticmethod
-    def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
-        """The array `x` with the elements of `y` worked in."""
-        y, positions, like = leading(y, index.shape), gather_indices(index, dim, x.shape), device_like(x)
-        out = np.array(x, order="C", like=like).reshape(-1)
-        if reduce not in ("sum", "mean"):
-            if not include_self:  # any one of those that come in is a start; for a product 1 is
-                out[positions] = 1 if reduce == "prod" else y
-            return reduce_at(KERNELS[reduce], out, positions, y).reshape(x.shape)
-        if not include_self:
-            out[positions] = 0
-        add_at(out, positions, y)
-        if reduce == "mean":
-            count = np.ones(out.shape, np.int64, like=like)
-            if not include_self:
-                count[positions] = 0
-            add_at(count, positions, np.ones(positions.shape, np.int64, like=like))
-            count = np.maximum(count, 1)
-            out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
-        return out.reshape(x.shape)
-
-    @staticmethod
-    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:
-        out = ScatterReduce.values(a.array, src.array, index.array, dim, reduce, include_self)
-        return record_n(ScatterReduce, out, (a, src), (a, src, index, out), (dim, reduce, include_self))
 
     def backward(self, xp: Any, g: Any, a: Any, src: Any, index: Any, y: Any, dim: int, reduce: str,
                  include_self: bool) -> tuple[Any, Any]:
@@ -92,6 +71,77 @@ class ScatterReduce(Node):
         others = product(a, xp.where(alone, xp.masked(~alone, part) + 1, part))
         divided = elements_at(xp, g * y, positions) / xp.where(zero, xp.masked(~zero, part) + 1, part)
         return of_self, xp.where(alone, elements_at(xp, g * others, positions), divided)
+
+
+class ScatterReduce(Reduction):
+    saves = ("self", "src", "index", "result")
+
+    @staticmethod
+    def values(x: Any, y: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
+        """The array `x` with the elements of `y` worked in."""
+        y, positions, like = leading(y, index.shape), gather_indices(index, dim, x.shape), device_like(x)
+        out = np.array(x, order="C", like=like).reshape(-1)
+        if reduce not in ("sum", "mean"):
+            if not include_self:  # any one of those that come in is a start; for a product 1 is
+                out[positions] = 1 if reduce == "prod" else y
+            return reduce_at(KERNELS[reduce], out, positions, y).reshape(x.shape)
+        if not include_self:
+            out[positions] = 0
+        add_at(out, positions, y)
+        if reduce == "mean":
+            count = np.ones(out.shape, np.int64, like=like)
+            if not include_self:
+                count[positions] = 0
+            add_at(count, positions, np.ones(positions.shape, np.int64, like=like))
+            count = np.maximum(count, 1)
+            out = (out / count).astype(out.dtype) if out.dtype.kind == "f" else out // count
+        return out.reshape(x.shape)
+
+    @staticmethod
+    def forward(a: Tensor, src: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:
+        out = ScatterReduce.values(a.array, src.array, index.array, dim, reduce, include_self)
+        return record_n(ScatterReduce, out, (a, src), (a, src, index, out), (dim, reduce, include_self))
+
+
+class IndexReduce(Reduction):
+    """The same with one number for each slice."""
+
+    saves = ("self", "source", "index", "result")
+
+    @staticmethod
+    def forward(a: Tensor, source: Tensor, index: Tensor, dim: int, reduce: str, include_self: bool) -> Tensor:
+        of_each = spread(index.array, dim, source.array.shape)
+        out = ScatterReduce.values(a.array, source.array, of_each, dim, reduce, include_self)
+        return record_n(IndexReduce, out, (a, source), (a, source, index, out), (dim, reduce, include_self))
+
+    def backward(self, xp: Any, g: Any, a: Any, source: Any, index: Any, *rest: Any) -> tuple[Any, Any]:
+        of_each = spread(raw(index), rest[1], tuple(source.shape))
+        index = plain(of_each) if isinstance(index, Tensor) else of_each
+        return super().backward(xp, g, a, source, index, *rest)
+
+
+def spread(index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    """A number for each element: that of its slice along `dim`."""
+    ends = (1,) * (len(shape) - 1 - dim)
+    return np.broadcast_to(index.reshape((-1, *ends)) if shape else index.reshape(()), shape)
+
+
+@op(method=True, in_place=True)
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
+                 include_self: bool = True) -> Tensor:
+    """A copy of `input` whose slices along `dim` with the numbers in `index` are reduced together with those of
+    `source`. `reduce`: "prod", "mean", "amax" or "amin".
+
+    Raises:
+        RuntimeError, IndexError: as `index_add`; RuntimeError for another word.
+    """
+    warn_once(BETA)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    axis = check_added("index_reduce_", input, dim, index, source)
+    if input.array.dtype.kind == "b":
+        raise NotImplementedError("\"index_func_\" not implemented for 'Bool'")
+    return IndexReduce.forward(input, source, index, axis, reduce, include_self)
 
 
 @op(method=True, in_place=True)

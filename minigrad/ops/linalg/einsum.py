@@ -14,7 +14,7 @@ from minigrad.core import Tensor
 from minigrad.ops._dispatch import op
 from minigrad.ops.linalg.matmul import bmm
 from minigrad.ops.pointwise.arithmetic import Mul
-from minigrad.ops.reduce.sums import SumDim
+from minigrad.ops.reduce.sums import sum as summed
 from minigrad.ops.shape.diagonal import diagonal
 from minigrad.ops.shape.views import Permute, Unsqueeze, View, movedim, reshape
 
@@ -189,7 +189,7 @@ def contracted(operands: list[Tensor], kept: int) -> Tensor:
             elif counts[dim] == 1 and any(wide):
                 over[wide.index(True)].append(dim)
                 counts[dim] = 0
-        a, b = [SumDim.forward(v, tuple(dims), True) if dims else v for v, dims in zip((a, b), over, strict=True)]
+        a, b = [summed(v, dims, keepdim=True) if dims else v for v, dims in zip((a, b), over, strict=True)]
         for dim in both:
             counts[dim] = 0
         operands = [product_summed(a, b, both), *rest]
@@ -198,7 +198,7 @@ def contracted(operands: list[Tensor], kept: int) -> Tensor:
         return result
     if several:
         return View.forward(result, result.array.shape[:kept])
-    return SumDim.forward(result, tuple(range(kept, ndim)), False)
+    return summed(result, tuple(range(kept, ndim)))
 
 
 def product_summed(a: Tensor, b: Tensor, over: Sequence[int]) -> Tensor:

@@ -207,9 +207,9 @@ def contracted(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int,
     for i, j in zip(dims_a, dims_b, strict=True):
         m, n = checks.size_of(a, i), checks.size_of(b, j)
         if n == 1:
-            a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True)
+            a = SumDim.forward(a, (dim_of(i, a.array.ndim),), True, a.array.dtype)
         elif m == 1:
-            b = SumDim.forward(b, (dim_of(j, b.array.ndim),), True)
+            b = SumDim.forward(b, (dim_of(j, b.array.ndim),), True, b.array.dtype)
         elif m != n:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {m} in dim {i} and second "
                                f"has size {n} in dim {j}")

@@ -15,6 +15,7 @@ from minigrad.autograd.inplace import in_place
 from minigrad.backends import curand, draws
 from minigrad.backends.numpy import FLOAT32
 from minigrad.backends.registry import backend_of
+from minigrad.backends.stream import Stream
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_cast, op, promote_scalar
 from minigrad.ops._dispatch.memory_order import in_memory_order, memory_order
@@ -96,7 +97,7 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool = False, inplac
         return input
     if p == 1:
         return multiplied(input, input.array.dtype.type(0), inplace)
-    if backend_of(input.array) is not None and not channels and not inplace and not alpha:
+    if type(stream_beside(input.array)) is not Stream and not channels and not inplace and not alpha:
         return NativeDropout.forward(input, p)
     check_cast(FLOAT32, promote_scalar(input.array, -1)[0].dtype if alpha else input.array.dtype)
     noise = mask_of(input, p, channels)

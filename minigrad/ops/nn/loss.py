@@ -71,6 +71,12 @@ def reduced(losses: Any, reduction: str) -> tuple[Any, float]:
     return total(losses, None, count=count), 1 / count if count else math.nan
 
 
+def difference(xp: Any, a: Any, b: Any) -> Any:
+    """`a - b` of Tensors in a recorded pass, of which one may hold bools. Arrays subtract these, Tensors do not."""
+    a, b = [xp.cast(v, xp.dtype(other)) if xp.dtype(v).kind == "b" else v for v, other in ((a, b), (b, a))]
+    return a - b
+
+
 class MseLoss(Loss):
     """The squares of the differences."""
 
@@ -82,7 +88,8 @@ class MseLoss(Loss):
         return d * d
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float) -> tuple[Any, Any]:
-        d = (a - b) * (g * (2 * share))
+        d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
+        d = d * (g * (2 * share))
         return d, -d
 
 
@@ -98,7 +105,7 @@ class SmoothL1Loss(Loss):
         return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta)
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, beta: float) -> tuple[Any, Any]:
-        d = a - b
+        d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
         slope = xp.where((d >= beta) | (d <= -beta), xp.sign(d), d / beta) * (g * share)  # of NaN it is NaN
         return slope, -slope
 
@@ -116,7 +123,7 @@ class HuberLoss(Loss):
         return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, share: float, delta: float) -> tuple[Any, Any]:
-        d = a - b
+        d = a - b if xp is not Tensor.backward_namespace else difference(xp, a, b)
         slope = xp.where((d >= delta) | (d <= -delta), xp.sign(d) * delta, d) * (g * share)  # of NaN it is NaN
         return slope, -slope
 

@@ -10,6 +10,7 @@ import numpy as np
 from minigrad._base.dtype import float64
 from minigrad.autograd.inplace import in_place
 from minigrad.core import Tensor, plain
+from minigrad.core.saved import Packed
 from minigrad.ops._dispatch import (
     ByNumber,
     OfTwo,
@@ -50,8 +51,17 @@ class Hypot(OfTwo, of=np.hypot):
     saves = ("self", "other", "result")
     refuses = ("bui", "hypot_cpu")
 
+    @classmethod
+    def forward(cls, a: Tensor, b: Tensor) -> Tensor:
+        """The hypotenuse; an operand is saved only if its own gradient is needed."""
+        result = super().forward(a, b)
+        node = result._grad_fn
+        if node is not None and not (a._requires_grad and b._requires_grad) and type(node.saved[0]) is not Packed:
+            node.saved = (a if a._requires_grad else None, b if b._requires_grad else None, node.saved[2])
+        return result
+
     def backward(self, xp: Any, g: Any, a: Any, b: Any, y: Any) -> Grads:
-        return g * (a / y), g * (b / y)
+        return None if a is None else g * (a / y), None if b is None else g * (b / y)
 
 
 class Logaddexp(OfTwo, of=np.logaddexp):

@@ -88,4 +88,6 @@ def power(x: Any, n: float) -> Any:
         return x * x * x
     if n == 1:
         return x.copy()
+    if n == -0.5:
+        return 1 / np.sqrt(x)  # of -0 it is -inf
     return np.sqrt(x) if n == 0.5 else np.power(x, n)

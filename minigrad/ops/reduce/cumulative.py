@@ -1,7 +1,8 @@
 """Computes running reductions along a dimension (`cumsum`, `cummax`, ...), products, and differences of neighbours.
 
 The gradients of a running product and of a running logsumexp are both a sum that is carried backwards through the
-dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact.
+dimension, each step by a factor: `carried` does it for all steps at once, and never divides, so that zeros are exact. A
+running product without zeros divides, as in PyTorch: the gradient of an infinite factor is then NaN.
 """
 
 import math
@@ -96,7 +97,12 @@ class Cumsum(Cumulation):
     ufunc = np.add
 
     def backward(self, xp: Any, g: Any, dim: int) -> Any:
-        return reversed_along(xp, xp.apply(Cumsum, reversed_along(xp, g, dim), dim), dim) if g.ndim else g
+        return summed_after(xp, g, dim) if g.ndim else g
+
+
+def summed_after(xp: Any, x: Any, dim: int) -> Any:
+    """The sum of each element and all after it along a dimension."""
+    return reversed_along(xp, xp.apply(Cumsum, reversed_along(xp, x, dim), dim), dim)
 
 
 class Cumprod(Cumulation):
@@ -106,6 +112,8 @@ class Cumprod(Cumulation):
     def backward(self, xp: Any, g: Any, a: Any, y: Any, dim: int) -> Any:
         if not g.ndim or 0 in g.shape or g.shape[dim] == 1:
             return g
+        if not (a == 0).any():
+            return summed_after(xp, y * g, dim) / a
         return scaled(xp, exclusive(xp, y, dim), carried(xp, g, rolled(xp, a, dim), dim))
 
 

@@ -69,7 +69,7 @@ def from_deviation(xp: Any, g: Any, y: Any) -> Any:
     return xp.masked(y != 0, g / (2 * y))
 
 
-def recorded(cls: type[Node], a: Tensor, correction: float | None, over: Shape | None, keepdim: bool) -> Any:
+def forward(cls: type[Node], a: Tensor, correction: float | None, over: Shape | None, keepdim: bool) -> Any:
     """The forward of all four ops: of the variance or, where it saves its result, of the square root."""
     axes = all_if_none(over, a.array.ndim)
     first, mean = moments(a.array, axes, correction, keepdim)
@@ -87,7 +87,7 @@ class Var(Node):
     saves: ClassVar[tuple[str, ...]] = ("self",)
     constants = ("correction",)
 
-    forward = classmethod(recorded)
+    forward = classmethod(forward)
 
     def backward(self, xp: Any, g: Any, a: Any, correction: float | None, over: Shape | None, kept: Shape) -> Any:
         return from_variance(xp, xp.reshape(g, kept), a, correction, over)
@@ -105,7 +105,7 @@ class VarMean(ManyOutputs):
     constants = ("correction",)
     fills_missing = False
 
-    forward = classmethod(recorded)
+    forward = classmethod(forward)
 
     def backward(self, xp: Any, gs: list[Any], a: Any, correction: float | None, over: Shape | None,
                  kept: Shape) -> Any:

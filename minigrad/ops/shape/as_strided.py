@@ -42,6 +42,8 @@ class AsStridedOf(Node, name="AsStrided"):
     def backward(self, xp: Any, g: Any, size: Shape, strides: Shape, given: int | None, offset: int, begin: int,
                  source: tuple[Shape, Shape]) -> Any:
         first, shape = min(begin, offset), source[0]
+        if 0 in shape or 0 in size:
+            return xp.zeros(shape, g)
         there, here = [flat_positions(start - first, *look, g) for start, look in
                        ((begin, source), (offset, (size, strides)))]
         memory = 1 + max([int(indices.max()) for indices in (there, here) if indices.size], default=0)

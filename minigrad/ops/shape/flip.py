@@ -87,6 +87,11 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
     return Flip.forward(input, axes_of(shape_of(dims), input.array.ndim) or ())
 
 
+def reversed_(self: Tensor) -> Tensor:
+    """What `reversed(x)` gives: a copy with the order along the first dimension reversed; a 0-d tensor itself."""
+    return Flip.forward(self, (0,)) if self.array.ndim else self
+
+
 @op(method=True)
 def fliplr(input: Tensor) -> Tensor:
     """A copy of a matrix with its columns in reverse order."""

@@ -29,6 +29,7 @@ from minigrad.core import Tensor
 from minigrad.core.tensor import alias
 from minigrad.ops._dispatch import op, tensor_method
 from minigrad.ops._dispatch.registration import tensor_properties
+from minigrad.ops._dispatch.torch_function import DisableTorchFunctionSubclass
 from minigrad.ops._dispatch.type_promotion import RANKS
 from minigrad.ops.pointwise.compare import eq
 from minigrad.ops.tensor.copy import cast, to
@@ -37,6 +38,8 @@ __all__ = ["can_cast", "detach", "detach_", "finfo", "get_default_dtype", "iinfo
            "is_inference", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "numel", "promote_types",
            "result_type", "set_default_dtype", "typename"]
 
+NO_SUBCLASS = ("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+               "your class inherits from Tensor.")
 TYPES = {f"torch.{d.type_name}Tensor": d for d in DTYPES} | {"torch.Tensor": from_numpy_dtype("float32")}
 
 
@@ -160,17 +163,17 @@ def contains(self: Tensor, element: Any) -> bool:
 def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:
     """A leaf of a subclass that looks at the data of a tensor and shares its version (`Tensor._make_subclass`)."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
-                        "Make sure your class inherits from Tensor.")
+        raise TypeError(NO_SUBCLASS)
     if not isinstance(require_grad, bool):
         raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
                         f"{type_name(require_grad)}")
     detached = data.detach()
-    if require_grad and not detached.is_floating_point():
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    result = alias(detached, cls)
-    result._version_counter = detached._version_counter
-    result.requires_grad = require_grad
+    with DisableTorchFunctionSubclass():
+        if require_grad and not detached.is_floating_point():
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        result = alias(detached, cls)
+        result._version_counter = detached._version_counter
+        result.requires_grad = require_grad
     return result
 
 

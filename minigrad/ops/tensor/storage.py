@@ -184,7 +184,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     array: np.ndarray[Any, Any] = owned(self)
     if backend_of(array) is None:
         return array
-    if not force:
+    if not force and self.device.type != "cpu":
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
                         "to host memory first.")
     return np.asarray(host(array))

@@ -10,8 +10,9 @@ import numpy as np
 HARD = ("values", "kind", "dtype", "shape", "requires_grad", "is_leaf", "grad_fn", "version", "error", "shares", "log")
 """What must be equal in every program. The others are "strides", "offset", "overlap", "which error", "text",
 "warnings", "recorded graph", "written gradient" (a hook should not write into its gradient, says PyTorch: who else sees
-it depends on what shares its memory), and "after inference_mode": PyTorch's inference tensors outside of it have
-corners that nobody documents."""
+it depends on what shares its memory), "written behind hooks" (saved-tensor hooks take the check of versions away, and a
+derivative of what was overwritten is of no use in either library), and "after inference_mode": PyTorch's inference
+tensors outside of it have corners that nobody documents."""
 
 
 def facts(value: Any) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def facts(value: Any) -> dict[str, Any]:
         return {"kind": type(value).__name__, "values": value if isinstance(value, (bool, int, float)) else None}
     return {
         "kind": type(value).__name__,
-        "dtype": str(value.dtype).rpartition(".")[2],
+        "dtype": seen(lambda: str(value.dtype).rpartition(".")[2]),
         "shape": tuple(value.shape),
         "requires_grad": value.requires_grad,
         "is_leaf": seen(lambda: value.is_leaf),
@@ -33,10 +34,11 @@ def facts(value: Any) -> dict[str, Any]:
 
 
 def seen(read: Callable[[], Any]) -> Any:
-    """What a property says, or its error: a view from under no_grad may refuse to be looked at."""
+    """What a property says, or its error: a view from under no_grad may refuse to be looked at, and an array of a dtype
+    that is not here has none to name."""
     try:
         return read()
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         return str(error)[:60]
 
 

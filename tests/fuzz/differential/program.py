@@ -267,8 +267,8 @@ def shaky(lib: ModuleType, seed: int, statements: list[str]) -> bool:
         for name in assigned(statement):
             value = pair.mine.variables.get(name)
             if can_be_moved(value):
-                waves = lib.arange(value.numel()).reshape(value.shape).sin()  # other numbers for each element
-                value.data.mul_(1 + max(4 * lib.finfo(value.dtype).eps, 1e-6) * noise.uniform(-1, 1) * waves)
+                waves = (lib.arange(value.numel()) + 1).reshape(value.shape).sin()  # another number for each element
+                value.data.mul_(1 + max(4 * lib.finfo(value.dtype).eps, 1e-6) * noise.choice((-1, 1)) * waves)
     return pair.end() is not None
 
 

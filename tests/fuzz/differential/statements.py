@@ -183,7 +183,8 @@ def along(scope: Scope) -> str | None:
     if name == "cummax" and not scope.variables[x].numel():  # its gradient is the input itself
         return None
     part = "[0]" if name in ("sort", "unbind", "cummax") else ""
-    return f"{scope.new()} = {x}.{name}({'dim=' if name == 'diff' else ''}{scope.dim(x)}){part}"
+    options = "stable=True, " if name == "argsort" else ""  # else PyTorch leaves the order of equal ones open
+    return f"{scope.new()} = {x}.{name}({options}{'dim=' if name in ('diff', 'argsort') else ''}{scope.dim(x)}){part}"
 
 
 def view_of(scope: Scope, x: str) -> str:

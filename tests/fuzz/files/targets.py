@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -50,14 +52,16 @@ def use_trace(data: bytes) -> None:
 
 @cache
 def saved() -> list[bytes]:
-    """What `save` writes: a state dict of a module and of its optimiser."""
+    """What `save` writes, in both formats: a state dict of a module and of its optimiser."""
     model = minigrad.nn.Sequential(minigrad.nn.Linear(2, 3), minigrad.nn.BatchNorm1d(3))
     optimizer = minigrad.optim.Adam(model.parameters())
     model(minigrad.ones(2, 2)).sum().backward()
     optimizer.step()
-    file = io.BytesIO()
-    minigrad.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, file)
-    return [file.getvalue()]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, "x.safetensors"), Path(folder, "x.pt")]
+        for path in paths:
+            minigrad.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, path)
+        return [path.read_bytes() for path in paths]
 
 
 @cache

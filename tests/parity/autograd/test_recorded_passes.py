@@ -45,6 +45,16 @@ PROGRAMS = {
         lambda a: a.relu().sum(), m.tensor([-1.0, 2.0]), m.ones(2), strict=True),
     "NaN passes": lambda m: (x := m.tensor([float("nan"), -1.0], requires_grad=True),
                              m.autograd.grad(x.relu().sum(), x, create_graph=True))[1],
+    "losses of bools": lambda m: [(x := m.tensor([0.3, 2.0], requires_grad=True), m.autograd.grad(
+        f(x, m.tensor([True, False])), x, create_graph=True)[0].detach())[1]
+        for f in (m.nn.functional.mse_loss, m.nn.functional.smooth_l1_loss)],
+    "hypot of data that changes": lambda m: (
+        x := m.tensor([3.0, 5.0], requires_grad=True), d := m.tensor([4.0, 12.0]), y := m.hypot(d, x), d.zero_(),
+        m.autograd.grad(y.sum(), x))[4],
+    "through empty memory": lambda m: (
+        x := m.zeros(2, 0, requires_grad=True), y := x * 1, v := y[:, :], y.mul_(2),
+        [m.autograd.grad((each * each).sum(), x, create_graph=True, retain_graph=True)[0].requires_grad
+         for each in (v, x.as_strided((3, 0), (1, 1)))])[4],
     "changed in between": lambda m: (
         x := m.tensor([-1.0, 2.0], requires_grad=True), y := x.relu(),
         g := m.autograd.grad(y.sum(), x, create_graph=True)[0], y.detach().add_(1), g.sum().backward()),

@@ -175,6 +175,23 @@ def test_the_error_is_the_public_one(torch):
             lib.linalg.inv(lib.zeros(2, 2))
 
 
+SMALL_INTEGERS = {
+    "einsum, row sums": lambda m, a: m.einsum("ij->i", a),
+    "einsum, expanded": lambda m, a: m.einsum("...i,...i->...", a[:, 0], a[:, :1]),
+    "einsum, both expanded": lambda m, a: m.einsum("ij,kj->k", a[:, :1], a[:, :1]),
+    "einsum, product": lambda m, a: m.einsum("ij,kj->ik", a, a),
+    "tensordot, expanded": lambda m, a: m.tensordot(a[:, :1], a, ([1], [0])),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("name", SMALL_INTEGERS)
+def test_small_integers(torch, name, dtype):
+    ours, theirs = (outcome(lambda m: SMALL_INTEGERS[name](m, m.full((2, 2), 100, dtype=getattr(m, dtype))), lib)
+                    for lib in (minigrad, torch))
+    assert ours == theirs
+
+
 FAILED = {
     "inv_ex": lambda m, a: m.linalg.inv_ex(a).info,
     "solve_ex": lambda m, a: m.linalg.solve_ex(a, m.ones(2)).info,

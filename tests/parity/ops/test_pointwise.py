@@ -25,6 +25,7 @@ NUMBERS = {
     "clamp_max": lambda x: x.clamp_max(0.5), "logit, eps": lambda x: x.logit(0.25), "fmod": lambda x: x.fmod(0.3),
     "remainder": lambda x: x % -0.3, "round": lambda x: x.round(decimals=1), "copysign": lambda x: x.copysign(-0.0),
     "xlogy": lambda x: x.xlogy(-1.0), "nan_to_num": lambda x: x.nan_to_num(1.0, 2.0, 3.0), "pow": lambda x: x ** 2.5,
+    **{f"pow {n}": lambda x, n=n: x ** n for n in (0.5, -0.5, 1.5, -1.5, -1, -2, 2, 3, 0)},
     "polygamma": lambda x: x.polygamma(2), "mvlgamma": lambda x: (abs(x) + 2).mvlgamma(3), "div": lambda x: x / 0,
 }
 

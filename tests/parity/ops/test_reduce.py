@@ -191,6 +191,8 @@ AT_THE_EDGES = {
     "logsumexp of inf": (lambda m, x: x.logsumexp(0), [float("inf"), 1.0]),
     "logcumsumexp of -inf": (lambda m, x: x.logcumsumexp(0), [-float("inf"), 1.0, 2.0]),
     "logcumsumexp of inf": (lambda m, x: x.logcumsumexp(0), [1.0, float("inf"), 2.0]),
+    "cumprod of inf": (lambda m, x: x.cumprod(0), [2.0, float("inf"), 3.0]),
+    "cumprod of NaN": (lambda m, x: x.cumprod(0), [2.0, float("nan"), 3.0]),
     "prod of zeros": (lambda m, x: x.prod(), [0.0, 0.0, 3.0]),
     "norm 2 at zero": (lambda m, x: x.norm(), [0.0, 0.0]),
     "norm 0.5 at zero": (lambda m, x: x.norm(0.5), [0.0, -3.0]),

@@ -211,6 +211,54 @@ def test_adafactor(torch, options, dtype):
     assert flat(mine[:2]) == pytest.approx(flat(theirs[:2]), rel=1e-5 if dtype == "float32" else 1e-12, abs=1e-6)
 
 
+MUON = ["", "lr=0.1 weight_decay=0.0", "nesterov=False momentum=0.5", "adjust_lr_fn='match_rms_adamw'",
+        "ns_steps=2 ns_coefficients=(2.0,-1.5,0.5)"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("options", MUON)
+def test_muon(torch, options, dtype):
+    """The iteration is rounded to bfloat16 in both libraries, which add up in another order: to a few of its steps."""
+    def run(lib):
+        lib.manual_seed(0)
+        params = [lib.randn(shape, dtype=getattr(lib, dtype)).requires_grad_() for shape in ((6, 4), (4, 7), (1, 3))]
+        start = [p.detach().clone() for p in params]
+        optimizer = lib.optim.Muon(params, **eval(f"dict({options.replace(' ', ', ')})"))
+        for step in range(3):
+            optimizer.zero_grad()
+            sum([((p - 0.3 * step).sin() ** 2).sum() for p in params[step % 2:]]).backward()
+            assert optimizer.step(lambda step=step: step) == step
+        lr = optimizer.param_groups[0]["lr"]
+        moved = [((p - s) / lr).tolist() for p, s in zip(params, start, strict=True)]
+        return moved, [list(optimizer.state[p]) for p in params], repr(optimizer)
+
+    mine, theirs = run(minigrad), run(torch)
+    assert mine[1:] == theirs[1:]
+    assert flat(mine[0]) == pytest.approx(flat(theirs[0]), rel=0.02, abs=0.03)
+
+
+def test_muon_makes_orthogonal():
+    m = minigrad
+    m.manual_seed(0)
+    p = m.zeros(8, 5, requires_grad=True)
+    p.grad = m.randn(8, 5)
+    m.optim.Muon([p], lr=1.0, weight_decay=0.0, adjust_lr_fn=None).step()
+    singular = m.linalg.svdvals(p.detach() / (8 / 5) ** 0.5)
+    assert 0.6 < singular.min().item() and singular.max().item() < 1.3
+
+
+@pytest.mark.parametrize("wrong", ["ns_steps=100", "ns_coefficients=(1, 2)"])
+def test_muon_refuses(torch, wrong):
+    said = []
+    for lib in (minigrad, torch):
+        p = lib.ones(2, 2, requires_grad=True)
+        p.grad = lib.ones(2, 2)
+        with pytest.raises(ValueError) as caught:
+            eval(f"lib.optim.Muon([p], {wrong})", {"lib": lib, "p": p}).step()
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
 def flat(values):
     """All numbers of nested lists and dicts, in order."""
     if isinstance(values, dict):

@@ -300,7 +300,8 @@ RAdam lr=-1|RAdam eps=-1|RAdam betas=(0.1,1.5)|RAdam weight_decay=-1|RAdam lr=m.
 Rprop lr=-1|Rprop etas=(1.5,2.0)|Rprop etas=(0.5,0.9)|Rprop lr=m.ones(2)
 ASGD lr=-1|ASGD weight_decay=-1|ASGD lr=m.ones(2)
 Adafactor lr=-1|Adafactor beta2_decay=1|Adafactor eps=(-1,1)|Adafactor eps=(None,-1)|Adafactor d=0.5
-Adafactor weight_decay=-1|Adafactor lr=m.ones(2)
+Adafactor weight_decay=-1|Adafactor lr=m.ones(2)|Muon lr=-1|Muon momentum=-1|Muon weight_decay=-1|Muon lr=m.ones(2)
+Muon adjust_lr_fn="x"|Muon lr=0.1
 LBFGS lr=-1|LBFGS lr=m.ones(2)|LBFGS line_search_fn='wolfe'
 SGD 0.1,0.9,0.0,0.0,False,True|Adam 0.1,(0.9,0.9),1e-8,0,False,None|Adam foo=1
 """.strip().replace("\n", "|").split("|")
@@ -387,4 +388,4 @@ def test_methods(torch):
         ours, theirs = getattr(minigrad.optim.Optimizer, name), getattr(torch.optim.Optimizer, name)
         assert arguments(ours) == arguments(theirs), name
     missing = set(torch.optim.__all__) - set(minigrad.optim.__all__)
-    assert missing == {"Muon", "SparseAdam", "swap_in_optimizer_params_and_state"}
+    assert missing == {"SparseAdam", "swap_in_optimizer_params_and_state"}

@@ -158,6 +158,11 @@ DRAWN = {
     "take_along_dim": (lambda m, a, dim, index: a.take_along_dim(tensor(m, index), dim).square(), along(False)),
     "index_select": (lambda m, a, dim, index: a.index_select(dim, tensor(m, index)).square(), numbered(False)),
     "index_add": (lambda m, a, b, dim, index: a.index_add(dim, tensor(m, index), b, alpha=2).square(), numbered()),
+    "index_reduce": (lambda m, a, b, dim, index: [
+        a.index_reduce(dim, tensor(m, index), b, how, include_self=own).square()
+        for how in ("mean", "prod", "amax") for own in (True, False)], numbered()),
+    "index_reduce_": (lambda m, a, b, dim, index: a.clone().index_reduce_(dim, tensor(m, index), b, "amin").square(),
+                      numbered()),
     "index_add_": (lambda m, a, b, dim, index: a.clone().index_add_(dim, tensor(m, index), b).square(), numbered()),
     "index_copy": (lambda m, a, b, index: a.reshape(-1).index_copy(0, tensor(m, index), b).square(), places()),
     "index_copy_": (lambda m, a, b, index: a.reshape(-1).clone().index_copy_(0, tensor(m, index), b), places()),

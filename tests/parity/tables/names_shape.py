@@ -49,6 +49,7 @@ NAMES = {
     "ScatterReduceBackward0": "x.scatter_reduce(0, j, y, 'mean'), z.scatter_reduce_(0, j, y, 'amax')",
     "IndexSelectBackward0": "x.index_select(0, i), torch.index_select(x, 1, i), x.repeat_interleave(i, 0)",
     "IndexAddBackward0": "x.index_add(0, i, y), z.index_add_(0, i, y)",
+    "IndexReduceBackward0": "x.index_reduce(0, i, y, 'mean'), z.index_reduce_(0, i, y, 'amax')",
     "IndexCopyBackward0": "x.index_copy(0, i, y), z.index_copy_(0, i, y)",
     "IndexFillBackward0": "x.index_fill(0, i, 1.0), z.index_fill_(1, i, 2)",
     "IndexFillBackward1": "x.index_fill(0, i, s), z.index_fill_(0, i, s)",

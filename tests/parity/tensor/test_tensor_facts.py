@@ -23,6 +23,8 @@ def number_without_grad_mode(m):
 
 
 FACTS = {
+    "reversed": lambda m: [list(reversed(m.arange(3))), reversed(m.tensor([[1, 2], [3, 4]])), reversed(m.tensor(3.0)),
+                           reversed(m.ones(2, requires_grad=True))],
     "is_tensor": lambda m: (m.is_tensor(m.ones(1)), m.is_tensor(1), m.is_tensor(np.ones(1)),
         m.is_tensor(m.nn.Parameter(m.ones(1)))),
     "typename": lambda m: [m.typename(v) for v in (m.ones(1), 1, "a", m.nn.Parameter(m.ones(1)), m.arange(2),
@@ -88,7 +90,6 @@ FACTS = {
     "iter grad": lambda m: [v * 2 for v in leaf(m, 2, 2)],
     "unpack": lambda m: (lambda a, b: (a, b))(*leaf(m, 2)),
     "iter empty": lambda m: list(m.ones(0, 3)),
-    "reversed": lambda m: list(reversed(m.arange(3))),
     "zip": lambda m: dict(zip(m.arange(2).tolist(), m.arange(2))),
     "sum()": lambda m: sum(m.arange(3)),
     "max()": lambda m: max(m.arange(3)),

@@ -271,6 +271,12 @@ def test_a_graph_that_was_made_before_is_told(torch, reader):
     assert trace.to_json() and trace.frame(len(trace) - 1)["status"]
 
 
+def test_a_pass_from_what_has_no_graph_raises_pytorchs_own_error(torch, reader):
+    with reader.record() as trace, pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        (torch.ones(()) * 2).backward()
+    assert [e["op"] for e in trace.events if e["kind"] == "forward"] == ["mul"]
+
+
 def test_errors_are_told(torch, reader):
     def fail(g):
         raise ValueError("stop here")

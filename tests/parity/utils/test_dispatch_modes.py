@@ -33,6 +33,8 @@ def counting(m, op):
     ("add", "Tensor", lambda x: x + x + 1),
     ("mul", "Tensor", lambda x: x * x * 2),
     ("t", "default", lambda x: x.t()),
+    ("std", "correction", lambda x: x.std(0)),
+    ("var", "correction", lambda x: x.var()),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_it_is_the_op_itself(torch, name, overload, run):
     def program(m):

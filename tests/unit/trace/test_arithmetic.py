@@ -73,7 +73,7 @@ def test_what_is_no_expression_is_refused(wrong: object) -> None:
 WITHOUT = {
     "AsStridedBackward0", "CopySlices", "CumprodBackward0", "GatherBackward0", "GridSampler2DBackward0",
     "GridSampler3DBackward0", "IndexAddBackward0", "IndexBackward0", "IndexCopyBackward0", "IndexFillBackward0",
-    "IndexFillBackward1", "IndexSelectBackward0", "LinalgEighBackward0", "LinalgLstsqBackward0",
+    "IndexFillBackward1", "IndexReduceBackward0", "IndexSelectBackward0", "LinalgEighBackward0", "LinalgLstsqBackward0",
     "LinalgLuBackward0", "LinalgLuFactorExBackward0", "LinalgLuSolveBackward0", "LinalgQrBackward0",
     "LinalgSlogdetBackward0", "LinalgSvdBackward0", "LinalgVectorNormBackward0", "MaskedScatterBackward0",
     "MaskedSelectBackward0", "MaxUnpool2DBackward0", "MaxUnpool3DBackward0", "ProdBackward0", "ProdBackward1",

@@ -143,6 +143,8 @@ class Reader:
         roots = frame.f_locals["t_outputs"]
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
         for root in roots:
+            if isinstance(root, torch.Tensor) and not root.requires_grad:
+                continue  # PyTorch is about to refuse it
             self.passes.watch_hooks(self.touched, self.passes.place(root)[0])
 
     # checkpoints

@@ -15,7 +15,7 @@ import torch
 
 from minigrad.recorder import NOWHERE, SAME, Large, Log, TrackedRef, Tracker
 
-__all__ = ["Hooked", "Seen", "leaf_of", "without_dispatch"]
+__all__ = ["Hooked", "Seen", "array_of", "leaf_of", "without_dispatch"]
 
 set_version: Any = torch._C._autograd._unsafe_set_version_counter
 without_dispatch = torch._C._DisableTorchDispatch  # a block in which the reader does not see its own copies
@@ -91,11 +91,10 @@ class Seen(Tracker):
         """What is kept of a tensor's values; None for no tensor."""
         if t is None:
             return None
-        with without_dispatch():
-            try:
-                array = plain(t).numpy(force=True)  # `force` detaches it, too
-            except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, and what else has no memory
-                return Unreadable(t)
+        try:
+            array = array_of(t)
+        except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, and what else has no memory
+            return Unreadable(t)
         return self.copy(array)
 
     # tensors
@@ -305,6 +304,16 @@ class Unreadable(Large):
     def __init__(self, t: Any) -> None:
         self.dtype, self.shape = t.dtype, tuple(t.shape)
         self.stats = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
+
+
+def array_of(t: Any) -> Any:
+    """The values of a tensor as a NumPy array, of which no recorder is told.
+
+    Raises:
+        NotImplementedError, RuntimeError or TypeError: if it has no values, as one of the device "meta".
+    """
+    with without_dispatch():
+        return plain(t).numpy(force=True)  # `force` detaches it, too
 
 
 def plain(t: Any) -> Any:

@@ -1,0 +1,65 @@
+"""The few private names of PyTorch's C++ module that packages use: mirrors `torch/_C`.
+
+Nothing in minigrad is written in C; what is here leads to where it is written.
+"""
+
+import itertools
+from typing import Any
+
+from minigrad._base.missing import module_getattr
+from minigrad._base.type_name import type_name
+from minigrad.core import LOCAL, Node, is_grad_enabled
+from minigrad.core.exec_info import will_run
+from minigrad.core.grad_mode import is_inference_mode_enabled, switch
+from minigrad.ops._dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
+from minigrad.ops._dispatch.torch_function import disabled as _disabled_torch_function_impl
+
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_current_graph_task_id",
+           "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_set_grad_enabled",
+           "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled"]
+
+
+next_number = itertools.count().__next__
+
+
+def _current_graph_task_id() -> int:
+    """A number of the backward pass that is running in this thread, the innermost one; -1 outside of passes.
+
+    A pass gets its number when somebody first asks, a later one a higher number.
+    """
+    if LOCAL.graph_task is None:
+        return -1
+    facts = vars(LOCAL.graph_task)
+    if "number" not in facts:
+        facts["number"] = next_number()
+    number: int = facts["number"]
+    return number
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward pass that is running evaluates this node.
+
+    Raises:
+        RuntimeError: outside of a pass, and for what is no node.
+    """
+    if not isinstance(node, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type_name(node)}")
+    if LOCAL.graph_task is None:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+    return will_run(LOCAL.graph_task, node)
+
+
+def _set_grad_enabled(mode: bool) -> None:
+    """Set grad mode in this thread."""
+    switch(mode)
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is ever traced."""
+
+
+def _log_api_usage_once(name: str) -> None:
+    """Does nothing: minigrad reports to nobody."""
+
+
+__getattr__ = module_getattr(__name__)

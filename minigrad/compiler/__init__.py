@@ -1,0 +1,5 @@
+"""A compiler that can be read: it traces a step and runs it as a NumPy program. docs/compiler.md walks through it."""
+
+from minigrad.compiler.compiled import Compiled as Compiled
+from minigrad.compiler.compiled import compile as compile
+from minigrad.compiler.tracer import GraphBreak as GraphBreak

@@ -1,0 +1,218 @@
+"""`minigrad.compile`: a step, called as before, that runs as a program once it has been traced."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from minigrad._base.dtype import default_float
+from minigrad._base.locks import new_lock
+from minigrad._base.warnings import warn
+from minigrad.backends.registry import MultiDevice
+from minigrad.compiler.capture import Captured, capture, leaves_of, spec_of
+from minigrad.compiler.tracer import Active, GraphBreak
+from minigrad.compiler.tracing import TRACING
+from minigrad.compiler.variant import Variant
+from minigrad.core import LOCAL
+from minigrad.core.grad_mode import UNUSUAL
+from minigrad.nn.modules.module import (
+    GLOBAL_BACKWARD_HOOKS,
+    GLOBAL_BACKWARD_PRE_HOOKS,
+    GLOBAL_FORWARD_HOOKS,
+    GLOBAL_FORWARD_PRE_HOOKS,
+    Module,
+)
+
+__all__ = ["Compiled", "Explanation", "compile"]
+
+MOST_VARIANTS = 8
+ATTEMPTS = 3  # traces that may fail because the step makes state that later calls find, such as momentum
+BACKENDS = ("auto", "numpy")
+STATE = ("a tensor that the step makes", "the step changes")
+
+
+class Explanation(NamedTuple):
+    """What became of a compiled function: for how many calls what was done, and why."""
+
+    calls: int
+    variants: int
+    statements: int
+    traced: int
+    backend: str
+    breaks: tuple[str, ...]
+    guards: int
+
+    def __str__(self) -> str:
+        lines = [f"{self.calls} calls; {self.variants} program(s) on {self.backend}, checked by {self.guards} guards"]
+        if self.variants:
+            lines.append(f"{self.traced} statements were traced, {self.statements} remain")
+        return "\n".join([*lines, *[f"no program: {reason}" for reason in self.breaks]])
+
+
+class Compiled:
+    """A function, or a module, that is traced at its second call and runs as a program from then on.
+
+    `source`, `graph`, `memory` and `why` are about the program that ran last; each is an empty text before there is
+    one. Other attributes are those of what was compiled.
+    """
+
+    def __init__(self, function: Callable[..., Any], backend: str, fullgraph: bool) -> None:
+        self._function, self._backend, self._fullgraph = function, backend, fullgraph
+        self._lock, self._calls, self._failed = new_lock(), 0, 0
+        self._variants: list[Variant] = []
+        self._breaks: list[str] = []
+        self._eager = False
+        self.__wrapped__ = function
+        if not isinstance(function, Module):
+            functools.update_wrapper(self, function)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_function"], name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._function!r}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._eager or Active.here() or unusual():
+            return self._function(*args, **kwargs)
+        with self._lock:
+            self._calls += 1
+            tensors: list[Any] = []
+            structure = leaves_of((args, kwargs) if kwargs else args, tensors, [])
+            key = (structure, [spec_of(t) for t in tensors], LOCAL.grad_enabled, LOCAL.inference, default_float())
+            for variant in self._variants:
+                every = variant.matches(key, tensors)
+                if every is not None:
+                    ran, result = variant.run(every)
+                    if ran:
+                        if variant is not self._variants[0]:
+                            self._variants.remove(variant)
+                            self._variants.insert(0, variant)
+                        return result
+            if self._calls == 1:  # what a first step makes, such as an optimiser's state, is there when it is traced
+                return self._function(*args, **kwargs)
+            if len(self._variants) >= MOST_VARIANTS:
+                return self._give_up(f"there are {MOST_VARIANTS} programs already, and none holds for this call: "
+                                     f"{self._mismatch(key)}")(*args, **kwargs)
+            return self._traced(key, tensors, args, kwargs)
+
+    def _traced(self, key: Any, tensors: list[Any], args: Any, kwargs: Any) -> Any:
+        """Trace this call; give its result, and keep its program."""
+        with TRACING:
+            captured = capture(self._function, args, kwargs, self._fullgraph)
+        if captured.broken is None:
+            self._variants.insert(0, Variant(captured, key, tensors))
+            return captured.result
+        reason, asked = captured.broken
+        text = f"{reason}, at {asked.file}:{asked.line}" if asked.file else reason
+        self._failed += 1
+        self._breaks.append(text)
+        if self._fullgraph:
+            raise GraphBreak(text)
+        if not reason.startswith(STATE) or self._failed >= ATTEMPTS:
+            self._give_up(text)
+        return captured.result
+
+    def _give_up(self, reason: str) -> Callable[..., Any]:
+        """Run eagerly from now on, after one warning."""
+        self._eager = True
+        self._breaks = list(dict.fromkeys([*self._breaks, reason]))
+        warn(f"minigrad.compile: {self._name()} runs eagerly from now on: {reason}")
+        return self._function
+
+    def _name(self) -> str:
+        return str(getattr(self._function, "__name__", type(self._function).__name__))
+
+    def _mismatch(self, key: Any) -> str:
+        """Why the program that ran last does not hold."""
+        variant = self._variants[0]
+        if key != variant.key:
+            return "its arguments or modes are others"
+        return variant.world.guards.failing() or variant.world.grads.failing() or "a number of an optimiser is another"
+
+    # to be read
+    @property
+    def source(self) -> str:
+        """The program as Python source: one statement a line, with the op and the line of yours that asked for it."""
+        return self._variants[0].source.text if self._variants else ""
+
+    @property
+    def graph(self) -> list[dict[str, Any]]:
+        """The statements as plain data: what each calls, reads and writes, for which op, at which line."""
+        if not self._variants:
+            return []
+        source = self._variants[0].source
+        return [{"call": s.name, "reads": [source.names[v] for v in s.reads() if v in source.names],
+                 "writes": [source.names[v] for v in s.outs], "op": s.asked.op, "file": s.asked.file,
+                 "line": s.asked.line} for s in source.program.statements]
+
+    @property
+    def passes(self) -> list[tuple[str, list[str]]]:
+        """The statements after each pass, beginning with those that were traced."""
+        return [(name, [repr(s) for s in program.statements]) for name, program in (
+            self._variants[0].captured.steps if self._variants else ())]
+
+    @property
+    def memory(self) -> str:
+        """The memory plan, as a picture: which temporary lies where, from which statement to which."""
+        return self._variants[0].source.plan.picture() if self._variants else ""
+
+    @property
+    def why(self) -> str:
+        """The conditions that are checked before each call, and the reasons for which there is no program."""
+        guards = [text for v in self._variants[:1] for text in (
+            *v.world.guards.conditions.values(), *v.world.grads.conditions.values(), *v.captured.trace.guards)]
+        return "\n".join([*[f"break: {reason}" for reason in self._breaks], *[f"guard: {text}" for text in guards]])
+
+    def explain(self) -> Explanation:
+        """What became of the calls so far."""
+        last: Captured | None = self._variants[0].captured if self._variants else None
+        return Explanation(
+            self._calls, len(self._variants), 0 if last is None else len(last.steps[-1][1].statements),
+            0 if last is None else len(last.steps[0][1].statements), self._backend, tuple(self._breaks),
+            0 if last is None else len(last.world.guards.conditions) + len(last.world.grads.conditions) + len(
+                last.trace.guards))
+
+
+def unusual() -> bool:
+    """Whether something is on that sees each op, or that programs know nothing of: such calls are eager."""
+    return bool(LOCAL.observer is not None or LOCAL.saved_tensors_hooks or LOCAL.dispatch_modes or MultiDevice.active
+                or UNUSUAL.on_new_node is not None or LOCAL.graph_task is not None or GLOBAL_FORWARD_HOOKS
+                or GLOBAL_FORWARD_PRE_HOOKS or GLOBAL_BACKWARD_HOOKS or GLOBAL_BACKWARD_PRE_HOOKS)
+
+
+def compile(fn: Any = None, *, backend: str = "auto", fullgraph: bool = False, dynamic: bool | None = None) -> Any:
+    """Turn a training step, a function of tensors or a module into a NumPy program that does the same, faster.
+
+    The first call runs as always, the second is traced, those after it run the program for as long as what was traced
+    still holds; else another program is made, up to eight. What no program can repeat makes all calls eager, after one
+    warning. Use it as a call, `step = compile(step)`, or as a decorator.
+
+    `backend`: "numpy", or "auto", which takes it. `fullgraph`: raise an error where a warning would be given.
+    `dynamic`: accepted as PyTorch has it; each shape gets a program of its own.
+
+    Raises:
+        ValueError: for another backend, or for True as `dynamic`.
+        GraphBreak: by a call, with `fullgraph`, at what no program can repeat.
+    """
+    if fn is None:
+        return functools.partial(compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
+    if dynamic:
+        raise ValueError("dynamic=True is not there: each shape gets a program of its own. Leave it out.")
+    return Compiled(fn, "numpy" if backend == "auto" else backend, fullgraph)
+
+
+def explain(step: Any) -> Explanation:
+    """What became of the calls of a compiled function: programs, guards, and the reasons for which there are none."""
+    if not isinstance(step, Compiled):
+        raise TypeError(f"explain() takes what minigrad.compile gave, not {type(step).__name__}")
+    return step.explain()
+
+
+compile.explain = explain  # type: ignore[attr-defined]  # a function has no such attribute for mypy

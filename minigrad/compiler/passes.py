@@ -1,0 +1,368 @@
+"""Passes: functions from a program to a shorter one. Each is small, and says the same with fewer statements.
+
+`PASSES` lists them in order. A pass looks at who reads and writes each memory; it never looks at an op. Statements keep
+their order, so that what a step writes outside it writes in the order in which it wrote.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minigrad.compiler.program import Formula, Memory, Statement, View, contiguous_strides
+
+__all__ = ["PASSES", "Program"]
+
+PURE = ("ufunc", "reduce", "product", "copy", "call", "fill")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements, and the views that somebody looks at when they have run: results and gradients."""
+
+    statements: tuple[Statement, ...]
+    kept: tuple[View, ...]
+
+    def replaced(self, statements: Iterable[Statement], change: Callable[[View], View] = lambda v: v) -> Program:
+        """The program with other statements, and other views of what is kept."""
+        return Program(tuple(statements), tuple([change(v) for v in self.kept]))
+
+    def writes(self) -> dict[Memory, list[int]]:
+        """By memory: the numbers of the statements that write it."""
+        found = defaultdict(list)
+        for i, statement in enumerate(self.statements):
+            for memory in dict.fromkeys([v.memory for v in statement.outs]):
+                found[memory].append(i)
+        return found
+
+    def reads(self) -> dict[Memory, list[int]]:
+        """By memory: the numbers of the statements that read it; one past the end for what is kept."""
+        found = defaultdict(list)
+        for i, statement in enumerate(self.statements):
+            for memory in dict.fromkeys([v.memory for v in statement.reads()]):
+                found[memory].append(i)
+        for view in self.kept:
+            found[view.memory].append(len(self.statements))
+        return found
+
+
+def renamed(program: Program) -> Program:
+    """A temporary that is written anew as a whole gets new memory, so that each name stands for one value.
+
+    `t *= 2` becomes `u = t * 2`; the memory plan may put both in the same place again.
+    """
+    current: dict[Memory, Memory] = {}
+    written: set[Memory] = set()
+
+    def now(view: View) -> View:
+        return view._replace(memory=current.get(view.memory, view.memory))
+
+    found = []
+    for statement in program.statements:
+        statement = statement.reading(now)
+        outs = []
+        for out in statement.outs:
+            memory = current.get(out.memory, out.memory)
+            if memory in written and out.memory.kind == "temporary" and out.whole and not statement.updates:
+                memory = Memory.__new__(Memory)
+                memory.kind, memory.nbytes, memory.array, memory.address = "temporary", out.memory.nbytes, None, 0
+                Memory.count += 1
+                memory.number, memory.name, memory.value = Memory.count, "", None
+                current[out.memory] = memory
+            written.add(memory)
+            outs.append(out._replace(memory=memory))
+        found.append(replace(statement, outs=tuple(outs)))
+    return program.replaced(found, now)
+
+
+def numbers_folded(program: Program) -> Program:
+    """A temporary of one element that only ever holds a constant is that constant; a product with 1 is a copy."""
+    writes = program.writes()
+    held = {}
+    for statement in program.statements:
+        out = statement.out
+        if (statement.kind == "fill" and out.memory.kind == "temporary" and not out.shape and out.whole
+                and len(writes[out.memory]) == 1 and not isinstance(statement.args[0], (Formula, View))):
+            held[out.memory] = out.dtype.type(statement.args[0])
+    found = []
+    for statement in program.statements:
+        if statement.kind == "ufunc":
+            args = tuple([held[a.memory] if type(a) is View and a.memory in held and not a.shape else a
+                          for a in statement.args])
+            statement = replace(statement, args=args)
+            views = [a for a in args if type(a) is View]
+            others = [a for a in args if type(a) is not View]
+            if (statement.name == "multiply" and len(views) == 1 and isinstance(others[0], np.generic)
+                    and others[0] == 1 and views[0].dtype == statement.out.dtype
+                    and views[0].shape == statement.out.shape):
+                statement = replace(statement, kind="copy", name="copyto", function=np.copyto, args=(views[0],))
+        found.append(statement)
+    return program.replaced(found)
+
+
+def without_dead_code(program: Program) -> Program:
+    """Only statements whose results are read later, or that write outside, or draw random numbers."""
+    live, found = {v.memory for v in program.kept}, []
+    for statement in reversed(program.statements):
+        if statement.kind == "draw" or any(v.memory.kind != "temporary" or v.memory in live for v in statement.outs):
+            found.append(statement)
+            live.update(v.memory for v in statement.reads())
+    return program.replaced(reversed(found))
+
+
+def key_of(statement: Statement) -> Any:
+    """What makes two statements compute the same: what they call, on what, and how the result lies."""
+    out = statement.out
+    return (statement.name, repr_of(statement.args), repr_of(statement.options), out.shape, out.strides, out.dtype.str)
+
+
+def repr_of(value: Any) -> Any:
+    """Something that is equal for equal operands."""
+    if isinstance(value, View):
+        return id(value.memory), value.shape, value.strides, value.offset, value.dtype.str
+    if isinstance(value, (tuple, list)):
+        return tuple([repr_of(part) for part in value])
+    if isinstance(value, dict):
+        return tuple([(name, repr_of(part)) for name, part in sorted(value.items())])
+    return id(value) if isinstance(value, np.ndarray) else (type(value).__name__, repr(value))
+
+
+def without_repetition(program: Program) -> Program:
+    """A value that is computed twice from operands that have not changed is computed once."""
+    writes = program.writes()
+    seen: dict[Any, Memory] = {}
+    same: dict[Memory, Memory] = {}
+    kept = {v.memory for v in program.kept}
+
+    def steady(memory: Memory) -> bool:
+        return len(writes[memory]) <= (memory.kind == "temporary")
+
+    def now(view: View) -> View:
+        return view._replace(memory=same.get(view.memory, view.memory))
+
+    found = []
+    for statement in program.statements:
+        statement = statement.reading(now)
+        memory = statement.out.memory
+        if (statement.kind in PURE and not statement.updates and len(statement.outs) == 1 and statement.out.whole
+                and memory.kind == "temporary" and steady(memory) and memory not in kept
+                and all(steady(v.memory) for v in statement.reads())):
+            key = key_of(statement)
+            if key in seen:
+                same[memory] = seen[key]
+                continue
+            seen[key] = memory
+        found.append(statement)
+    return program.replaced(found, now)
+
+
+def moved(view: View, source: View, target: View) -> View | None:
+    """A view of the memory of `source`, as it is where `source` lies at `target` instead; None if there is none."""
+    if source.contiguous and target.contiguous or source.strides == target.strides:
+        offset = view.offset - source.offset + target.offset
+        return view._replace(memory=target.memory, offset=offset) if offset >= 0 else None
+    steps = {step: (n, to) for n, step, to in zip(source.shape, source.strides, target.strides) if n > 1}
+    if view.offset != source.offset or view.dtype != source.dtype or view.size != source.size:
+        return None
+    strides = []
+    for n, step in zip(view.shape, view.strides):
+        if n > 1 and steps.get(step, (0, 0))[0] != n:
+            return None
+        strides.append(steps[step][1] if n > 1 else step)
+    return view._replace(memory=target.memory, strides=tuple(strides), offset=target.offset)
+
+
+def without_copies(program: Program) -> Program:
+    """What is only computed to be copied is computed where the copy would be; what is only a copy is not made."""
+    i = 0
+    while i < len(program.statements):
+        statement = program.statements[i]
+        changed = None
+        if statement.kind == "copy" and type(statement.args[0]) is View:
+            source, target = statement.args[0], statement.out
+            if source.dtype == target.dtype and source.shape == target.shape:
+                changed = written_there(program, i, source, target) or read_there(program, i, source, target)
+        if changed is None:
+            i += 1
+        else:
+            program = changed
+    return program
+
+
+def changed_views(program: Program, i: int, source: View, target: View) -> Program | None:
+    """The program without statement `i`, with `source` where `target` is; None if a view of it cannot be moved."""
+    failed = []
+
+    def change(view: View) -> View:
+        if view.memory is not source.memory:
+            return view
+        there = moved(view, source, target)
+        if there is None:
+            failed.append(view)
+        return view if there is None else there
+
+    moves = source.memory
+    found = [s.on(change) if any(v.memory is moves for v in s.uses()) else s
+             for k, s in enumerate(program.statements) if k != i]
+    result = program.replaced(found, change)
+    return None if failed or any(
+        out_repeats(s) for s in found if s.out.memory is target.memory) else result
+
+
+def out_repeats(statement: Statement) -> bool:
+    """Whether a product would be written where the library for products cannot write."""
+    return statement.kind == "product" and not (statement.out.contiguous or statement.out.T.contiguous)
+
+
+def written_there(program: Program, i: int, source: View, target: View) -> Program | None:
+    """Let what computes the source of a copy write to its target, if nobody needs the source afterwards, and nobody
+    looks at the target, or writes to it, before the copy would have been made."""
+    memory = source.memory
+    if memory.kind != "temporary" or not source.whole or source.memory is target.memory:
+        return None
+    using = [k for k, s in enumerate(program.statements) if any(v.memory is memory for v in s.uses())]
+    if using[-1] > i or memory in {v.memory for v in program.kept}:
+        return None
+    first = using[0]
+    for k in range(first, i):
+        for view in program.statements[k].uses():
+            if view.memory is target.memory and not same_place(program.statements[k], view, target, k in using,
+                                                               first == k == using[-2]):
+                return None
+    return changed_views(program, i, source, target)
+
+
+def same_place(statement: Statement, view: View, target: View, writes: bool, only: bool) -> bool:
+    """Whether a statement may look at the target though it writes there now: a function of elements that reads each
+    where it writes it, and no statement comes between."""
+    return (statement.kind == "ufunc" and writes and only and view.strides == target.strides
+            and view.shape == target.shape and view.offset == target.offset and view.dtype == target.dtype
+            and view.shape == statement.out.shape and view not in statement.outs)
+
+
+def read_there(program: Program, i: int, source: View, target: View) -> Program | None:
+    """Let those who read a copy read what was copied, if neither changes afterwards."""
+    writes = program.writes()
+    if (target.memory.kind != "temporary" or not target.whole or len(writes[target.memory]) > 1
+            or target.memory in {v.memory for v in program.kept}
+            or any(k > i for k in writes[source.memory]) or source.memory.kind == "input" and writes[source.memory]):
+        return None
+    return changed_views(program, i, target, source)
+
+
+def masks_turned(program: Program) -> Program:
+    """`where(~m, x, 0)` as `where(m, 0, x)`, if nobody else needs `~m`."""
+    made = {s.out.memory: s for s in program.statements if s.kind == "ufunc" and s.name == "invert"}
+    writes = program.writes()
+    found = []
+    for statement in program.statements:
+        mask = statement.args[0] if statement.name == "where" else None
+        if type(mask) is View and mask.dtype == np.bool_ and mask.memory in made:
+            source = made[mask.memory].args[0]
+            if (type(source) is View and made[mask.memory].out == mask
+                    and len(writes[mask.memory]) == len(writes[source.memory]) == 1):
+                _, x, y = statement.args
+                statement = replace(statement, args=(source, y, x))
+        found.append(statement)
+    return program.replaced(found)
+
+
+BITS = {2: np.dtype("i2"), 4: np.dtype("i4"), 8: np.dtype("i8")}
+ONE = np.array(1, np.int8)
+
+
+def masks_as_bits(program: Program) -> Program:
+    """`where(m, 0, x)` and `where(m, x, 0)` by the bits of `x`, in a tenth of the time; no product: infinity times 0 is
+    NaN, and here it is 0."""
+    found = []
+    for statement in program.statements:
+        if statement.name != "where" or not bitwise(statement):
+            found.append(statement)
+            continue
+        mask, x, y = statement.args
+        keep_first = type(x) is View
+        value, out = (x if keep_first else y), statement.out
+        integers, bools = BITS[out.dtype.itemsize], mask._replace(dtype=np.dtype(np.int8))
+        memory = Memory(np.empty(mask.shape, np.int8), "temporary")
+        bits = View(memory, mask.shape, contiguous_strides(mask.shape, 1), 0, bools.dtype)
+        ufunc: Any = np.negative if keep_first else np.subtract  # True is 1: -1 keeps all bits, 0 none
+        found.append(replace(statement, name=ufunc.__name__, function=ufunc, outs=(bits,),
+                             args=(bools,) if keep_first else (bools, ONE)))
+        found.append(replace(statement, name="bitwise_and", function=np.bitwise_and,
+                             args=(value._replace(dtype=integers), bits), outs=(out._replace(dtype=integers),)))
+    return program.replaced(found)
+
+
+def bitwise(statement: Statement) -> bool:
+    """Whether a `where` takes floats of one shape and zeros."""
+    mask, out = statement.args[0], statement.out
+    views = [a for a in statement.args[1:] if type(a) is View]
+    zeros = [a for a in statement.args[1:] if isinstance(a, (int, float, np.generic)) and not isinstance(a, Formula)]
+    return (type(mask) is View and len(views) == len(zeros) == 1 and zeros[0] == 0 and out.dtype.kind == "f"
+            and out.dtype.itemsize in BITS and views[0].dtype == out.dtype and mask.dtype == np.bool_
+            and views[0].shape == mask.shape == out.shape)
+
+
+def sums_as_products(program: Program) -> Program:
+    """A sum along rows, or over them, as a product with ones: BLAS adds up in half of NumPy's time, or less."""
+    found = []
+    for statement in program.statements:
+        x = statement.args[0] if statement.name == "add.reduce" else None
+        axes = None if type(x) is not View else axes_of(statement, x)
+        if (axes is None or type(x) is not View or x.dtype.kind != "f" or x.dtype.itemsize < 4 or not x.contiguous
+                or not x.size or x.dtype != statement.out.dtype or not statement.out.contiguous):
+            found.append(statement)
+            continue
+        ndim, n = len(x.shape), x.shape[-1]
+        rows = View(x.memory, (x.size // n, n), (n * x.dtype.itemsize, x.dtype.itemsize), x.offset, x.dtype)
+        flat = View(statement.out.memory, (statement.out.size,), (x.dtype.itemsize,), statement.out.offset, x.dtype)
+        if axes == (ndim - 1,) and ndim > 1:
+            args: Any = (rows, ones(n, x.dtype))
+        elif axes == tuple(range(ndim - 1)) and ndim > 1:
+            args = (ones(x.size // n, x.dtype), rows)
+        elif axes == tuple(range(ndim)) and x.size <= 1 << 13:
+            args = (ones(x.size, x.dtype), rows._replace(shape=(x.size,), strides=(x.dtype.itemsize,)))
+            flat = flat._replace(shape=(), strides=())
+        else:
+            found.append(statement)
+            continue
+        found.append(replace(statement, kind="product", name="dot", function=np.dot, args=args, outs=(flat,),
+                             options={}))
+    return program.replaced(found)
+
+
+def axes_of(statement: Statement, x: View) -> tuple[int, ...] | None:
+    """The axes that a sum runs along; None if it has other options."""
+    options = statement.options
+    if any(options.get(name) is not None for name in ("where", "initial")) or options.get("dtype") not in (
+            None, x.dtype):
+        return None
+    axis = options.get("axis", 0)
+    axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted([a % len(x.shape) for a in axes]))
+
+
+ONES: dict[tuple[int, Any], Any] = {}
+
+
+def ones(n: int, dtype: Any) -> Any:
+    """An array of so many ones."""
+    return ONES.setdefault((n, dtype), np.ones(n, dtype))
+
+
+PASSES: dict[str, Callable[[Program], Program]] = {
+    "one name for each value": renamed,
+    "numbers folded": numbers_folded,
+    "common subexpressions": without_repetition,
+    "masks turned": masks_turned,
+    "dead code": without_dead_code,
+    "copies forwarded": without_copies,
+    "masks as bits": masks_as_bits,
+    "sums as products": sums_as_products,
+    "common subexpressions, again": without_repetition,
+    "dead code, again": without_dead_code,
+}

@@ -1,0 +1,165 @@
+"""What a program is made of: memory, views of memory, and statements that write it.
+
+A traced step is a list of statements. Each one calls a function of NumPy on operands and writes its result to one or
+more views. Views themselves cost nothing when the program runs: they are known while it is built. The passes of
+`minigrad.compiler.passes` are functions from one list of statements to a shorter one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+__all__ = ["Asked", "Formula", "Memory", "Statement", "View", "contiguous_strides", "operands", "substitute"]
+
+
+class Memory:
+    """A piece of memory that statements read or write.
+
+    `kind`: "input" (it belongs to a tensor from outside), "constant" (it is filled once, when the program is built) or
+    "temporary" (the memory plan decides where it lies). `array` is there for inputs and constants only.
+    """
+
+    __slots__ = ("address", "array", "kind", "name", "nbytes", "number", "value")
+    count = 0
+
+    def __init__(self, array: Any, kind: str, name: str = "") -> None:
+        self.kind, self.nbytes = kind, array.nbytes
+        self.array: Any = None if kind == "temporary" else array
+        self.address: int = array.__array_interface__["data"][0]
+        Memory.count += 1
+        self.number, self.name = Memory.count, name
+        self.value: Formula | None = None  # for one number: how it follows from the inputs of the step
+
+    def __repr__(self) -> str:
+        return self.name or f"t{self.number}"
+
+
+class View(NamedTuple):
+    """An array as a part of memory: `strides` and `offset` are in bytes."""
+
+    memory: Memory
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: Any
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether its elements lie row by row without gaps."""
+        return self.size < 2 or all(n == 1 or s == c for n, s, c in zip(
+            self.shape, self.strides, contiguous_strides(self.shape, self.dtype.itemsize)))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it covers all of its memory, each byte once, in whatever order."""
+        steps = sorted((s, n) for n, s in zip(self.shape, self.strides) if n > 1)
+        expected = self.dtype.itemsize
+        for step, n in steps:
+            if step != expected:
+                return False
+            expected *= n
+        return self.offset == 0 and expected == self.memory.nbytes and self.size > 0
+
+    @property
+    def T(self) -> View:
+        return self._replace(shape=self.shape[::-1], strides=self.strides[::-1])
+
+    def __repr__(self) -> str:
+        return f"{self.memory}{list(self.shape)}"
+
+
+class Formula(NamedTuple):
+    """A number that is computed anew before each call, as Python source over the scalars that the step reads."""
+
+    text: str
+
+
+class Asked(NamedTuple):
+    """Who asked for a statement: an op, and the line of the user's program that called it."""
+
+    op: str
+    file: str
+    line: int
+
+
+NOBODY = Asked("", "", 0)
+
+
+@dataclass(eq=False)
+class Statement:
+    """One call that writes memory.
+
+    `kind`: "ufunc", "reduce", "product", "copy", "fill", "draw" or "call". `function` is what is called, `name` how the
+    source writes it. Operands are views, formulas, and constants of Python or NumPy, also inside tuples and lists.
+    """
+
+    kind: str
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    outs: tuple[View, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    asked: Asked = NOBODY
+    updates: bool = False  # whether it changes a part of what its outputs held before, and so reads them too
+
+    @property
+    def out(self) -> View:
+        return self.outs[0]
+
+    def reads(self) -> list[View]:
+        """The views that it reads."""
+        read = [*operands(self.args), *operands(tuple(self.options.values()))]
+        return [*read, *self.outs] if self.updates else read
+
+    def uses(self) -> Iterator[View]:
+        """The views that it reads or writes."""
+        yield from operands(self.args)
+        yield from operands(tuple(self.options.values()))
+        yield from self.outs
+
+    def on(self, change: Callable[[View], View]) -> Statement:
+        """The statement with other views."""
+        return replace(self, args=substitute(self.args, change), outs=tuple([change(v) for v in self.outs]),
+                       options={k: substitute(v, change) for k, v in self.options.items()})
+
+    def reading(self, change: Callable[[View], View]) -> Statement:
+        """The statement with other views among what it reads."""
+        return replace(self, args=substitute(self.args, change),
+                       options={k: substitute(v, change) for k, v in self.options.items()})
+
+    def __repr__(self) -> str:
+        return f"{', '.join(map(repr, self.outs))} = {self.name}({', '.join(map(repr, self.args))})"
+
+
+def operands(value: Any) -> Iterator[View]:
+    """The views in an operand, also in tuples, lists and slices."""
+    if type(value) is View:
+        yield value
+    elif type(value) in (tuple, list):
+        for part in value:
+            yield from operands(part)
+
+
+def substitute(value: Any, change: Callable[[View], View]) -> Any:
+    """An operand with each view replaced."""
+    if type(value) is View:
+        return change(value)
+    if type(value) in (tuple, list):
+        return type(value)([substitute(part, change) for part in value])
+    return value
+
+
+def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of an array that lies row by row."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))

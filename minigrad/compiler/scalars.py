@@ -1,0 +1,121 @@
+"""Numbers that change from one call of a step to the next: learning rates, Adam's count of steps.
+
+While a step is traced, such a number is a `TracedFloat`. It has a value, so that the step runs as always, and a formula
+that says how it follows from what the step reads at its start. Arithmetic on it makes longer formulas. A comparison
+gives a plain bool, and becomes a guard: the program holds as long as the comparison has the same outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.compiler.program import Formula
+
+__all__ = ["TracedFloat", "combined"]
+
+
+def text_of(value: Any) -> str:
+    """A number as a part of a formula."""
+    return value.formula.text if isinstance(value, TracedFloat) else repr(value)
+
+
+def arithmetic(symbol: str, swapped: bool = False) -> Callable[..., Any]:
+    """An operator of two numbers, as a method."""
+    def method(self: TracedFloat, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        x, y = (other, self) if swapped else (self, other)
+        value = OPERATORS[symbol](float.__float__(x) if isinstance(x, TracedFloat) else x,
+                                  float.__float__(y) if isinstance(y, TracedFloat) else y)
+        return TracedFloat(value, f"({text_of(x)} {symbol} {text_of(y)})", self.guard)
+    return method
+
+
+def comparison(symbol: str) -> Callable[..., Any]:
+    """A comparison, as a method: its outcome becomes a guard."""
+    def method(self: TracedFloat, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        outcome = COMPARISONS[symbol](float.__float__(self), float.__float__(other) if isinstance(
+            other, TracedFloat) else other)
+        self.guard(f"({text_of(self)} {symbol} {text_of(other)}) is {outcome}")
+        return outcome
+    return method
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "/": lambda x, y: x / y,
+    "**": lambda x, y: x ** y, "//": lambda x, y: x // y, "%": lambda x, y: x % y}
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y, "<=": lambda x, y: x <= y,
+    ">": lambda x, y: x > y, ">=": lambda x, y: x >= y}
+
+
+UFUNCS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
+
+
+def combined(ufunc: str, operands: list[Any], itemsize: int) -> Formula | None:
+    """The formula of what a function of NumPy makes of two numbers, in floats of so many bytes; None if an operand has
+    none."""
+    if ufunc not in UFUNCS or not all(isinstance(v, (bool, int, float, np.generic, Formula)) for v in operands):
+        return None
+    x, y = [v.text if isinstance(v, Formula) else text_of(v if isinstance(v, TracedFloat) else float(v))
+            for v in operands]
+    return Formula(f"({x} {UFUNCS[ufunc]} {y})" if itemsize == 8 else f"rounded({x} {UFUNCS[ufunc]} {y})")
+
+
+class TracedFloat(float):
+    """A number with a formula; `guard` is called with each condition that the traced step has come to rely on."""
+
+    formula: Formula
+    guard: Callable[[str], None]
+
+    def __new__(cls, value: float, text: str, guard: Callable[[str], None]) -> TracedFloat:
+        self = super().__new__(cls, value)
+        self.formula, self.guard = Formula(text), guard
+        return self
+
+    __add__, __radd__ = arithmetic("+"), arithmetic("+", True)
+    __sub__, __rsub__ = arithmetic("-"), arithmetic("-", True)
+    __mul__, __rmul__ = arithmetic("*"), arithmetic("*", True)
+    __truediv__, __rtruediv__ = arithmetic("/"), arithmetic("/", True)
+    __floordiv__, __rfloordiv__ = arithmetic("//"), arithmetic("//", True)
+    __mod__, __rmod__ = arithmetic("%"), arithmetic("%", True)
+    __pow__, __rpow__ = arithmetic("**"), arithmetic("**", True)
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(comparison, ("==", "!=", "<", "<=", ">", ">="))
+    __hash__ = float.__hash__
+
+    def __neg__(self) -> TracedFloat:
+        return TracedFloat(-float.__float__(self), f"(-{text_of(self)})", self.guard)
+
+    def __pos__(self) -> TracedFloat:
+        return self
+
+    def __abs__(self) -> TracedFloat:
+        return TracedFloat(abs(float.__float__(self)), f"abs({text_of(self)})", self.guard)
+
+    def plain(self) -> float:
+        """The number alone; from now on the program holds for this value only."""
+        value = float.__float__(self)
+        self.guard(f"{text_of(self)} == {value!r}")
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self != 0.0)
+
+    __float__ = plain
+
+    def __int__(self) -> int:
+        return int(self.plain())
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(self.plain(), digits)
+
+    def __repr__(self) -> str:
+        return repr(self.plain())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.plain(), spec)

@@ -1,0 +1,281 @@
+"""A program as Python source: one line for each statement, which calls NumPy with `out=`.
+
+The source is what runs. A `Source` is made once for a program; `bind` gives a function with memory of its own, and
+names for all views of it.
+"""
+
+from __future__ import annotations
+
+import keyword
+import linecache
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from minigrad.compiler.memory import Plan, planned
+from minigrad.compiler.passes import Program
+from minigrad.compiler.program import Formula, Memory, Statement, View
+
+__all__ = ["Source", "rounded"]
+
+RESERVED = {"step", "assign", "rounded", "view", "abs", *dir(np)}
+
+
+def rounded(value: float) -> float:
+    """A number as float32 holds it."""
+    return float(np.float32(value))
+
+
+def assign(outs: Sequence[Any], results: Any) -> None:
+    """Copy several results to where they belong."""
+    for out, result in zip(outs, results, strict=True):
+        np.copyto(out, result, casting="unsafe")
+
+
+def view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any) -> Any:
+    """A view of the memory of an array; the offset counts from its first element."""
+    if array.flags.c_contiguous:
+        return np.ndarray(shape, dtype, array, offset, strides)
+    flat = as_strided(array, (offset // array.itemsize + 1,), (array.itemsize,))[-1:]
+    return as_strided(flat.view(dtype), shape, strides)
+
+
+class Source:
+    """The text of a program, and what its names stand for."""
+
+    def __init__(self, program: Program, parameters: Sequence[Memory], formulas: Sequence[str]) -> None:
+        self.program, self.parameters = program, list(parameters)
+        self.plan: Plan = planned(program)
+        self.names: dict[View, str] = {}
+        self.taken: set[str] = set(RESERVED) | set(keyword.kwlist) | set(formulas)
+        self.constants: dict[str, Any] = {"copyto": np.copyto, "assign": assign, "rounded": rounded, "view": view}
+        self.by_memory: dict[Memory, str] = {}
+        self.counted = 0
+        self.formulas = {text: f"s{i}" for i, text in enumerate(self.used_formulas())}
+        self.scalars = list(formulas)
+        for memory in self.parameters:
+            self.memory_name(memory)
+        lines = [self.line(s) for s in program.statements]
+        width = min(max([len(line) for line in lines], default=0), 88)
+        self.lines = [f"{line:<{width}}  # {self.comment(s)}" for line, s in zip(lines, program.statements)]
+        self.kept = [self.name(v) for v in program.kept]
+        self.header = [*[f"{s} = {text}" for text, s in self.formulas.items()], *self.views_of_parameters()]
+        arguments = ", ".join([*[self.by_memory[m] for m in self.parameters], *self.scalars])
+        self.text = "\n    ".join([f"def step({arguments}):", *self.header, *self.lines, "return"]) + "\n"
+        self.first_line = 2 + len(self.header)
+        Source.count += 1
+        self.file = f"<minigrad.compile {Source.count}>"
+        self.code = self.compiled()
+
+    count = 0
+
+    def compiled(self) -> Any:
+        """The code of the function; tracebacks find its lines."""
+        linecache.cache[self.file] = len(self.text), None, self.text.splitlines(True), self.file
+        space: dict[str, Any] = {}
+        exec(compile(self.text, self.file, "exec"), space)
+        return space["step"].__code__
+
+    def used_formulas(self) -> list[str]:
+        found: dict[str, None] = {}
+
+        def look(value: Any) -> None:
+            if isinstance(value, Formula):
+                found[value.text] = None
+            elif isinstance(value, (tuple, list)):
+                for part in value:
+                    look(part)
+
+        for statement in self.program.statements:
+            look(statement.args)
+            look(tuple(statement.options.values()))
+        return list(found)
+
+    # names
+    def unique(self, wanted: str) -> str:
+        """A name that nothing else has."""
+        wanted = re.sub(r"\W+", "_", wanted).strip("_") or "x"
+        wanted = f"x{wanted}" if wanted[0].isdigit() else wanted
+        name, i = wanted, 2
+        while name in self.taken:
+            name, i = f"{wanted}_{i}", i + 1
+        self.taken.add(name)
+        return name
+
+    def memory_name(self, memory: Memory) -> str:
+        if memory not in self.by_memory:
+            if not memory.name:
+                self.counted += 1
+                memory.name = f"t{self.counted}"
+            self.by_memory[memory] = self.unique(memory.name)
+        return self.by_memory[memory]
+
+    def name(self, view: View) -> str:
+        """The name of a view: that of its memory if it is the first view, or shows what the first does."""
+        if view not in self.names:
+            base = self.memory_name(view.memory)
+            others = [v for v in self.names if v.memory is view.memory]
+            if view.memory in self.parameters:
+                is_base = view.shape == view.memory.array.shape and view.strides == view.memory.array.strides
+                is_base = is_base and view.offset == 0 and view.dtype == view.memory.array.dtype
+            else:
+                is_base = not others
+            array = view.memory.array
+            turned = any(v.T == view for v in others) or (
+                array is not None and len(view.shape) == 2 and view.shape == array.shape[::-1])
+            self.names[view] = base if is_base else self.unique(f"{base}_T" if turned else f"{base}_v")
+        return self.names[view]
+
+    def constant(self, value: Any, wanted: str) -> str:
+        for name, known in self.constants.items():
+            if known is value:
+                return name
+        name = self.unique(wanted)
+        self.constants[name] = value
+        return name
+
+    # text
+    def text_of(self, value: Any, dtype: Any = None) -> str:
+        """An operand; a number that meets arrays of a dtype is an array of it, which NumPy takes in half the time."""
+        if isinstance(value, View):
+            return self.name(value)
+        if isinstance(value, Formula):
+            return self.formulas[value.text]
+        if isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.bool_):
+            number = np.asarray(value) if isinstance(value, np.generic) else value
+            if dtype is not None and not isinstance(value, np.generic):
+                number = np.asarray(value, dtype)
+            if not isinstance(number, np.ndarray):
+                return repr(value)
+            wanted = re.sub(r"\W", lambda m: {".": "_", "-": "m", "+": ""}[m[0]], repr(number.item()))
+            return self.constant_number(number, f"k{wanted}")
+        if isinstance(value, tuple):
+            return f"({', '.join([self.text_of(v) for v in value])}{',' if len(value) == 1 else ''})"
+        if isinstance(value, list):
+            return f"[{', '.join([self.text_of(v) for v in value])}]"
+        if isinstance(value, slice) or value is None or value is Ellipsis or isinstance(value, str):
+            return repr(value)
+        if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value[0] == 1 and value[-1] == 1:
+            return self.constant(value, f"ones{value.size}")
+        return self.constant(value, getattr(value, "__name__", "k"))
+
+    def constant_number(self, number: Any, wanted: str) -> str:
+        for name, known in self.constants.items():
+            if isinstance(known, np.ndarray) and not known.ndim and known.dtype == number.dtype and (
+                    known.tobytes() == number.tobytes()):
+                return name
+        return self.constant(number, wanted)
+
+    def function(self, statement: Statement) -> str:
+        root, _, method = statement.name.partition(".")
+        target = getattr(np, root) if method else statement.function
+        name = root if self.constants.get(root, target) is target else self.constant(target, f"{root}_2")
+        self.constants[name] = target
+        self.taken.add(name)
+        return f"{name}.{method}" if method else name
+
+    def line(self, statement: Statement) -> str:
+        """A statement as it is written."""
+        kind, args, out = statement.kind, statement.args, self.name(statement.out)
+        if kind == "copy" or kind == "fill":
+            value = args[0]
+            same = not isinstance(value, View) or value.dtype == statement.out.dtype
+            if kind == "fill" and not isinstance(value, View):
+                return f"{out}.fill({self.text_of(value, None) if isinstance(value, Formula) else self.literal(value)})"
+            return f"copyto({out}, {self.text_of(value)}{'' if same else ', casting=' + repr('unsafe')})"
+        if statement.name == "getitem":
+            return f"copyto({out}, {self.text_of(args[0])}[{self.index(args[1])}])"
+        if statement.name == "setitem":
+            return f"{out}[{self.index(args[0])}] = {self.text_of(args[1])}"
+        options = "".join([f", {k}={self.text_of(v)}" for k, v in statement.options.items() if v is not None
+                           or k == "axis"])
+        if kind == "product" and statement.name != "vecdot":
+            return self.product(statement)
+        if statement.updates:
+            first = "" if statement.name.endswith(".at") or operands_first(statement) else f"{out}, "
+            return f"{self.function(statement)}({first}{', '.join([self.text_of(a) for a in args])}{options})"
+        if kind in ("ufunc", "reduce") and statement.name != "where":
+            floats = [a.dtype for a in args if isinstance(a, View) and a.dtype.kind == "f"]
+            like = floats[0] if floats and len(set(floats)) == 1 else None
+            outs = out if len(statement.outs) == 1 else f"({', '.join([self.name(v) for v in statement.outs])})"
+            texts = [self.text_of(a, like) for a in args]
+            return f"{self.function(statement)}({', '.join(texts)}{options}, out={outs})"
+        return self.call(statement, options)
+
+    def call(self, statement: Statement, options: str) -> str:
+        """What takes no `out=`: its results are copied to where they belong."""
+        called = f"{self.function(statement)}({', '.join([self.text_of(a) for a in statement.args])}{options})"
+        if statement.kind == "draw":
+            called += f".reshape({statement.out.shape})"
+        if len(statement.outs) == 1:
+            return f"copyto({self.name(statement.out)}, {called})"
+        return f"assign(({', '.join([self.name(v) for v in statement.outs])},), {called})"
+
+    def literal(self, value: Any) -> str:
+        value = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
+        return repr(value) if value == value and abs(value) != float("inf") else f"float('{value}')"
+
+    def index(self, index: Any) -> str:
+        parts = index if type(index) is tuple else (index,)
+        return ", ".join([repr(p) if isinstance(p, slice) else self.text_of(p) for p in parts])
+
+    def product(self, statement: Statement) -> str:
+        """`dot` where it can write its result; of what is to lie the other way round, the product turned."""
+        (a, b), out = statement.args, statement.out
+        ndims = [len(v.shape) if isinstance(v, (View, np.ndarray)) else 0 for v in (a, b)]
+        function = statement.name
+        if max(ndims) <= 2 and function == "matmul":
+            function = "dot"
+        if not out.contiguous and isinstance(a, View) and isinstance(b, View) and ndims == [2, 2]:
+            a, b, out = b.T, a.T, out.T
+        self.constants[function] = getattr(np, function)
+        return f"{function}({self.text_of(a)}, {self.text_of(b)}, out={self.name(out)})"
+
+    def comment(self, statement: Statement) -> str:
+        asked = statement.asked
+        return f"{asked.op}, {Path(asked.file).name}:{asked.line}" if asked.file else asked.op
+
+    def views_of_parameters(self) -> list[str]:
+        """Views of what is given anew at each call."""
+        found = []
+        for v, name in self.names.items():
+            if v.memory in self.parameters and name != self.by_memory[v.memory]:
+                dtype = self.constant(v.dtype, v.dtype.name)
+                found.append(f"{name} = view({self.by_memory[v.memory]}, {v.shape}, {v.strides}, {v.offset}, {dtype})")
+        return found
+
+    # binding
+    def bind(self, arrays: dict[Memory, Any]) -> tuple[Callable[..., None], list[Any]]:
+        """The function, on memory of its own, and the arrays of what is kept; `arrays`: those of inputs that stay."""
+        builtins = {"abs": abs, "float": float, "slice": slice, "Ellipsis": Ellipsis}
+        space = {**self.constants, "__name__": "minigrad.compiled", "__builtins__": builtins}
+        buffer = np.zeros(self.plan.size + 64, np.uint8)
+        start = -buffer.__array_interface__["data"][0] % 64
+        places = {h.memory: h.offset for h in self.plan.held}
+        kept = {v.memory: np.zeros(v.memory.nbytes, np.uint8) for v in self.program.kept
+                if v.memory.kind == "temporary"}
+        for v, name in self.names.items():
+            if v.memory in self.parameters:
+                continue
+            if v.memory in kept:
+                base, offset = kept[v.memory], 0
+            elif v.memory.kind == "temporary":
+                base, offset = buffer, start + places.get(v.memory, 0)
+            else:
+                array = arrays.get(v.memory, v.memory.array)
+                same = (v.shape, v.strides, v.offset, v.dtype) == (array.shape, array.strides, 0, array.dtype)
+                space[name] = array if same else view(array, v.shape, v.strides, v.offset, v.dtype)
+                continue
+            space[name] = np.ndarray(v.shape, v.dtype, base, offset + v.offset, v.strides)
+        return FunctionType(self.code, space, "step"), [space[name] for name in self.kept]
+
+
+def operands_first(statement: Statement) -> bool:
+    """Whether the call names what it changes as its first argument."""
+    first = statement.args[0] if statement.args else None
+    return isinstance(first, View) and first.memory is statement.out.memory and statement.name != "copyto"

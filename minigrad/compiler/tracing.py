@@ -1,0 +1,193 @@
+"""Runs a step once on traced arrays, and puts everything back."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad._base.locks import new_lock
+from minigrad.autograd import _api
+from minigrad.backends import draws, registry
+from minigrad.backends.stream import DEFAULT, Stream
+from minigrad.compiler.functions import BACKEND
+from minigrad.compiler.program import Formula
+from minigrad.compiler.scalars import TracedFloat
+from minigrad.compiler.tracer import Active, Trace, Traced, fresh, plain
+from minigrad.compiler.world import World
+from minigrad.core import Node, Tensor, engine
+from minigrad.core.engine import start_grads
+from minigrad.ops._dispatch.op_wrappers import wrap_ops
+
+__all__ = ["TRACING", "end_of_draws", "released", "tracing"]
+
+TRACING = new_lock()  # one step is traced at a time: the table of backends belongs to the process
+drawn_eagerly = draws.drawn
+
+
+state_bytes, set_state_bytes = Stream.state_bytes, Stream.set_state_bytes
+NOTHING = np.zeros((), np.int8)
+
+
+class Draws:
+    """What a trace saw of the default stream: the state behind the last draw that it noted, and the states that
+    somebody has looked at, such as a checkpoint that draws once more what was drawn before."""
+
+    state: bytes = b""
+    known: ClassVar[dict[bytes, str]] = {}
+
+
+def end_of_draws(trace: Trace) -> None:
+    """Break if somebody drew numbers that no statement draws."""
+    if state_bytes(DEFAULT) != Draws.state:
+        trace.stop("random numbers are drawn by what is no distribution of minigrad")
+
+
+def drawn(here: Any, there: Any, stream: Any, shape: Any, *parameters: Any) -> Any:
+    """`minigrad.backends.draws.drawn`, noted: a statement that calls the real generator."""
+    if type(stream) is not Stream or not Active.here():
+        return drawn_eagerly(here, there, stream, shape, *parameters)
+    trace = Active.trace
+    if stream is DEFAULT:
+        end_of_draws(trace)
+    out = fresh(drawn_eagerly(here, there, stream, shape, *[plain(p) for p in parameters]))
+    trace.add("draw", here.__name__, here, (stream, out.size, *parameters), [out])
+    if stream is DEFAULT:
+        Draws.state = state_bytes(DEFAULT)
+    return out
+
+
+def keep_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
+    """Keep the state of a stream under a name."""
+    states[name] = state_bytes(stream)
+    return NOTHING
+
+
+def restore_state(stream: Stream, states: dict[str, bytes], name: str) -> Any:
+    """Go back to a state that was kept."""
+    set_state_bytes(stream, states[name])
+    return NOTHING
+
+
+def state_noted(stream: Stream) -> bytes:
+    """`Stream.state_bytes`, noted."""
+    state = state_bytes(stream)
+    if Active.here() and stream is DEFAULT and state not in Draws.known:
+        Draws.known[state] = name = f"state{len(Draws.known)}"
+        Active.trace.add("draw", "keep_state", keep_state, (stream, Active.trace.states, name), [fresh(NOTHING)])
+    return state
+
+
+def state_set(stream: Stream, state: bytes) -> None:
+    """`Stream.set_state_bytes`, noted; a state that the step has not looked at is a break."""
+    if Active.here():
+        if stream is DEFAULT and state in Draws.known:
+            end_of_draws(Active.trace)
+            Active.trace.add("draw", "restore_state", restore_state, (stream, Active.trace.states, Draws.known[state]),
+                             [fresh(NOTHING)])
+        else:
+            Active.trace.stop("a random state is set that the step has not looked at")
+    set_state_bytes(stream, state)
+    if Active.here() and stream is DEFAULT:
+        Draws.state = state_bytes(DEFAULT)
+
+
+def note_states(look: Any, change: Any) -> None:
+    """Let streams look at their states, and change them, by these functions."""
+    for name, function in (("state_bytes", look), ("set_state_bytes", change)):
+        setattr(Stream, name, function)
+
+
+def adopting(forward: Any, cls: Any) -> Any:
+    """An op that gives its operands traced arrays first: `zeros` and its kind make arrays of NumPy's on the CPU."""
+    def adopted(*args: Any, **options: Any) -> Any:
+        if Active.here():
+            for value in args:
+                for each in value if isinstance(value, (tuple, list)) else (value,):
+                    if isinstance(each, Tensor) and not isinstance(each.array, Traced):
+                        each.array = Active.trace.outside(np.asarray(each.array))
+        return forward(*args, **options)
+    return adopted
+
+
+@contextmanager
+def tracing(trace: Trace, world: World, given: list[tuple[str, Tensor]]) -> Iterator[None]:
+    """A block in which tensors have traced arrays, and optimisers traced options; afterwards they have their own."""
+    tensors = [*world.tensors.values(), *given]
+    grads = [(f"{name}.grad", t._grad) for name, t in tensors if t._grad is not None]
+    arrays = [(t, t.array) for _, t in [*tensors, *grads]]
+    before = {id(group): dict(group) for group, _, _ in world.options.values()}
+    groups = {id(group): group for group, _, _ in world.options.values()}
+    registry.OF_TYPE[Traced] = BACKEND  # type: ignore[assignment]  # it has no graphs, events and statistics
+    registry.ARRAYS = (*registry.ARRAYS, Traced)
+    draws.drawn = drawn
+    wrap_ops(adopting, True)
+    engine.start_grads = vars(_api)["start_grads"] = adopting(start_grads, None)
+    Draws.state, Draws.known = state_bytes(DEFAULT), {}
+    note_states(state_noted, state_set)
+    Active.begin(trace)
+    try:
+        for name, t in [*tensors, *grads]:
+            t.array = trace.given(t.array, name)
+            if t.array.size == 1 and t.array.dtype.kind == "f":
+                t.array.memory.value = Formula(trace.scalar_name(t.array.memory))
+        for name, (group, key, place) in world.options.items():
+            value = group[key] if place is None else group[key][place]
+            number = trace.number(value, trace.option_name(name))
+            group[key] = number if place is None else (*group[key][:place], number, *group[key][place + 1:])
+        yield
+        end_of_draws(trace)
+    finally:
+        Active.end()
+        wrap_ops(adopting, False)
+        engine.start_grads = vars(_api)["start_grads"] = start_grads
+        draws.drawn = drawn_eagerly
+        note_states(state_bytes, set_state_bytes)
+        del registry.OF_TYPE[Traced]
+        registry.ARRAYS = tuple([kind for kind in registry.ARRAYS if kind is not Traced])
+        put_back(arrays, trace)
+        for i, group in groups.items():
+            for key, value in before[i].items():
+                group[key] = restored(group[key], value, trace)
+
+
+def put_back(arrays: list[tuple[Tensor, Any]], trace: Trace) -> None:
+    """Give tensors the arrays that they had; other memory than they had is a break."""
+    for t, array in arrays:
+        if isinstance(t.array, Traced) and t.array.value is array:
+            t.array = array
+        elif trace.broken is None:
+            trace.broken = "a tensor from outside is given other memory", Trace.nowhere
+
+
+def restored(now: Any, before: Any, trace: Trace) -> Any:
+    """An option after a trace: what it was before, or what the step has made of it, which is a break."""
+    parts = zip(now, before) if isinstance(before, tuple) and isinstance(now, tuple) else [(now, before)]
+    numbers = [float.__float__(n) if isinstance(n, TracedFloat) else n for n, _ in parts]
+    changed = tuple(numbers) if isinstance(before, tuple) else numbers[0]
+    if changed == before:
+        return before
+    if trace.broken is None:
+        trace.broken = "the step changes an option of an optimiser", Trace.nowhere
+    return changed
+
+
+def released() -> list[Tensor]:
+    """Give arrays of NumPy's to all tensors and nodes that still have traced ones; the tensors that were found."""
+    found = []
+    for each in gc.get_objects():
+        if issubclass(type(each), Tensor):
+            if isinstance(getattr(each, "array", None), Traced):
+                each.array = each.array.value
+                found.append(each)
+        elif issubclass(type(each), Node):
+            for slot in ("saved", "const"):
+                values = getattr(each, slot, None)
+                if type(values) is tuple and any(isinstance(v, Traced) for v in values):
+                    setattr(each, slot, tuple([plain(v) for v in values]))
+    return found
+
+

@@ -1,0 +1,394 @@
+"""Subclasses of Tensor that see each function called on them: `__torch_function__`. Mirrors `torch/overrides.py` and
+what `python_arg_parser.cpp` does for it.
+
+A class that derives from Tensor is asked first, whatever is called on one of its tensors: a function, a method, an
+operator or a property. What Tensor itself answers (`Tensor.__torch_function__`) is to run the function and to give the
+results the class too. So you need this for a tensor that carries something along, such as a unit or a label.
+
+NOTE: A program that derives nothing from Tensor pays nothing. The first such class puts a wrapper around what Tensor
+offers and around the public functions (`Overriding`); when the last one is gone, the wrappers are taken off. Functions
+of `nn.functional` that PyTorch has in Python are exchanged in their module: one that was imported by its name before
+that keeps to plain tensors.
+"""
+
+import functools
+import inspect
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad._base.device import device
+from minigrad._base.dtype import Size, dtype
+from minigrad._base.tensor_data import TensorData
+from minigrad._base.warnings import warn_once
+from minigrad.core import Tensor
+from minigrad.ops._dispatch.op_wrappers import REBOUND
+
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Overriding", "TorchFunctionMode", "disabled",
+           "follow", "handle", "overloaded", "overridable", "overridable_module"]
+
+Function = Callable[..., Any]
+PLAIN = {Tensor, int, float, bool, str, complex, type(None), np.ndarray, slice, type(...), dtype, device, Size}
+# Methods that C shares: an operator comes to `__torch_function__` as the method that does the same.
+SAME_METHOD = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
+    "__rtruediv__": "__rdiv__", "__pow__": "pow", "__mod__": "remainder", "__neg__": "neg", "__pos__": "positive",
+    "__abs__": "abs", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
+    "__ge__": "ge", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor", "__iadd__": "add_",
+    "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ipow__": "pow_", "__imod__": "remainder_",
+    "__ifloordiv__": "floor_divide_"}
+OPERATORS = {"__eq__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__rlshift__", "__rrshift__",
+             "__rsub__", "__rdiv__", "__rpow__", "__floordiv__", "__rfloordiv__", "__rmod__", "__iand__", "__ior__",
+             "__ixor__", "__ilshift__", "__irshift__"} | {*SAME_METHOD}
+OWN = OPERATORS | {
+    "__len__", "__bool__", "__index__", "__int__", "__float__", "__complex__", "__contains__", "__repr__", "__format__",
+    "__reversed__", "__getitem__", "__setitem__", "__array__", "__deepcopy__", "__reduce_ex__", "__invert__", "_base",
+    "_version"}
+NOT_ASKED = {"array", "as_subclass", "backward_namespace"}  # of Tensor's public names
+# What PyTorch has in Python: there arguments with a default are handed on as keywords, be they given or not.
+IN_PYTHON = {"__contains__", "__deepcopy__", "__floordiv__", "__format__", "__ipow__", "__len__", "__pow__", "__rdiv__",
+             "__reduce_ex__", "__reversed__", "__rfloordiv__", "__rlshift__", "__rmod__", "__rpow__", "__rrshift__",
+             "__rsub__", "__rtruediv__", "backward", "register_hook", "split"}
+FUNCTIONS_IN_PYTHON = {"broadcast_tensors", "einsum", "meshgrid", "split"}
+WITHOUT = {"as_tensor", "asarray", "is_tensor", "tensor"}  # public functions that ask nobody
+AS_METHOD = (
+    "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define "
+    "it as a classmethod.")
+
+
+class ThreadState(threading.local):
+    """What holds for the calls of one thread."""
+
+    disabled = False  # subclasses are not asked
+    modes: tuple[Any, ...] = ()  # the TorchFunctionModes that are on, the innermost last
+
+
+STATE = ThreadState()
+
+
+class Overriding:
+    """Whether anybody wants to see what is called: how many classes and modes there are that do."""
+
+    active = False
+    users = 0
+    callbacks: ClassVar[list[Callable[[], None]]] = []
+
+    @classmethod
+    def add(cls, n: int) -> None:
+        """One more, or one less."""
+        cls.users += n
+        if cls.active is not (cls.users > 0):
+            cls.active = cls.users > 0
+            for callback in cls.callbacks:
+                callback()
+
+
+def follow(update: Callable[[], None]) -> None:
+    """Call `update()` whenever `Overriding.active` changes, and now if it is on."""
+    Overriding.callbacks.append(update)
+    if Overriding.active:
+        update()
+
+
+def disabled(func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """As the `__torch_function__` of a class: it is never asked, and its tensors give plain ones."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class DisableTorchFunctionSubclass:
+    """A block in which this thread's calls go to the functions themselves, whatever class their tensors are of."""
+
+    def __enter__(self) -> None:
+        self.before, STATE.disabled = STATE.disabled, True
+
+    def __exit__(self, *error: object) -> None:
+        STATE.disabled = self.before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A block in which modes are not asked either."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.modes, STATE.modes = STATE.modes, ()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        STATE.modes = self.modes
+
+
+class TorchFunctionMode:
+    """A block in which each call of a public function goes to `__torch_function__`, whatever its tensors are.
+
+    Of nested modes the innermost is asked; what it calls comes to the next one.
+    """
+
+    def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        Overriding.add(1)
+        STATE.modes = (*STATE.modes, self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        STATE.modes = STATE.modes[:-1]
+        Overriding.add(-1)
+
+
+def overloaded(values: Iterable[Any]) -> list[Any]:
+    """The arguments whose classes are asked, one of each class: a subclass before its base, else in their order."""
+    found: list[Any] = []
+    for value in values:
+        cls = type(value)
+        if cls in PLAIN:
+            continue
+        for each in value if cls is list or cls is tuple else (value,):
+            cls = type(each)
+            if cls not in PLAIN and is_asked(cls) and cls not in map(type, found):
+                at = next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found))
+                found.insert(at, each)
+    return found
+
+
+def is_asked(cls: type) -> bool:
+    """Whether a class has a `__torch_function__` that is to be called: also where it inherits that of Tensor."""
+    own = getattr(cls, "__torch_function__", None)
+    return own is not None and own is not disabled and cls is not Tensor
+
+
+def to_ask(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, list[Any]] | None:
+    """The mode and the arguments that a call is to be handed to; None if it goes to the function itself."""
+    modes = STATE.modes
+    found = [] if STATE.disabled else overloaded((*args, *options.values()) if options else args)
+    return (modes[-1] if modes else None, found) if modes or found else None
+
+
+def answer_of(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, ...], options: Any,
+              in_python: bool = False) -> Any:
+    """Hand a call of a public function to those who are asked, until one has an answer; else NotImplemented.
+
+    A function that PyTorch has in Python counts Tensor among the types, where it is given one.
+    """
+    mode, found = asked
+    types = tuple([type(each) for each in found])
+    if in_python and found and Tensor in map(type, (*args, *(options or {}).values())):
+        types = (*types, Tensor)
+    if mode is not None:
+        outer, STATE.modes = STATE.modes, STATE.modes[:-1]
+        try:
+            answer = mode.__torch_function__(public, types, args, options)
+        finally:
+            STATE.modes = outer
+        if answer is not NotImplemented:
+            return answer
+    for each in found:
+        own = each.__torch_function__
+        if getattr(own, "__self__", None) is each:
+            warn_once(AS_METHOD)
+        answer = own(public, types, args, options)
+        if answer is not NotImplemented:
+            return answer
+    return NotImplemented
+
+
+def handle(public: Function, asked: tuple[Any, list[Any]], args: tuple[Any, ...], options: Any,
+           in_python: bool = False, is_method: bool = False) -> Any:
+    """`answer_of`, with PyTorch's error where nobody has an answer; of functions in Python it has another one.
+
+    Raises:
+        TypeError: if nobody has.
+    """
+    answer = answer_of(public, asked, args, options, in_python)
+    if answer is not NotImplemented:
+        return answer
+    types = [type(each) for each in asked[1]]
+    if in_python and not is_method:
+        raise TypeError(f"no implementation found for '{path_of(public)}' on types that implement __torch_function__: "
+                        f"{types}")
+    lines = [f"\n  - {'tensor subclass' if issubclass(cls, Tensor) else 'class'} {cls}" for cls in types]
+    raise TypeError(f"Multiple dispatch failed for '{path_of(public)}'; all __torch_function__ handlers returned "
+                    f"NotImplemented:\n{''.join(lines)}")
+
+
+def path_of(public: Function) -> str:
+    """Where a function is found, for an error: `torch.sin`, `torch.Tensor.add`, `torch.Tensor.grad.__get__`."""
+    owner = getattr(public, "__self__", None)
+    if isinstance(owner, property):
+        return f"torch.Tensor.{getattr(owner, 'name', '')}.{public.__name__}"
+    name = public.__name__
+    if vars(Tensor).get(name) is public:
+        return f"torch.Tensor.{name}"
+    return f"{public.__module__.replace('minigrad', 'torch')}.{name}"
+
+
+def default(cls: type, /, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Run a function, and give its results this class: what `Tensor.__torch_function__` does.
+
+    NotImplemented, if a class among `types` is none of which this one derives. A gradient and a `_base` stay as they
+    are.
+    """
+    if not all(issubclass(cls, each) for each in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, property) and getattr(owner, "name", "") in ("grad", "_base", "_grad"):
+        return result
+    return converted(result, cls)
+
+
+def converted(result: Any, cls: type) -> Any:
+    """A result with its tensors, also those in tuples and lists, as tensors of a class."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        return type(result)([converted(each, cls) for each in result])
+    return result
+
+
+def overridable(function: Function, public: Function | None = None, name: str = "", in_python: bool = False,
+                is_operator: bool = False) -> Function:
+    """A function that first asks whose `__torch_function__` its arguments have.
+
+    Args:
+        public: what those are given as the function; by default what is made here.
+        name: or that of a method of Tensor, which is looked up when it is needed.
+        in_python: PyTorch has the function in Python, and hands on arguments with a default as keywords.
+        is_operator: it gives NotImplemented where nobody has an answer, and Python tries the other operand.
+    """
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        asked = to_ask(args, options)
+        if asked is None:
+            return function(*args, **options)
+        func = public or (getattr(Tensor, name) if name else call)
+        given = bound(function, args, options) if in_python else (args, options or None)
+        return (answer_of(func, asked, *given, in_python) if is_operator else
+                handle(func, asked, *given, in_python, bool(name)))
+
+    return call
+
+
+def bound(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call: those that must be given, and the others by their names, with their defaults."""
+    try:
+        found = inspect.signature(function).bind(*args, **options)
+    except (TypeError, ValueError):  # the function itself says what is wrong with them
+        return args, options
+    found.apply_defaults()
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for name, value in found.arguments.items():
+        parameter = found.signature.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += value
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            keywords.update(value)
+        elif parameter.default is parameter.empty:
+            positional.append(value)
+        else:
+            keywords[name] = value
+    return tuple(positional), keywords
+
+
+class OverridableProperty(property):
+    """A property of Tensor that asks the class of its tensor first; the function is then its `__get__` or `__set__`."""
+
+    def __init__(self, plain: property, name: str) -> None:
+        def get(tensor: Any) -> Any:
+            asked = to_ask((tensor,), {})
+            return plain.__get__(tensor) if asked is None else handle(self.__get__, asked, (tensor,), None)
+
+        def put(tensor: Any, value: Any) -> None:
+            asked = to_ask((tensor,), {})
+            if asked is None:
+                plain.__set__(tensor, value)
+            else:
+                handle(self.__set__, asked, (tensor, value), None)
+
+        def remove(tensor: Any) -> None:
+            asked = to_ask((tensor,), {})
+            if asked is None:
+                plain.__delete__(tensor)
+            else:
+                handle(self.__delete__, asked, (tensor,), None)
+
+        super().__init__(get, put if plain.fset else None, remove if plain.fdel else None, plain.__doc__)
+        self.name = self.__name__ = name
+
+
+class Wrapped:
+    """What Tensor offers, with and without wrappers."""
+
+    plain: ClassVar[dict[str, Any]] = {}  # by name: what was in the class; None for what its base class has
+    made: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def update(cls) -> None:
+        """Put the wrappers on, also around what was bound anew in between, or take them off."""
+        own = vars(Tensor)
+        if Overriding.active:
+            for name in {**vars(TensorData), **own}:
+                if is_offered(name) and (name not in cls.made or own.get(name) is not cls.made[name]):
+                    cls.wrap(name)
+            return
+        for name, plain in cls.plain.items():
+            if own.get(name) is cls.made[name]:
+                delattr(Tensor, name) if plain is None else setattr(Tensor, name, plain)
+        cls.plain.clear()
+        cls.made.clear()
+
+    @classmethod
+    def wrap(cls, name: str) -> None:
+        """Put a wrapper around one attribute of Tensor, if it is a property or can be called."""
+        plain = vars(Tensor).get(name)
+        shown = vars(TensorData)[name] if plain is None else plain
+        if isinstance(shown, property):
+            wrapper: Any = OverridableProperty(shown, name)
+        elif isinstance(shown, (FunctionType, functools.partial)):
+            wrapper = overridable(shown, None, SAME_METHOD.get(name, name), name in IN_PYTHON, name in OPERATORS)
+            wrapper.__name__ = name
+        else:
+            return
+        cls.plain[name], cls.made[name] = plain, wrapper
+        setattr(Tensor, name, wrapper)
+
+
+def is_offered(name: str) -> bool:
+    """Whether the class of a tensor is asked about an attribute."""
+    return name in OWN if name.startswith("_") else name not in NOT_ASKED
+
+
+def overridable_module(namespace: dict[str, Any], names: Iterable[str], in_c: Iterable[str] = ()) -> None:
+    """Let functions of a module ask first while anybody wants to be asked. `in_c`: those that PyTorch has in C."""
+    plain: dict[str, Any] = {}
+
+    def update() -> None:
+        if Overriding.active and not plain:
+            plain.update({name: namespace[name] for name in names if isinstance(namespace[name], FunctionType)})
+            namespace.update({name: overridable(each, in_python=name not in in_c) for name, each in plain.items()})
+        elif not Overriding.active:
+            namespace.update(plain)
+            plain.clear()
+
+    follow(update)
+
+
+def begin(cls: Any, /, **options: Any) -> None:
+    """A class derives from Tensor (`Tensor.__init_subclass__`): it is asked from now on, unless it says otherwise."""
+    super(Tensor, cls).__init_subclass__(**options)
+    if is_asked(cls):
+        Overriding.add(1)
+        weakref.finalize(cls, Overriding.add, -1).atexit = False
+
+
+follow(Wrapped.update)
+REBOUND.append(Wrapped.update)

@@ -1,0 +1,90 @@
+"""Muon: mirrors `torch/optim/_muon.py`. It is for the matrices of hidden layers; all else wants another optimiser."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import device_like
+from minigrad.core import Tensor, plain
+from minigrad.optim._update import plain_number, step_of_each
+from minigrad.optim.optimizer import Group, Optimizer
+
+__all__ = ["Muon"]
+
+COEFFICIENTS = (3.4445, -4.775, 2.0315)  # of the quintic whose slope at 0 is steep (Jordan et al. 2024)
+RATES = {
+    "original": lambda rows, columns: math.sqrt(max(1, rows / columns)),
+    "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns))}
+
+
+class Muon(Optimizer):
+    """Steps along the momentum, made orthogonal: its singular values become about 1 (Jordan et al. 2024).
+
+    B ← B + (1 - momentum) (g - B)
+    u = orthogonal(g + momentum (B - g))        without nesterov: orthogonal(B)
+    p ← p (1 - lr weight_decay) - lr rate u     rate = √max(1, rows / columns), or 0.2 √max(rows, columns)
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float | Tensor = 1e-3, weight_decay: float = 0.1,
+                 momentum: float = 0.95, nesterov: bool = True,
+                 ns_coefficients: tuple[float, float, float] = COEFFICIENTS, eps: float = 1e-7, ns_steps: int = 5,
+                 adjust_lr_fn: str | None = None) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for wrong, text in ((plain_number(lr) < 0, f"Learning rate should be >= 0 but is: {lr}"),
+                            (momentum < 0, f"momentum should be >= 0 but is: {momentum}"),
+                            (weight_decay < 0, f"weight decay should be >= 0 but is: {weight_decay}"),
+                            (adjust_lr_fn is not None and adjust_lr_fn not in RATES,
+                             f"Adjust learning rate function {adjust_lr_fn} is not supported")):
+            if wrong:
+                raise ValueError(text)
+        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+                                  "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
+                                  "adjust_lr_fn": adjust_lr_fn})
+        for p in [p for group in self.param_groups for p in group["params"]]:
+            if p.dim() != 2:
+                raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change each parameter that has a gradient; `closure` computes the loss again, and is what this returns."""
+        return step_of_each(self.param_groups, closure, self.update)
+
+    def update(self, p: Any, group: Group) -> None:
+        """One step of one parameter, by its gradient."""
+        state, g, momentum, lr = self.state[p], p.grad, group["momentum"], plain_number(group["lr"])
+        if not state:
+            state["momentum_buffer"] = g.new_zeros(g.shape)
+        buffer = state["momentum_buffer"].lerp_(g, 1 - momentum)
+        change = g.lerp(buffer, momentum) if group["nesterov"] else buffer
+        made = orthogonal(change.array, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        p.mul_(1 - lr * group["weight_decay"])
+        p.add_(plain(made.astype(p.array.dtype)), alpha=-lr * RATES[group["adjust_lr_fn"] or "original"](*p.shape))
+
+
+def orthogonal(g: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
+    """The matrix with its singular values moved to about 1, by Newton and Schulz's iteration.
+
+    As in PyTorch each result is rounded to bfloat16: what the iteration gives is no more exact than that.
+    """
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    wide = g.shape[0] <= g.shape[1]
+    x = as_bfloat16(g if wide else g.T)
+    norm = as_bfloat16(np.sqrt((x * x).sum(), dtype=np.float32).reshape(1))
+    x = as_bfloat16(x / np.maximum(norm, np.float32(eps)))
+    for _ in range(steps):
+        gram = as_bfloat16(x @ x.T)
+        change = as_bfloat16(b * gram + c * (gram @ gram))
+        x = as_bfloat16(a * x + change @ x)
+    return x if wide else x.T
+
+
+def as_bfloat16(x: Any) -> Any:
+    """Numbers rounded to the nearest of bfloat16, in an array of float32: the upper half of its bits."""
+    bits = np.ascontiguousarray(x, dtype=np.float32, like=device_like(x)).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)

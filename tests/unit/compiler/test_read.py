@@ -1,0 +1,91 @@
+"""What a compiled step shows of itself; docs/compiler.md shows the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minigrad as torch
+from minigrad.compiler.passes import PASSES, Program, without_dead_code, without_repetition
+from minigrad.compiler.program import Memory, Statement, View
+
+ROOT = Path(__file__).parents[3]
+
+
+def shown() -> Any:
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        loss = (torch.relu(x * w) * 2.0).sum()
+        loss.backward()
+        return loss
+
+    compiled = torch.compile(step)
+    for i in range(3):
+        compiled(torch.tensor([1.0, -1.0, float(i)]))
+    return compiled
+
+
+def test_the_source_names_ops_and_lines() -> None:
+    compiled = shown()
+    lines = [line for line in compiled.source.splitlines() if "#" in line]
+    assert len(lines) == compiled.explain().statements == len(compiled.graph)
+    assert all("test_read.py:" in line for line in lines)
+    assert "multiply(x, w, out=t1)" in lines[0] and "# Mul, " in lines[0]
+    assert compiled.graph[0]["writes"] == ["t1"] and compiled.graph[0]["reads"] == ["x", "w"]
+
+
+def test_passes_memory_and_reasons() -> None:
+    compiled = shown()
+    names = [name for name, _ in compiled.passes]
+    assert names[0] == "traced" and set(PASSES) < set(names)
+    assert len(compiled.passes[0][1]) == compiled.explain().traced > compiled.explain().statements
+    assert "bytes hold what would take" in compiled.memory and "█" in compiled.memory
+    assert "guard: w.requires_grad is True" in compiled.why
+    assert str(torch.compile.explain(compiled)).startswith("3 calls; 1 program(s) on numpy, checked by ")
+
+
+def statement(name: str, out: View, *args: Any) -> Statement:
+    return Statement("ufunc", name, getattr(np, name), args, (out,))
+
+
+def view(kind: str = "temporary") -> View:
+    array = np.zeros(4)
+    return View(Memory(array, kind, "x" if kind == "input" else ""), (4,), (8,), 0, array.dtype)
+
+
+def test_dead_code_and_common_subexpressions() -> None:
+    x, a, b, c, dead = view("input"), view(), view(), view(), view()
+    program = Program((statement("exp", a, x), statement("exp", b, x), statement("log", dead, x),
+                       statement("add", c, a, b)), (c,))
+    assert [s.out for s in without_dead_code(program).statements] == [a, b, c]
+    found = without_repetition(without_dead_code(program)).statements
+    assert [s.name for s in found] == ["exp", "add"] and found[1].args == (a, a)
+
+
+def test_a_value_that_changes_in_between_is_no_common_subexpression() -> None:
+    x, a, b, c = view("input"), view(), view(), view()
+    program = Program((statement("exp", a, x), statement("add", x, x, 1.0), statement("exp", b, x),
+                       statement("add", c, a, b)), (c,))
+    assert len(without_repetition(program).statements) == 4
+
+
+def test_the_compiler_is_loaded_when_it_is_asked_for() -> None:
+    code = "import sys, minigrad, minigrad.nn, minigrad.optim; assert 'minigrad.compiler' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
+    """The program of docs/compiler.md prints what stands under it."""
+    page = (ROOT / "docs/compiler.md").read_text(encoding="utf-8")
+    program = page.split("```python\n", 1)[1].split("```", 1)[0]
+    expected = page.split("```text\n", 1)[1].split("```", 1)[0]
+    file = tmp_path / "step.py"
+    file.write_text(program, encoding="utf-8")
+    printed = subprocess.run([sys.executable, str(file)], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+    assert printed == expected

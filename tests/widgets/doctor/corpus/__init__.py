@@ -1,0 +1,5 @@
+"""Programs with one planted fault each, and healthy ones: what the doctor must find, and what it must not.
+
+A function takes the library and gives `step` and what `checkup` is given with it. The name of a faulty program begins
+with its rule; the line that the doctor must name ends in `# <-`.
+"""

@@ -1,0 +1,89 @@
+"""`explain`: every error and warning of its table is provoked, under both libraries."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import pytest
+
+import minigrad
+from minigrad_widgets import explain
+from minigrad_widgets.doctor import teaching
+from minigrad_widgets.doctor.texts import TEXTS, text_for
+from tests.links import ROOT
+from tests.widgets.doctor.provoked import PROGRAMS
+
+LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
+
+
+def explanation(name: str, library: str) -> Any:
+    pytest.importorskip(library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is explained is shown as well
+        return explain(PROGRAMS[name], importlib.import_module(library))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_provoked_is_explained(name: str, library: str) -> None:
+    got = explanation(name, library)
+    rules = [got.rule, *[each.rule for each in got.warnings]]
+    assert name.split("__")[0].replace("_", "-") in rules
+    told = got if got.rule != "no-error" else got.warnings[0]
+    assert told.what.endswith(".") and 1 <= len(told.mends) <= 3
+    assert all(mend.what.endswith(".") for mend in told.mends)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_warning_that_comes_once_per_program_is_explained_again(library: str) -> None:
+    for _ in range(2):
+        got = explanation("kept_graph__create_graph", library)
+        assert [each.rule for each in got.warnings] == ["kept-graph"]
+    assert not importlib.import_module(library).is_warn_always_enabled()
+
+
+def test_the_table_knows_enough() -> None:
+    assert len(TEXTS) >= 40 and len(PROGRAMS) >= 40
+
+
+def test_the_lessons_have_these_headings() -> None:
+    lessons = [each for name, each in vars(teaching).items() if name.isupper()]
+    assert len(lessons) > 10
+    for number, heading in lessons:
+        (source,) = (ROOT / "notebooks" / "src").glob(f"{number:02}_*.py")
+        assert f"\n# ## {heading}\n" in source.read_text(encoding="utf-8")
+
+
+def test_the_culprit_comes_first() -> None:
+    got = explanation("inplace_on_saved__exp", "minigrad")
+    assert [(p.source, p.role) for p in got.where] == [
+        ("y.add_(1)", "changed here"), ("y = x.exp()", "saved here"), ("y.sum().backward()", "the error comes up here")]
+    assert got.trace.events[got.step]["line"] == got.where[0].line
+    assert "RuntimeError: one of the variables needed" in str(got) and "y = y.add(1)" in str(got)
+
+
+def test_an_unknown_error_goes_on_with_one_line() -> None:
+    def program() -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as raised:
+        explain(program)
+    assert raised.value.__notes__ == ["explain does not know this error: it is none of those that autograd raises."]
+    assert text_for("a sentence of nobody's") is None
+
+
+def test_a_program_that_does_not_raise() -> None:
+    got = explain(lambda: minigrad.ones(3, requires_grad=True).sum().backward())
+    assert (got.rule, got.what, got.where) == ("no-error", "Nothing was raised.", [])
+
+
+def test_what_cannot_be_called() -> None:
+    with pytest.raises(TypeError, match="takes a function and its arguments, not Tensor"):
+        explain(minigrad.ones(3))
+
+
+def test_it_is_a_page_too() -> None:
+    page = explanation("inplace_on_saved__exp", "minigrad").to_html()
+    assert "y.add_(1)" in page and "<script src" not in page and "http" not in page

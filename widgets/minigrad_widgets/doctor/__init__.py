@@ -1,0 +1,11 @@
+"""The autograd doctor: `explain` says why a program raised, `checkup` what is wrong with a training step.
+
+It reads the traces of both recorders and imports no widget, so that it runs in a script, in CI and under pytest too.
+"""
+
+from minigrad_widgets.doctor.checkup import checkup
+from minigrad_widgets.doctor.explain import Explanation, explain
+from minigrad_widgets.doctor.findings import Finding, Mend, Place
+from minigrad_widgets.doctor.report import Report
+
+__all__ = ["Explanation", "Finding", "Mend", "Place", "Report", "checkup", "explain"]

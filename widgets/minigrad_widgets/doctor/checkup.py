@@ -1,0 +1,147 @@
+"""`checkup`: runs a training step a few times under the recorder, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad_widgets.doctor.errors import diagnosis
+from minigrad_widgets.doctor.facts import Facts
+from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names
+from minigrad_widgets.doctor.library import (
+    Library,
+    Named,
+    found_in,
+    held_tensors,
+    is_module,
+    is_optimizer,
+    library_of,
+    surroundings,
+)
+from minigrad_widgets.doctor.recording import Recording, run
+from minigrad_widgets.doctor.report import Report, gradients_of, held_bytes
+from minigrad_widgets.doctor.rules import RULES
+from minigrad_widgets.doctor.state import State
+
+__all__ = ["checkup"]
+
+
+def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None, steps: int = 3,
+            keep: bool = False) -> Report:
+    """Run a training step a few times, and find what is wrong with it.
+
+    report = checkup(step, model=model, optimizer=optimizer)
+    assert report.ok, str(report)
+
+    `step` is any code that does one iteration, as PyTorch or minigrad. Parameters, buffers, gradients, optimizers,
+    random states and flags are afterwards as they were before, unless `keep`; what else the step changes (a list, an
+    iterator) stays changed.
+
+    Args:
+        step: one iteration: forward pass, backward pass, update.
+        model: the module that it trains, or several; without it, those that `step` mentions by name.
+        optimizer: the optimizer, or several; without it, those that `step` mentions by name.
+        steps: how many times to run it; what grows from step to step needs 3.
+        keep: whether what the step has changed is to stay.
+
+    Raises:
+        TypeError: if `step` cannot be called without arguments, or `model` or `optimizer` is something else.
+        ValueError: if `steps` is less than 1.
+        Exception: what the step itself raises, where it is none of autograd's errors; its `report` holds what was
+            found so far.
+    """
+    check(step, steps)
+    names = surroundings(step)
+    models, optimizers = given(model, "model", is_module, names), given(optimizer, "optimizer", is_optimizer, names)
+    library = library_of([*names.values(), *[each.value for each in (*models, *optimizers)], step])
+    tensors = [each.value for each in held_tensors(names)]
+    state = None if keep else State(library, models, optimizers, tensors)
+    try:
+        recording = recorded(library, step, steps, models, optimizers, names)
+        facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
+        report = examined(facts)
+    finally:
+        if state is not None:
+            state.restore()
+    error = recording.error
+    if error is not None and (not report.findings or report.findings[0].rule == "own-error"):
+        error.report = report  # type: ignore[attr-defined]  # an exception has room for it
+        error.add_note(f"checkup ended in iteration {len(recording.starts)}: this error is the step's own. What was "
+                       "found so far is in its `report`.")
+        raise error
+    return report
+
+
+def check(step: Any, steps: int) -> None:
+    """Whether checkup can run this so many times."""
+    if not callable(step):
+        raise TypeError(f"checkup takes a function that does one training step, not {type(step).__name__}")
+    try:
+        inspect.signature(step).bind()
+    except TypeError as error:
+        raise TypeError(f"checkup calls step() without arguments: {error}. Wrap it: "
+                        "checkup(lambda: step(x, y))") from error
+    except ValueError:  # a built-in without a signature: it may be callable so
+        pass
+    if steps < 1:
+        raise ValueError(f"steps must be at least 1, not {steps}")
+
+
+def given(value: Any, what: str, wanted: Callable[[Any], bool], names: dict[str, Any]) -> list[Named]:
+    """The models or optimizers that were given, by the names that the step has for them; else those that it names."""
+    known = found_in(names, wanted)
+    if value is None:
+        return outermost(known) if what == "model" else known
+    values = value if isinstance(value, (list, tuple)) else [value]
+    found = []
+    for i, each in enumerate(values):
+        if not wanted(each):
+            raise TypeError(f"{what} must be {'a module' if what == 'model' else 'an optimizer'}, or a list of them, "
+                            f"not {type(each).__name__}")
+        name = next((n for n, v in known if v is each), what if len(values) == 1 else f"{what}s[{i}]")
+        found.append(Named(name, each))
+    return found
+
+
+def outermost(models: Sequence[Named]) -> list[Named]:
+    """The modules that are in no other one of these."""
+    inner = {id(part) for _, model in models for path, part in model.named_modules() if path}
+    return [each for each in models if id(each.value) not in inner]
+
+
+def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequence[Named],
+             optimizers: Sequence[Named], names: dict[str, Any]) -> Recording:
+    """Run the step under the recorder."""
+    variables = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
+    variables |= {each.name: each.value for each in models if each.name.isidentifier()}
+
+    def watched() -> list[Any]:
+        parameters = [p for _, model in models for p in model.parameters()]
+        return parameters + [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
+
+    return run(library, step, variables, steps, watched)
+
+
+def examined(facts: Facts) -> Report:
+    """The report of all rules."""
+    findings: list[Finding] = []
+    told = facts.recording.told
+    if told is not None:
+        cause = diagnosis(facts, told)
+        findings.append(cause if cause is not None else own_error(told.kind, told.text))
+    for rule in RULES:
+        findings += rule(facts)
+    if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, by its better name
+        findings = [each for each in findings if each.rule != "cut-graph"]
+    findings = [in_own_names(each, facts.own_names) for each in findings]
+    if findings and findings[0].rule != "own-error":
+        findings.sort(key=lambda each: SEVERITIES.index(each.severity))
+    notes = [] if facts.models else ["No model was given and the step names none: rules about parameters that were "
+                                     "never used, and about optimizers that hold old ones, were left out."]
+    return Report(findings, len(facts.recording.alive), gradients_of(facts), held_bytes(facts), facts.trace, notes)
+
+
+def own_error(kind: str, text: str) -> Finding:
+    """An error that has nothing to do with autograd."""
+    return Finding("own-error", "error", f"The step raised an error of its own, {kind}: {text}")

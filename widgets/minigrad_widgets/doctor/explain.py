@@ -1,0 +1,130 @@
+"""`explain`: runs a program under the recorder, and says in plain words why it raised, and where that began."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad.recorder import Trace
+from minigrad_widgets.doctor.card import card, page, styled
+from minigrad_widgets.doctor.errors import diagnosis
+from minigrad_widgets.doctor.facts import Facts
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented
+from minigrad_widgets.doctor.library import is_module, library_of, surroundings
+from minigrad_widgets.doctor.recording import Recording, Told, run
+
+__all__ = ["Explanation", "explain", "explained"]
+
+FINE = "no-error"
+
+
+@dataclass
+class Explanation:
+    """Why a program raised.
+
+    `rule` is a slug of docs/doctor.md, `error` the text of the error, `what` one sentence in plain words, `where` the
+    places with the culprit first; `lesson` is the number of a lesson and a heading in it; `warnings` explains
+    the warnings that came up, and `step` is the event of the trace at which to open an inspector.
+    """
+
+    rule: str
+    error: str
+    what: str
+    where: list[Place]
+    mends: list[Mend]
+    lesson: tuple[int, str] | None
+    trace: Trace = field(repr=False)
+    step: int = 0
+    warnings: list[Finding] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [self.rule, *([indented(self.error)] if self.error else []), indented(self.what), *details(self)]
+        return "\n".join([*lines, *map(str, self.warnings)])
+
+    def _repr_html_(self) -> str:
+        return styled(card(self) + "".join(map(card, self.warnings)))
+
+    @property
+    def severity(self) -> str:
+        """How grave it is: "error", or "note" where nothing was raised."""
+        return "note" if self.rule == FINE else "error"
+
+    def to_html(self) -> str:
+        """The explanation as a page of its own."""
+        return page("explanation", self._repr_html_())
+
+
+def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+    """Run `fn(*args, **kwargs)` under the recorder, and explain what it raises.
+
+    print(explain(train, model, batch))
+
+    The program runs as always: what it changes stays changed. Warnings of autograd that come up are explained too.
+
+    Raises:
+        TypeError: if `fn` cannot be called.
+        Exception: what `fn` raises, with a note that says so, where the doctor does not know it.
+    """
+    if not callable(fn):
+        raise TypeError(f"explain takes a function and its arguments, not {type(fn).__name__}")
+    names = surroundings(fn)
+    values = [fn, *args, *kwargs.values(), *names.values()]
+    recording = run(library_of(values), lambda: fn(*args, **kwargs), variables(names, values), 1)
+    return explained(recording, names, fn)
+
+
+def variables(names: dict[str, Any], values: list[Any]) -> dict[str, Any]:
+    """The variables by which tensors are named."""
+    found = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
+    for value in values:
+        if is_module(value) and all(value is not each for each in found.values()):
+            found.setdefault("model", value)
+    return found
+
+
+def explained(recording: Recording, names: dict[str, Any], program: Any) -> Explanation:
+    """What a recording says about the error in it.
+
+    Raises:
+        Exception: the error itself, where the table does not know it.
+    """
+    facts = Facts(recording, names=names, program=program)
+    warnings = list(filter(None, (diagnosis(facts, told) for told in recording.warnings)))
+    warnings = [Finding(w.rule, "warning", w.what, w.where, w.evidence, w.mends, w.lesson) for w in warnings]
+    told = recording.told
+    if told is None:
+        what = "Nothing was raised." if not warnings else "Nothing was raised, but there were warnings."
+        return Explanation(FINE, "", what, [], [], None, recording.trace, 0, warnings)
+    found = diagnosis(facts, told)
+    if found is None:
+        raise unknown(recording)
+    found = in_own_names(found, facts.own_names)
+    return Explanation(found.rule, text_of(told), found.what, found.where, found.mends, found.lesson, recording.trace,
+                       step_of(facts, found), warnings)
+
+
+def unknown(recording: Recording) -> BaseException:
+    """The error of a recording, with the line that says that the doctor does not know it."""
+    error = recording.error
+    if error is None:
+        raise RuntimeError("nothing was raised")
+    error.add_note("explain does not know this error: it is none of those that autograd raises.")
+    return error
+
+
+def text_of(told: Told) -> str:
+    """An error as Python prints it."""
+    return f"{told.kind}: {told.text}"
+
+
+def step_of(facts: Facts, found: Finding) -> int:
+    """The event of the culprit's line at which to open an inspector: the last one there, else the last of all."""
+    if found.where:
+        first = found.where[0]
+        for i in range(len(facts.events) - 1, -1, -1):
+            event = facts.events[i]
+            if event.get("line") == first.line and facts.trace.files[event["file"]]["name"] == first.file:
+                return i
+    return max(len(facts.events) - 1, 0)

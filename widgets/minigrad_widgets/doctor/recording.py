@@ -1,0 +1,106 @@
+"""Runs a program under the recorder of its library, and keeps what the rules need."""
+
+from __future__ import annotations
+
+import gc
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from minigrad.recorder import Trace
+from minigrad_widgets.doctor.library import Library
+from minigrad_widgets.doctor.watch import Activation, At, Call, Watch
+
+__all__ = ["Recording", "Told", "run"]
+
+
+class Told(NamedTuple):
+    """A warning or an error: its class, its text, and the user's line at which it came up."""
+
+    kind: str
+    text: str
+    at: At | None
+
+
+class Recording:
+    """What was recorded of a program.
+
+    `starts`: the index of the first event of each iteration; `alive`: how many nodes lived at the end of each;
+    `numbers`: the number in the trace of each tensor that was asked for, by its id(); `lines`: the user's lines that
+    were running when the error came up, the innermost first.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.trace = Trace()
+        self.calls: list[Call] = []
+        self.activations: list[Activation] = []
+        self.starts: list[int] = []
+        self.alive: list[int] = []
+        self.numbers: dict[int, int] = {}
+        self.warnings: list[Told] = []
+        self.error: BaseException | None = None
+        self.told: Told | None = None
+        self.lines: list[At] = []
+        self.paths: list[str] = []  # of each file of the trace, where it lies
+        self.result: Any = None
+
+
+def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], times: int,
+        watched: Callable[[], Iterable[Any]] = tuple) -> Recording:
+    """Run a program so many times under the recorder; it ends with the first error, which is kept.
+
+    `watched` gives the tensors whose numbers will be needed. Warnings are kept and shown again afterwards.
+    """
+    done = Recording(library)
+    recorder = library.record(names)
+    with warnings.catch_warnings(record=True) as warned, library.every_warning():
+        warnings.simplefilter("always")
+        trace = recorder.__enter__()
+        observer = recorder._observer
+        watch = Watch(library, observer)
+        try:
+            watch.start()
+            repeat(program, times, watch, trace, done)
+        finally:
+            watch.stop()
+            done.numbers = {id(t): n for t in watched() if (n := observer.seen.known(t)) is not None}
+            error = done.error
+            recorder.__exit__(None if error is None else type(error), error, None)
+    done.trace, done.calls, done.activations = trace, watch.calls, watch.activations
+    files = observer.builder._files
+    done.paths = [path for path, index in sorted(files.items(), key=lambda item: item[1]) if index >= 0]
+    if error is not None:
+        done.lines = lines_of(error, files)
+        done.told = Told(type(error).__name__, str(error), done.lines[0] if done.lines else None)
+    for each in warned:
+        index = files.get(each.filename, -1)
+        at = (index, each.lineno) if index >= 0 else None
+        done.warnings.append(Told(each.category.__name__, str(each.message), at))
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, source=each.source)
+    return done
+
+
+def repeat(program: Callable[[], Any], times: int, watch: Watch, trace: Trace, done: Recording) -> None:
+    """Run a program so many times, and note where each iteration begins and what lives at its end."""
+    for iteration in range(times):
+        watch.iteration = iteration
+        done.starts.append(len(trace.events))
+        try:
+            done.result = program()
+        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is what is asked about
+            done.error = error
+            return
+        finally:
+            watch.settle()
+        watch.seen.drop_copies()
+        if done.alive and len(watch.seen.nodes) > done.alive[-1]:
+            gc.collect()  # what waits in cycles is held by nobody
+        done.alive.append(len(watch.seen.nodes))
+
+
+def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:
+    """The user's lines in an error's traceback, the innermost first."""
+    found = [(files.get(frame.filename, -1), frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    return [at for at in reversed(found) if at[0] >= 0]

@@ -1,0 +1,207 @@
+"""Parameters that get no gradient: never used, cut off from the loss, or no leaves; and losses without a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from minigrad_widgets.doctor.facts import Cut, Facts, at_of
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, place
+from minigrad_widgets.doctor.library import is_tensor
+from minigrad_widgets.doctor.source import assigned, attribute_line, module_of
+from minigrad_widgets.doctor.teaching import CUT, ENGINE, LEAVES, MODULES
+
+__all__ = ["cut_before", "missing_gradients", "no_backward", "not_a_leaf"]
+
+SHOWN = 6  # names of parameters in a sentence
+# How a line of source shows by what its values left the graph, the most telling first.
+SIGNS = (("detach()", r"\.detach_?\("), ("torch.tensor(…)", r"\btorch\.(as_)?tensor\("), (".item()", r"\.item\("),
+         (".numpy()", r"\.numpy\("), (".tolist()", r"\.tolist\("), ("float(…)", r"\bfloat\("), (".data", r"\.data\b"),
+         ("argmax", r"argm(ax|in)"))
+NAMES = {"data": ".data", "detach": "detach()", "item": ".item()", "numpy": ".numpy()", "tolist": ".tolist()",
+         "__float__": "float(…)", "argmax": "argmax", "argmin": "argmin"}
+COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne", "greater", "less", "logical_and", "logical_or",
+                         "logical_not", "__gt__", "__lt__", "__ge__", "__le__", "__eq__", "__ne__"})
+INTEGER = frozenset({"argmax", "argmin", "argsort", "floor_divide", "round", "floor", "ceil", "sign", "to_copy", "long",
+                     "int", "bool", "to", "one_hot", "bincount", "multinomial"})
+BACK = "Leave the values in their graph on the way from the parameter to the loss."
+
+
+def missing_gradients(facts: Facts) -> Iterator[Finding]:
+    """`cut-graph` and `unused-parameter`: the parameters that no backward pass reached."""
+    if not facts.passes or facts.recording.error is not None:
+        return
+    numbers = {name: facts.recording.numbers.get(id(p)) for name, p in facts.parameters.items()}
+    if numbers and all(n is None for n in numbers.values()):
+        yield Finding("unused-parameter", "error", "None of the model's parameters took part in the step: the step "
+                      "trains something else, perhaps a copy of the model, or one on another device.",
+                      place(facts.trace, facts.passes[-1].at, "the backward pass"),
+                      {"parameters": len(numbers), "used": 0},
+                      [Mend("Give checkup the model that the step calls.", "checkup(step, model=model)")])
+        return
+    missing = {name: n for name, n in numbers.items() if (n is None or n not in facts.reached)
+               and (not facts.optimizers or id(facts.parameters[name]) in facts.trained)}
+    roots = {t for p in facts.passes for node in p.roots for t in facts.outputs_of(node)}
+    by_cut: dict[Cut, list[str]] = {}
+    unused: list[str] = []
+    for name, number in missing.items():
+        cut = None if number is None else cut_after(facts, number, roots)
+        if cut is None:
+            unused.append(name)
+        else:
+            by_cut.setdefault(cut, []).append(name)
+    for cut, names in by_cut.items():
+        yield cut_finding(facts, cut, names)
+    yield from unused_findings(facts, unused, numbers)
+
+
+def cut_after(facts: Facts, number: int, roots: set[int]) -> Cut | None:
+    """Where the path from a parameter to the losses was cut."""
+    graph = facts.reached_from([number], graph_only=True)
+    candidates = [cut for cut in facts.cuts if graph.intersection(cut.sources)]
+    through = [cut for cut in candidates if cut.results and roots & facts.reached_from(cut.results)]
+    if through:
+        return through[0]
+    out = [cut for cut in candidates if not cut.results or taken_out(facts, cut)]
+    return out[0] if out else None
+
+
+def taken_out(facts: Facts, cut: Cut) -> bool:
+    """Whether the results of a cut were then turned into numbers or arrays."""
+    reached = facts.reached_from(cut.results)
+    return any(not other.results and reached.intersection(other.sources) for other in facts.cuts)
+
+
+def cut_before(facts: Facts, root: int | None) -> Cut | None:
+    """Where the path to a loss that has no graph was cut: the last place on it at which there still was one."""
+    if root is not None:
+        waiting, seen = [root], {root}
+        back = facts.moves[1]
+        ends = {t: cut for cut in facts.cuts for t in cut.results}
+        found = []
+        while waiting:
+            tensor = waiting.pop(0)
+            if tensor in ends:
+                found.append(ends[tensor])
+                continue
+            fresh = back.get(tensor, set()) - seen
+            seen |= fresh
+            waiting += sorted(fresh, reverse=True)
+        if found:
+            return max(found, key=lambda cut: cut.order)
+    out = [cut for cut in facts.cuts if not cut.results]
+    return out[-1] if out else None
+
+
+def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
+    """The line of a cut, and by what it was."""
+    block = facts.without_grad(cut.order)
+    shown = place(facts.trace, cut.at, "cut here")
+    source = shown[0].source if shown else ""
+    by = cut.op in NAMES and cut.op not in ("detach", "data")
+    sign = next((sign for sign, pattern in SIGNS if re.search(pattern, source)), None)
+    if block is not None and not by and cut.op not in ("detach", "data", *COMPARISONS, *INTEGER):
+        return place(facts.trace, block, "gradients are off from here") + [
+            Place(p.file, p.line, p.source, "computed without a graph") for p in shown if block != cut.at], "no_grad"
+    if sign is not None and (cut.op in NAMES or cut.op in ("clone", "to_copy", "lift", "call")):
+        return shown, sign
+    if cut.op in COMPARISONS:
+        return shown, "a comparison, whose result is True or False"
+    if cut.op in INTEGER and cut.op not in NAMES:
+        return shown, f"{cut.op}, whose result has no derivative"
+    return shown, NAMES.get(cut.op, cut.op)
+
+
+def cut_finding(facts: Facts, cut: Cut, names: list[str]) -> Finding:
+    """The finding about a cut, and the parameters behind it."""
+    where, by = cut_place(facts, cut)
+    where += place(facts.trace, facts.passes[-1].at, "backward starts here")
+    return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
+                   where, {"parameters": len(names), "cut by": by}, mends_of(by), CUT)
+
+
+def mends_of(by: str) -> list[Mend]:
+    """What to do about a cut."""
+    if by == "no_grad":
+        return [Mend("Compute what is trained outside of the block.", "features = model(x)   # not under no_grad()"),
+                Mend("If it is to stay as it is, freeze it, so that nobody waits for its gradient.",
+                     "model.requires_grad_(False)")]
+    if by in ("detach()", ".data"):
+        return [Mend(BACK, f"h = layer(x)   # without {by.strip('.()')}")]
+    if by.startswith(("a comparison", "argmax", "argmin")) or "no derivative" in by:
+        return [Mend("Use a smooth stand-in for the choice.", "weight = torch.sigmoid(score)   # or softmax"),
+                Mend("Or pass the gradient straight through.", "hard = soft + (hard - soft).detach()")]
+    return [Mend("Compute with tensors from the parameter to the loss; take numbers out for printing only.",
+                 "loss = (h * scale).mean()   # a tensor\nprint(loss.item())")]
+
+
+def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | None]) -> Iterator[Finding]:
+    """`unused-parameter`, one finding for each module."""
+    groups: dict[tuple[str, int, str], list[str]] = {}
+    places: dict[tuple[str, int, str], list[Place]] = {}
+    for name in unused:
+        model = next(each for each in facts.models if name.startswith(f"{each.name}."))
+        owner, attribute = module_of(model.value, name.removeprefix(f"{model.name}."))
+        where = attribute_line(owner, attribute, "made here") or assigned(
+            facts.program, model.name, "made here")
+        where += dangling(facts, numbers[name])
+        key = (where[0].file, where[0].line, attribute) if where else (model.name, 0, attribute)
+        groups.setdefault(key, []).append(name)
+        places[key] = where
+    for key, names in groups.items():
+        computed = any(numbers[name] is not None for name in names)
+        why = "nothing that was computed with it is part of the loss" if computed else "no op of the step used it"
+        yield Finding("unused-parameter", "warning", f"{listed(names)} never met the loss's graph: {why}.", places[key],
+                      {"parameters": len(names)},
+                      [Mend("Use it on the way to the loss, or take it out of the model."),
+                       Mend("If it is for later, freeze it.", f"{names[0]}.requires_grad_(False)")],
+                      MODULES)
+
+
+def dangling(facts: Facts, number: int | None) -> list[Place]:
+    """The line that computed something with a parameter which then went nowhere."""
+    for _, event in facts.forwards:
+        if number is not None and number in event["inputs"]:
+            return place(facts.trace, at_of(event), "used here, and the result is not in the loss")
+    return []
+
+
+def not_a_leaf(facts: Facts) -> Iterator[Finding]:
+    """`not-a-leaf`: a tensor that the program uses as a parameter and that is the result of an op."""
+    step = facts.program
+    told = [w for w in facts.recording.warnings if "is not a leaf Tensor is being accessed" in w.text]
+    for warning in told:
+        line = place(facts.trace, warning.at, "its .grad is read here")
+        read = re.findall(r"(\w+)\.grad\b", line[0].source) if line else []
+        name = next((n for n in read if is_tensor(facts.names.get(n)) and facts.names[n].grad_fn is not None),
+                    read[0] if read else "the tensor")
+        yield leaf_finding(name, (assigned(step, name, "made by an op here") + line) or line)
+        return
+
+
+def leaf_finding(name: str, where: list[Place]) -> Finding:
+    """The finding about a tensor that is no leaf."""
+    return Finding("not-a-leaf", "error", f"{name} is the result of an op, not a leaf: a backward pass goes through "
+                   "it and leaves nothing in its .grad.", where, {},
+                   [Mend("Ask for gradients last, when the values are what they are to be.",
+                         f"{name} = (torch.randn(3) * 0.1).requires_grad_()"),
+                    Mend("If it is the gradient of this result that you want, ask for it.", f"{name}.retain_grad()")],
+                   LEAVES)
+
+
+def no_backward(facts: Facts) -> Iterator[Finding]:
+    """`no-backward`: the step never called backward."""
+    if facts.passes or facts.recording.error is not None:
+        return
+    yield Finding("no-backward", "warning", "The step never ran a backward pass, so there are no gradients to look at.",
+                  [], {"passes": 0},
+                  [Mend("Give checkup a whole iteration.", "def step():\n    optimizer.zero_grad()\n"
+                        "    loss = loss_fn(model(x), y)\n    loss.backward()\n    optimizer.step()")],
+                  ENGINE)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some names, and how many more there are."""
+    names = list(names)
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"

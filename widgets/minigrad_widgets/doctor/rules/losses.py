@@ -1,0 +1,160 @@
+"""Losses that compute something else than was meant, and modules in the wrong mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minigrad_widgets.doctor.facts import Facts, at_of
+from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.teaching import EVAL
+from minigrad_widgets.doctor.watch import Call
+
+__all__ = ["broadcast", "modes", "twice_normalised"]
+
+# Ops that only look at the same numbers in another shape.
+SHAPES = frozenset({"view", "reshape", "squeeze", "unsqueeze", "t", "transpose", "permute", "flatten", "select",
+                    "slice", "index", "unsafe_view", "expand", "contiguous", "clone", "alias", "to_copy", "unflatten"})
+MODAL = ("BatchNorm", "Dropout", "AlphaDropout", "FeatureAlphaDropout")
+ARITHMETIC = frozenset({"sub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "mul", "rsub"})
+
+
+def twice_normalised(facts: Facts) -> Iterator[Finding]:
+    """`softmax-before-cross-entropy` and `sigmoid-before-bce-with-logits`."""
+    told = set()
+    for _, event in facts.forwards:
+        if event["op"] in ("log_softmax", "_log_softmax"):
+            before = origin(facts, event, ("softmax", "_softmax", "log_softmax", "_log_softmax"))
+            rule, by, into = "softmax-before-cross-entropy", "softmax", "cross_entropy, which takes the softmax itself"
+            mend = Mend("Give cross_entropy the scores as they are.", "loss = F.cross_entropy(scores, y)")
+        elif "binary_cross_entropy_with_logits" in event["op"]:
+            before = origin(facts, event, ("sigmoid", "sigmoid_"))
+            rule, by = "sigmoid-before-bce-with-logits", "sigmoid"
+            into = "binary_cross_entropy_with_logits, which takes the sigmoid itself"
+            mend = Mend("Give it the scores as they are.", "loss = F.binary_cross_entropy_with_logits(scores, y)")
+        else:
+            continue
+        if before is None or at_of(before) == at_of(event) and before["op"].endswith("log_softmax"):
+            continue
+        where = place(facts.trace, at_of(before), f"{by} here") + place(facts.trace, at_of(event), "and again here")
+        if (rule, tuple(where)) in told:
+            continue
+        told.add((rule, tuple(where)))
+        yield Finding(rule, "warning", f"A {by} goes into {into}: the scores are squeezed twice, and gradients are "
+                      "small.", where, {}, [mend])
+
+
+def origin(facts: Facts, event: dict[str, Any], ops: tuple[str, ...]) -> dict[str, Any] | None:
+    """The op of these that made the first operand of an op, changes of its shape aside."""
+    tensor = next((t for t in event["inputs"] if t is not None), None)
+    while tensor is not None and tensor in facts.made_by:
+        _, maker = facts.made_by[tensor]
+        if maker["op"] in ops:
+            return maker
+        if maker["op"] not in SHAPES:
+            return None
+        tensor = next((t for t in maker["inputs"] if t is not None), None)
+    return None
+
+
+def broadcast(facts: Facts) -> Iterator[Finding]:
+    """`broadcast-loss`: (N, 1) against (N,), which gives (N, N)."""
+    told = set()
+    for _, event in facts.forwards:
+        if event["op"] not in ARITHMETIC:
+            continue
+        given = [unexpanded(facts, t) for t in event["inputs"] if t is not None][:2]
+        shapes = [facts.tensors[t]["shape"] for t in given]
+        if sorted(map(len, shapes)) != [1, 2]:
+            continue
+        (flat, column) = sorted(shapes, key=len)
+        at = at_of(event)
+        if column[1] != 1 or column[0] != flat[0] or flat[0] < 2 or at in told or not goes_to_loss(facts, event):
+            continue
+        told.add(at)
+        names = " and ".join(f"{facts.name(t)} {tuple(s)}" if facts.tensors[t]["name"] else facts.name(t)
+                             for t, s in zip(given, shapes))
+        yield Finding("broadcast-loss", "error", f"{names} broadcast to ({flat[0]}, {flat[0]}): every prediction is "
+                      "compared with every target.", place(facts.trace, at, "broadcast here"),
+                      {"entries": flat[0] ** 2, "meant": flat[0]},
+                      [Mend("Give both the same shape.", "loss = F.mse_loss(model(x).squeeze(1), y)")])
+
+
+def unexpanded(facts: Facts, tensor: int) -> int:
+    """The tensor that was expanded to give this one, as a loss does with its input and target; else this one."""
+    maker = facts.made_by.get(tensor)
+    if maker is not None and maker[1]["op"] in ("expand", "broadcast_to") and maker[1]["inputs"][0] is not None:
+        source: int = maker[1]["inputs"][0]
+        return source
+    return tensor
+
+
+def goes_to_loss(facts: Facts, event: dict[str, Any]) -> bool:
+    """Whether a backward pass starts at something that was computed of an op's results."""
+    roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
+    return bool(roots & facts.reached_from(event["outputs"]))
+
+
+def modes(facts: Facts) -> Iterator[Finding]:
+    """`mode-mismatch`: BatchNorm or Dropout in eval mode while training, or in train mode while evaluating."""
+    told: set[Any] = set()
+    outer: Call | None = None
+    spans = outermost(facts)
+    for call in facts.calls:
+        if call.kind != "module":
+            continue
+        if not isinstance(call.subject, tuple):
+            outer, name, training = call, type(call.subject).__name__, call.subject.training
+            own = [p.requires_grad for p in call.subject.parameters()]
+        else:
+            name, training, own = call.subject
+        if outer is None or not name.startswith(MODAL) or outer.at in told:
+            continue
+        result = next((end.result for begin, end in spans if begin is outer), None)
+        trained = result is not None and trains(facts, result)
+        learns = any(own) or (name.startswith(("Dropout", "Alpha", "Feature")) and any(
+            p.requires_grad for p in outer.subject.parameters()))
+        if call.mode and not training and trained and learns:
+            told.add(outer.at)
+            yield mismatch(facts, outer, name, "eval", "in a step that trains")
+        elif not call.mode and training and not trained and not in_checkpoint(facts, call):
+            told.add(outer.at)
+            yield mismatch(facts, outer, name, "train", "in a pass without gradients")
+
+
+def outermost(facts: Facts) -> list[tuple[Call, Call]]:
+    """The calls of modules that are in no other one, with their ends."""
+    begins: Call | None = None
+    found = []
+    for call in facts.calls:
+        if call.kind == "module" and not isinstance(call.subject, tuple):
+            begins = call
+        elif call.kind == "module_end" and begins is not None:
+            found.append((begins, call))
+            begins = None
+    return found
+
+
+def trains(facts: Facts, tensor: int) -> bool:
+    """Whether a backward pass starts at something that was computed of a tensor."""
+    roots = {t for p in facts.passes for n in p.roots for t in facts.outputs_of(n)}
+    return bool(roots & facts.reached_from([tensor]))
+
+
+def in_checkpoint(facts: Facts, call: Call) -> bool:
+    """Whether gradients are off because a reentrant checkpoint runs its function: no block of the user's is on."""
+    reentrant = any(e["kind"] == "checkpoint_begin" and e["reentrant"] for e in facts.events)
+    block = facts.without_grad(call.order)
+    begun = {at_of(e) for e in facts.events if e["kind"] == "checkpoint_begin"}
+    return reentrant and (block is None or block in begun)
+
+
+def mismatch(facts: Facts, call: Call, name: str, mode: str, when: str) -> Finding:
+    """The finding about a module in the wrong mode."""
+    other = "train" if mode == "eval" else "eval"
+    return Finding("mode-mismatch", "warning", f"{name} runs in {mode} mode {when}.",
+                   place(facts.trace, call.at, "called here"), {"mode": mode},
+                   [Mend(f"Switch the mode before it: model.{other}().",
+                         "model.train()\nloss = loss_fn(model(x), y)" if mode == "eval" else
+                         "model.eval()\nwith torch.no_grad():\n    scores = model(x)\nmodel.train()")],
+                   EVAL)

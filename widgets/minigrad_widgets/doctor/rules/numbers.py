@@ -1,0 +1,228 @@
+"""Numbers that leave the finite, gradients that fade or explode, units that stand still."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minigrad_widgets.doctor.facts import Facts, at_of, finite
+from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.watch import Activation
+
+__all__ = ["Layer", "activations", "depth", "layers", "nan"]
+
+MASKS = frozenset({"masked_fill", "masked_fill_", "where", "fill_", "full", "tril", "triu", "copy_", "index_put_",
+                   "masked_scatter", "scatter_", "scatter", "max_pool2d", "max_pool1d", "constant_pad_nd", "detach",
+                   "index_fill_", "clone", "view", "expand", "to_copy", "pad", "masked_fill_tensor"})
+RATIO = 1e4  # between the gradients of two layers: more is a fault
+PLAIN = 1e3  # a norm of a layer's gradient per entry: more is a fault in itself
+ALONE = 0.8  # the share of a change that one layer makes by itself
+DEAD, SATURATED = 0.5, 0.9  # shares of units, in every step
+MENDS = {"log": ("Take the logarithm of the softmax in one op.", "F.log_softmax(scores, dim=1)"),
+         "div": ("Keep the divisor away from 0.", "z = x / (deviation + 1e-5)"),
+         "exp": ("Bound what goes into exp.", "ratio = torch.exp((new - old).clamp(max=10))"),
+         "sqrt": ("Keep the argument away from 0, where the slope is infinite.", "torch.sqrt(x + 1e-12)"),
+         "pow": ("Keep the base away from 0, where the slope is infinite.", "(x + 1e-12) ** 0.5")}
+
+
+def nan(facts: Facts) -> Iterator[Finding]:
+    """`nan-forward` and `nan-backward`: the first op that made a NaN or Inf of finite numbers."""
+    forward = next(((step, event) for step, event in facts.forwards if starts(facts, event)), None)
+    backward = next(((step, event) for step, event in facts.walk() if event["kind"] == "flow"
+                     and not finite(facts.value(event["gradient"])) and clean_run(facts, step, event["node"])), None)
+    spoilt = any(e["kind"] in ("accumulate", "capture") and not finite(facts.value(e["gradient"]))
+                 for e in facts.events) or any(not finite(facts.value(facts.tensors[t]["value"]))
+                                               for p in facts.passes for n in p.roots for t in facts.outputs_of(n))
+    if forward is not None and (backward is None or forward[0] < backward[0]):
+        step, event = forward
+        worst = next(t for t in event["outputs"] if not finite(value_of(facts, t)))
+        shown = what_is(value_of(facts, worst))
+        inputs = ", ".join(range_of(facts, t) for t in event["inputs"] if t is not None)
+        yield Finding("nan-forward", "error" if spoilt else "note", f"{event['op']} made {shown} of finite numbers"
+                      + ("." if spoilt else ", which reached neither the loss nor a gradient."),
+                      place(facts.trace, at_of(event), f"{event['op']} of {inputs or 'numbers'}"),
+                      {"iteration": facts.iteration(step) + 1, "made": shown},
+                      mends_for(event["op"]))
+        if spoilt:
+            return
+    if backward is not None:
+        step, event = backward
+        record = facts.nodes[event["node"]]
+        saved = ", ".join(f"{name} {shown_value(facts, value)}" for name, _, value in record["saved"]
+                          if value is not None)
+        where = place(facts.trace, facts.node_at(event["node"]), f"its derivative, with {saved or 'nothing saved'}")
+        where += place(facts.trace, at_of(event), "backward starts here")
+        yield Finding("nan-backward", "error", f"{record['name']} made {what_is(facts.value(event['gradient']))} of "
+                      "finite gradients.", where, {"iteration": facts.iteration(step) + 1},
+                      mends_for(record["name"].lower()))
+
+
+def starts(facts: Facts, event: dict[str, Any]) -> bool:
+    """Whether an op has made a NaN or Inf of finite numbers, and not as a mask is meant to."""
+    return (event["op"] not in MASKS and any(not finite(value_of(facts, t)) for t in event["outputs"])
+            and all(finite(value_of(facts, t)) for t in event["inputs"] if t is not None)
+            and not (event["op"] in ("mul", "div") and from_infinity(facts, event)))
+
+
+def from_infinity(facts: Facts, event: dict[str, Any]) -> bool:
+    """Whether the user has written the infinity: `mask * float("-inf")`."""
+    shown = place(facts.trace, at_of(event), "")
+    return bool(shown) and ("inf" in shown[0].source)
+
+
+def value_of(facts: Facts, tensor: int) -> dict[str, Any] | None:
+    """What a tensor held when it was first seen."""
+    return facts.value(facts.tensors[tensor]["value"])
+
+
+def clean_run(facts: Facts, step: int, node: int) -> bool:
+    """Whether the gradients that a node received in this pass are finite."""
+    for i in range(step, -1, -1):
+        event = facts.events[i]
+        if event["kind"] == "run" and event["node"] == node:
+            return all(finite(facts.value(g)) for g in event["gradient"])
+    return False
+
+
+def what_is(preview: dict[str, Any] | None) -> str:
+    """Whether it is NaN or Inf that an array has."""
+    if preview is None:
+        return "NaN"
+    if "data" in preview:
+        return "NaN" if "nan" in preview["data"] else "Inf"
+    return "NaN" if preview["stats"]["nan"] else "Inf"
+
+
+def range_of(facts: Facts, tensor: int) -> str:
+    """A tensor by its name and the range of its values."""
+    return f"{facts.name(tensor)} {shown_value(facts, facts.tensors[tensor]['value'])}"
+
+
+def shown_value(facts: Facts, value: int | None) -> str:
+    """The range of an array's values."""
+    preview = facts.value(value)
+    if preview is None:
+        return "unknown"
+    numbers = [x for x in preview.get("data", ()) if not isinstance(x, str)]
+    stats = preview.get("stats", {"min": min(numbers, default=None), "max": max(numbers, default=None)})
+    if stats["min"] is None:
+        return "without a finite entry"
+    return f"in [{stats['min']:.3g}, {stats['max']:.3g}]"
+
+
+def mends_for(op: str) -> list[Mend]:
+    """What helps with an op."""
+    return [Mend(*text) for key, text in MENDS.items() if key in op][:1] or [
+        Mend("Keep its inputs away from where its value or its slope is infinite.", "x = x.clamp(min=1e-6)")]
+
+
+class Layer(NamedTuple):
+    """The gradient of one parameter, by its distance from the loss: the norm, and the norm per entry."""
+
+    name: str
+    norm: float
+    scale: float
+    tensor: int
+    step: int
+
+
+def layers(facts: Facts, iteration: int | None = None) -> list[Layer]:
+    """The gradients of the weights (two dimensions or more), from the loss down, of one iteration or the last one."""
+    found: dict[int, Layer] = {}
+    last = (facts.passes[-1].iteration if facts.passes else 0) if iteration is None else iteration
+    for i, e in facts.walk():
+        if e["kind"] != "accumulate" or e["tensor"] is None or facts.iteration(i) != last:
+            continue
+        record = facts.tensors[e["tensor"]]
+        norm = facts.norm(e["gradient"])
+        if len(record["shape"]) < 2 or norm is None or (facts.parameter_names and not record["parameter"]):
+            continue
+        found[e["tensor"]] = Layer(facts.name(e["tensor"]), norm, norm / math.sqrt(max(math.prod(record["shape"]), 1)),
+                                   e["tensor"], i)
+    return list(found.values())
+
+
+def depth(facts: Facts) -> Iterator[Finding]:
+    """`exploding-gradient` and `vanishing-gradient`."""
+    found = [layer for layer in layers(facts) if math.isfinite(layer.norm) and layer.norm > 0]
+    if not found or facts.recording.error is not None:
+        return
+    top = found[0].scale
+    evidence = {layer.name: layer.norm for layer in found[:12]}
+    deepest, highest = min(found, key=lambda each: each.scale), max(found, key=lambda each: each.scale)
+    if highest.scale > PLAIN or highest.scale > top * RATIO:
+        where = place(facts.trace, line_of(facts, jump(found, 1)), "it begins here")
+        yield Finding("exploding-gradient", "warning", f"The gradient grows from {top:.2g} per entry at {found[0].name}"
+                      f" to {highest.scale:.2g} at {highest.name}.", where, evidence,
+                      [Mend("Initialise the layer for its width, or normalise what goes into it.",
+                            "nn.init.kaiming_normal_(layer.weight)"),
+                       Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")])
+    elif deepest.scale * RATIO < top and found.index(deepest) > 0:
+        where = place(facts.trace, line_of(facts, jump(found, -1)), "it begins here")
+        yield Finding("vanishing-gradient", "warning", f"The gradient fades from {top:.2g} per entry at {found[0].name}"
+                      f" to {deepest.scale:.2g} at {deepest.name}.", where, evidence,
+                      [Mend("Use an activation whose slope stays near 1, or a residual connection.",
+                            "h = h + torch.relu(layer(h))"),
+                       Mend("Initialise for the depth, or normalise between the layers.", "nn.LayerNorm(width)")])
+
+
+def jump(found: list[Layer], sign: int) -> Layer:
+    """The layer at which the gradient begins to change, coming from the loss: the one that it passed through, where one
+    jump makes most of the change; else the first one behind the largest jump."""
+    changes = [(sign * math.log(after.scale / before.scale), before, after) for before, after in pairwise(found)]
+    if not changes:
+        return found[0]
+    most, before, after = max(changes, key=lambda change: change[0])
+    return before if most > ALONE * sum(max(change[0], 0) for change in changes) else after
+
+
+def line_of(facts: Facts, layer: Layer) -> Any:
+    """The user's line that used a parameter."""
+    return next((at_of(e) for _, e in facts.forwards if layer.tensor in e["inputs"]), None)
+
+
+def activations(facts: Facts) -> Iterator[Finding]:
+    """`dead-relu` and `saturated`: the same activation in every iteration."""
+    by_place: dict[Any, list[Activation]] = defaultdict(list)
+    for iteration in range(len(facts.recording.starts)):
+        counts: dict[Any, int] = defaultdict(int)
+        for each in facts.recording.activations:
+            if each.iteration == iteration:
+                key = each.at, each.kind, counts[each.at, each.kind]
+                counts[each.at, each.kind] += 1
+                by_place[key].append(each)
+    told: set[Any] = set()
+    for (at, kind, _), runs in by_place.items():
+        if len(runs) < len(facts.recording.starts) or at in told:
+            continue
+        if kind == "relu":
+            yield from dead(facts, at, runs, told)
+        elif min(run.saturated for run in runs) >= SATURATED:
+            told.add(at)
+            share = min(run.saturated for run in runs)
+            yield Finding("saturated", "warning", f"{share:.0%} of what this {kind} gave lie where its slope is 0: "
+                          "hardly any gradient passes.", place(facts.trace, at, "saturated here"), {"share": share},
+                          [Mend("Bring its inputs near 0: scale the data, or normalise before it.",
+                                "x = (x - x.mean(0)) / x.std(0)")])
+
+
+def dead(facts: Facts, at: Any, runs: list[Activation], told: set[Any]) -> Iterator[Finding]:
+    """`dead-relu` of one activation."""
+    masks = [run.dead for run in runs]
+    if any(mask is None or mask.shape != masks[0].shape for mask in masks):
+        return
+    always = masks[0]
+    for mask in masks[1:]:
+        always = always & mask
+    if always.mean() < DEAD:
+        return
+    told.add(at)
+    yield Finding("dead-relu", "warning", f"{int(always.sum())} of {always.size} units of this relu gave 0 for the "
+                  "whole batch in every step: no gradient passes through them.",
+                  place(facts.trace, at, "dead here"), {"units": int(always.sum()), "of": always.size},
+                  [Mend("Lower the learning rate or the bias, and scale the inputs.",
+                        "nn.init.zeros_(layer.bias)"),
+                   Mend("Or let a little through.", "F.leaky_relu(h, 0.01)")])

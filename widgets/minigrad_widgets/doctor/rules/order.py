@@ -1,0 +1,172 @@
+"""Optimizers: what they hold, and the order of backward, step, zero_grad and clipping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minigrad_widgets.doctor.facts import Facts
+from minigrad_widgets.doctor.findings import Finding, Mend, place
+from minigrad_widgets.doctor.rules.cuts import listed
+from minigrad_widgets.doctor.source import assigned
+from minigrad_widgets.doctor.teaching import ACCUMULATION, OPTIMIZERS, ORDER
+from minigrad_widgets.doctor.watch import Call
+
+__all__ = ["accumulation", "held", "order"]
+
+USUAL = "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
+
+
+def held(facts: Facts) -> Iterator[Finding]:
+    """`not-in-optimizer` and `stale-in-optimizer`."""
+    if not facts.optimizers:
+        return
+    where = [p for name, _ in facts.optimizers for p in assigned(facts.program, name, "given its parameters here")]
+    where += [p for call in facts.of_kind("step")[:1] for p in place(facts.trace, call.at, "steps here")]
+    outside = [facts.name(t) for t in sorted(outside_of(facts))]
+    if outside:
+        yield Finding("not-in-optimizer", "warning", f"{listed(outside)} got a gradient, and no optimizer holds it: it "
+                      "will never change.", where, {"parameters": len(outside)},
+                      [Mend("Give it to the optimizer.", "optimizer.add_param_group({\"params\": [parameter]})"),
+                       Mend("Or freeze it, which saves the work of its gradient.", "parameter.requires_grad_(False)")],
+                      OPTIMIZERS)
+    own = {id(p) for _, model in facts.models for p in model.parameters()}
+    for name, optimizer in facts.optimizers:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        stale = [p for p in parameters if id(p) not in own and id(p) not in facts.recording.numbers]
+        if facts.models and stale and any(id(p) in own for p in parameters) or (
+                facts.models and stale and len(stale) == len(parameters)):
+            shapes = ", ".join(str(tuple(p.shape)) for p in stale[:4])
+            line = assigned(facts.program, name, "given its parameters here") or where
+            yield Finding("stale-in-optimizer", "error", f"{name} holds {len(stale)} tensors that the model no longer "
+                          f"has and that the step did not use (shapes {shapes}): a part of the model was replaced "
+                          "after the optimizer was made.", line, {"tensors": len(stale), "of": len(parameters)},
+                          [Mend("Make the optimizer when the model is whole.",
+                                f"model.head = new_head\n{name} = SGD(model.parameters(), lr=0.1)")],
+                          OPTIMIZERS)
+
+
+def outside_of(facts: Facts) -> Iterator[int]:
+    """The leaves with a gradient that no optimizer holds: parameters of the model, and of modules that it lost."""
+    known = {number: identity for identity, number in facts.recording.numbers.items()}
+    trained = {number for identity, number in facts.recording.numbers.items() if identity in facts.trained}
+    for e in facts.events:
+        tensor = e.get("tensor")
+        if e["kind"] != "accumulate" or tensor is None or tensor in trained:
+            continue
+        if tensor in facts.parameter_names or (facts.tensors[tensor]["parameter"] and tensor not in known):
+            yield tensor
+            trained.add(tensor)
+
+
+def order(facts: Facts) -> Iterator[Finding]:
+    """`wrong-order`: what an iteration does with gradients in an order in which they are lost or used too late."""
+    if facts.recording.error is not None:
+        return
+    told: set[Any] = set()
+    for iteration in range(len(facts.recording.starts)):
+        calls = [c for c in facts.of_kind("backward", "grad", "zero_grad", "step", "clip") if c.iteration == iteration]
+        for finding in wrong(facts, calls):
+            key = (finding.what, tuple(finding.where))
+            if key not in told:
+                told.add(key)
+                yield finding
+
+
+def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
+    """What is wrong with the order of the calls of one iteration."""
+    for i, call in enumerate(calls):
+        before, after = calls[:i], calls[i + 1:]
+        if call.kind == "clip":
+            last = next((c for c in reversed(before) if c.kind in ("backward", "step", "zero_grad")), None)
+            if last is not None and last.kind == "step" and not any(c.kind in ("backward", "step") for c in after):
+                yield finding(facts, call, "clips gradients here", last, "the optimizer has stepped here already",
+                              "Gradients are clipped after the optimizer has used them, which changes nothing.",
+                              "loss.backward()\nclip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()")
+        if call.kind != "step":
+            continue
+        mine = {id(p) for group in call.subject.param_groups for p in group["params"]}
+        wiped = next((c for c in reversed(before) if c.kind == "zero_grad" and mine <= set(c.subject)), None)
+        since = before[before.index(wiped) + 1:] if wiped is not None else before
+        if any(c.kind in ("backward", "grad") for c in since) or not any(
+                c.kind == "backward" for c in calls) or any(c.kind == "step" and c.subject is call.subject
+                                                            for c in since):
+            continue
+        earlier = [c for c in (before[:before.index(wiped)] if wiped is not None else before) if c.kind == "backward"]
+        if wiped is not None and earlier:
+            yield finding(facts, wiped, "gradients are zeroed here", call, "the optimizer steps here, without any",
+                          "zero_grad stands between backward and step: the optimizer finds no gradients.", USUAL)
+        elif not earlier:
+            later = next((c for c in after if c.kind == "backward"), call)
+            yield finding(facts, call, "the optimizer steps here", later, "the gradients come only here",
+                          "The optimizer steps before the backward pass: it uses no gradients, or those of the step "
+                          "before.", USUAL)
+
+
+def finding(facts: Facts, first: Call, role: str, second: Call, other: str, what: str, code: str) -> Finding:
+    """A finding about two calls."""
+    where = place(facts.trace, first.at, role) + place(facts.trace, second.at, other)
+    return Finding("wrong-order", "error", what, where, {}, [Mend("Keep to the usual order.", code)], ORDER)
+
+
+class Ledger:
+    """Of each leaf: whether its `.grad` holds something, and whether an update has used that already."""
+
+    def __init__(self) -> None:
+        self.state: dict[int, str] = {}  # "fresh", "used", "mixed": used, and added to since
+        self.lines: dict[int, Any] = {}
+
+    def add(self, leaf: int, at: Any, was_empty: bool) -> None:
+        """A backward pass adds to it."""
+        if not was_empty and self.state.get(leaf) in ("used", "mixed"):
+            self.state[leaf] = "mixed"
+            self.lines.setdefault(leaf, at)
+        else:
+            self.state[leaf] = "fresh"
+
+    def use(self, leaf: int) -> bool:
+        """An update uses it; whether there was something old in it."""
+        mixed = self.state.get(leaf) == "mixed"
+        if leaf in self.state:
+            self.state[leaf] = "used"
+        return mixed
+
+    def wipe(self, leaf: int) -> None:
+        """It is zeroed."""
+        self.state.pop(leaf, None)
+        self.lines.pop(leaf, None)
+
+
+def accumulation(facts: Facts) -> Iterator[Finding]:
+    """`grad-accumulates`: an update that uses, for the second time, gradients of an earlier step."""
+    ledger = Ledger()
+    found: dict[Any, list[str]] = {}
+    for i, e in facts.walk():
+        kind = e["kind"]
+        if kind == "accumulate" and e["tensor"] is not None:
+            ledger.add(e["tensor"], at_of_pass(facts, i), is_first(facts, e))
+        elif kind == "version" and not e.get("depth") and facts.tensors[e["tensor"]]["requires_grad"]:
+            leaf = e["tensor"]
+            if ledger.use(leaf):
+                found.setdefault(ledger.lines.get(leaf), []).append(facts.name(leaf))
+    for at, leaves in found.items():
+        leaves = list(dict.fromkeys(leaves))
+        yield Finding("grad-accumulates", "error", f"The gradients of {listed(leaves)} are added to those of earlier "
+                      "steps, which an update has used already.", place(facts.trace, at, "adds to what is there"),
+                      {"parameters": len(leaves)},
+                      [Mend("Zero the gradients once in each iteration, before backward.", USUAL)], ACCUMULATION)
+
+
+def at_of_pass(facts: Facts, step: int) -> Any:
+    """The user's line of the pass that an event belongs to."""
+    return next((p.at for p in facts.passes if p.step <= step <= p.end), None)
+
+
+def is_first(facts: Facts, event: dict[str, Any]) -> bool:
+    """Whether there was nothing, or zeros, in a leaf's `.grad` before a gradient was added."""
+    if event["grad"] == event["gradient"] or event["grad"] is None:
+        return True
+    added, now = facts.value(event["gradient"]), facts.value(event["grad"])
+    if added is None or now is None:
+        return True
+    return added.get("data") == now.get("data") if "data" in added else added["stats"] == now.get("stats")

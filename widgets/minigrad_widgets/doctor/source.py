@@ -1,0 +1,114 @@
+"""Lines of the user's source that no recording saw run: where an attribute or a variable was assigned."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Iterator
+from typing import Any
+
+from minigrad_widgets.doctor.findings import Place
+
+__all__ = ["assigned", "attribute_line", "mentions", "module_of"]
+
+
+def tree_of(path: str) -> ast.Module | None:
+    """The syntax tree of a file, or of a notebook's cell."""
+    try:
+        return ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:  # a cell with magics
+        return None
+
+
+def place_at(path: str, line: int, role: str) -> Place:
+    """A line of a file as a place."""
+    return Place(path.replace("\\", "/").rpartition("/")[2], line, linecache.getline(path, line).strip(), role)
+
+
+def path_of(function: Any) -> tuple[str, int] | None:
+    """The file and the first line of a function."""
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def attribute_line(owner: Any, attribute: str, role: str) -> list[Place]:
+    """The line in an object's class that assigns one of its attributes, `self.attribute = …`."""
+    for cls in type(owner).__mro__:
+        init = cls.__dict__.get("__init__")
+        start = None if init is None else path_of(init)
+        tree = None if start is None else tree_of(start[0])
+        if start is None or tree is None or "site-packages" in start[0]:
+            continue
+        function = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno == start[1]), None)
+        lines = [] if function is None else [
+            n.lineno for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr == attribute
+            and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)]
+        if lines:
+            return [place_at(start[0], lines[0], role)]
+    return []
+
+
+def assigned(function: Any, name: str, role: str) -> list[Place]:
+    """The line around a function, above it, that last assigned a variable; empty where there is none."""
+    start = path_of(function)
+    tree = None if start is None else tree_of(start[0])
+    if start is None or tree is None:
+        return []
+    around = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Module)) and (
+        isinstance(n, ast.Module) or n.lineno < start[1] <= (n.end_lineno or 0))]
+    for scope in reversed(around):
+        lines = [n.lineno for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name
+                 and isinstance(n.ctx, ast.Store) and n.lineno < start[1]]
+        if lines:
+            return [place_at(start[0], max(lines), role)]
+    return []
+
+
+def mentions(function: Any, name: str, role: str) -> list[Place]:
+    """The line of a function that puts something into a variable or attribute: an assignment, or a call of one of its
+    methods that add."""
+    start = path_of(function)
+    tree = None if start is None else tree_of(start[0])
+    if start is None or tree is None:
+        return []
+    body = next((n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and n.lineno == start[1]),
+                None)
+    lines = [] if body is None else sorted(stores(body, name))
+    return [place_at(start[0], lines[-1], role)] if lines else []
+
+
+def stores(body: ast.AST, name: str) -> Iterator[int]:
+    """The lines that store into a name: `name = …`, `name += …`, `name[0] = …`, `name.append(…)`, `self.name = …`."""
+    for node in ast.walk(body):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = [t for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple)
+                                                              else [target])]
+        elif isinstance(node, ast.AugAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in (
+                "append", "extend", "insert", "add", "update", "setdefault"):
+            targets = [node.func.value]
+        if any(root_of(target) == name for target in targets):
+            yield getattr(node, "lineno", 0)
+
+
+def root_of(target: ast.expr) -> str | None:
+    """The variable at the root of `a[0].b`; of `self.b` it is `self.b`."""
+    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            return f"self.{target.attr}"
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def module_of(model: Any, path: str) -> tuple[Any, str]:
+    """The user's own module that holds a parameter or a part of it, and the name of its attribute there: the innermost
+    one whose class is not the library's."""
+    owner, found = model, (model, path.partition(".")[0])
+    for part in path.split("."):
+        if not type(owner).__module__.startswith(("torch.", "minigrad.")):
+            found = (owner, part)
+        owner = getattr(owner, part, None)
+    return found

@@ -1,0 +1,294 @@
+"""What a trace does not tell: the calls of optimizers, of `zero_grad`, of clipping, of modules, and values taken out.
+
+A profile function sees each call of a Python function and of a built-in one. It only looks: nothing of the program is
+replaced. A recorder's own profile function, where it has one, is called first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad_widgets.doctor.library import Library, is_optimizer, is_tensor
+
+__all__ = ["Activation", "Call", "Watch"]
+
+At = tuple[int, int]  # file and line, as in a trace
+CONVERSIONS = frozenset({"item", "numpy", "tolist", "__float__", "__int__", "__bool__", "__array__", "__index__"})
+GRAD_OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+ACTIVATIONS = {"relu": "relu", "relu_": "relu", "sigmoid": "sigmoid", "sigmoid_": "sigmoid", "tanh": "tanh",
+               "tanh_": "tanh"}
+
+
+class Call(NamedTuple):
+    """A call that the doctor is interested in.
+
+    `order`: how many tensors the recorder had seen then; `iteration`: of the step, from 0; `tensor`: the number of the
+    tensor that it was about, `result`: of the one that it gave.
+    """
+
+    kind: str
+    at: At | None
+    iteration: int
+    order: int
+    subject: Any = None  # a name, or the id() of an optimizer or of parameters
+    tensor: int | None = None
+    result: int | None = None
+    mode: bool = False  # whether gradients were on
+
+
+class Activation(NamedTuple):
+    """What an activation function gave: which units were dead for the whole batch, and what share was saturated."""
+
+    kind: str
+    at: At | None
+    iteration: int
+    dead: Any  # an array of bool, one for each unit, or None
+    saturated: float
+
+
+class Watch:
+    """Looks at the calls of one thread while a recorder is on."""
+
+    def __init__(self, library: Library, observer: Any) -> None:
+        self.library, self.observer = library, observer
+        self.seen, self.builder = observer.seen, observer.builder
+        self.calls: list[Call] = []
+        self.activations: list[Activation] = []
+        self.iteration = 0
+        self.roles: dict[CodeType, Callable[[FrameType, str, Any], None] | None] = {}
+        self.module_call = library.package.nn.Module.__call__.__code__
+        self.depth = 0  # of calls of modules
+        self.inner: Any = None
+
+    # on and off
+    def start(self) -> None:
+        """Begin to look."""
+        self.inner = sys.getprofile()
+        if self.library.name == "torch":
+            self.listen(self.observer.ops, "run", self.torch_op)
+        else:
+            self.listen(self.observer, "forward", self.minigrad_op)
+        sys.setprofile(self.profile)
+
+    def stop(self) -> None:
+        """Look no more; what was wrapped of the recorder is as it was."""
+        sys.setprofile(self.inner)
+        for owner, name in ((self.observer, "forward"), (getattr(self.observer, "ops", None), "run")):
+            if owner is not None:
+                vars(owner).pop(name, None)
+
+    @staticmethod
+    def listen(owner: Any, name: str, tell: Callable[..., Any]) -> None:
+        """Have a method of this one recorder go through `tell`, which gets the method first."""
+        method = getattr(owner, name)
+        setattr(owner, name, lambda *args: tell(method, *args))
+
+    # ops
+    def torch_op(self, method: Any, func: Any, args: Any, kwargs: Any, at: Any, depth: int) -> Any:
+        """An op of PyTorch ran."""
+        name = func.overloadpacket.__name__
+        if name == "_local_scalar_dense" and depth <= 0:
+            self.cut("item", args[0], None, at)
+        result = method(func, args, kwargs, at, depth)
+        kind = ACTIVATIONS.get(name)
+        if kind is not None and depth <= 0 and self.library.grad_enabled():
+            self.activation(kind, result, at)
+        return result
+
+    def minigrad_op(self, method: Any, op: str, node: Any, inputs: Any, outputs: Any) -> None:
+        """An op of minigrad ran."""
+        method(op, node, inputs, outputs)
+        kind = ACTIVATIONS.get(op.lower())
+        if kind is not None and node is not None and self.observer.depth < 0:
+            self.activation(kind, outputs[0], self.builder.where(1))
+
+    def activation(self, kind: str, output: Any, at: Any) -> None:
+        """Note how much of an activation function's derivative is 0."""
+        array = self.library.array(output)
+        if array.ndim < 2:
+            return
+        dead, saturated = None, 0.0
+        if kind == "relu":
+            axis = 1 if array.ndim == 4 else array.ndim - 1
+            if array.size >= 8 * array.shape[axis]:
+                dead = (array <= 0).all(axis=tuple(i for i in range(array.ndim) if i != axis))
+        else:
+            slope = array * (1 - array) if kind == "sigmoid" else 1 - array * array
+            saturated = float((slope < 1e-3).mean()) if array.size else 0.0
+        self.activations.append(Activation(kind, at, self.iteration, dead, saturated))
+
+    # calls
+    def profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A function is called or left."""
+        if self.inner is not None:
+            self.inner(frame, event, arg)
+        if event == "c_call":
+            name = getattr(arg, "__name__", "")
+            if name == "detach":
+                self.settle()  # its operand may be gone when the reader looks next
+            elif name in CONVERSIONS:
+                self.converted(name, getattr(arg, "__self__", None), frame)
+            return
+        if event not in ("call", "return"):
+            return
+        code = frame.f_code
+        try:
+            role = self.roles[code]
+        except KeyError:
+            role = self.roles[code] = self.role_of(code)
+        if role is not None:
+            role(frame, event, arg)
+
+    def role_of(self, code: CodeType) -> Callable[[FrameType, str, Any], None] | None:
+        """What to do when a function with this code is called and left."""
+        name = code.co_name
+        if code is self.module_call:
+            return self.module
+        if name == "step":
+            return self.step
+        if not self.library.owns(code.co_filename):
+            return None
+        roles: dict[str, Any] = {"zero_grad": self.zero_grad, "backward": self.backward, "grad": self.grad,
+                                 "clip_grad_norm_": self.clip, "clip_grad_value_": self.clip, "eval": self.eval,
+                                 "__enter__": self.enter, "__exit__": self.exit}
+        if name in roles:
+            found: Callable[[FrameType, str, Any], None] = roles[name]
+            return found
+        return self.op if self.library.name == "minigrad" else None
+
+    def add(self, kind: str, at: At | None, **fields: Any) -> None:
+        """Note a call."""
+        self.calls.append(Call(kind, at, self.iteration, self.seen.tensor_count, **fields))
+
+    def settle(self) -> None:
+        """Have PyTorch's reader tell the op that has run last."""
+        if self.library.name == "torch":
+            self.observer.ops.settle()
+
+    def number(self, tensor: Any) -> int:
+        """The number of a tensor in the trace."""
+        self.settle()
+        return int(self.seen.tensor(tensor))
+
+    def where(self, frame: FrameType | None) -> At | None:
+        """The user's line from which a frame was called."""
+        while frame is not None:
+            index = self.builder.file(frame.f_code.co_filename)
+            if index >= 0:
+                return index, frame.f_lineno
+            frame = frame.f_back
+        return None
+
+    def user_called(self, frame: FrameType) -> bool:
+        """Whether the user's own code has made this call."""
+        return frame.f_back is not None and self.builder.file(frame.f_back.f_code.co_filename) >= 0
+
+    def step(self, frame: FrameType, event: str, arg: Any) -> None:
+        """An optimizer steps: noted when it is done, since a closure may run a backward pass inside."""
+        owner = frame.f_locals.get("self")
+        if event == "return" and is_optimizer(owner):
+            self.settle()
+            self.add("step", self.where(frame.f_back), subject=owner)
+
+    def zero_grad(self, frame: FrameType, event: str, arg: Any) -> None:
+        owner = frame.f_locals.get("self")
+        if event != "return" or owner is None:
+            return
+        parameters = [p for group in owner.param_groups for p in group["params"]] if is_optimizer(owner) else list(
+            owner.parameters())
+        self.add("zero_grad", self.where(frame.f_back), subject=[id(p) for p in parameters])
+
+    def clip(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":
+            self.add("clip", self.where(frame.f_back))
+
+    def eval(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call" and self.user_called(frame):
+            self.add("eval", self.where(frame.f_back), subject=id(frame.f_locals.get("self")))
+
+    def backward(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A backward pass is asked for."""
+        root = frame.f_locals.get("self")
+        if event == "call" and self.user_called(frame) and is_tensor(root):
+            self.add("backward", self.where(frame.f_back), tensor=self.number(root))
+        elif event == "call" and self.user_called(frame) and "tensors" in frame.f_locals:
+            given = frame.f_locals["tensors"]
+            first = given if is_tensor(given) else next(iter(given), None)
+            if is_tensor(first):
+                self.add("backward", self.where(frame.f_back), tensor=self.number(first))
+
+    def grad(self, frame: FrameType, event: str, arg: Any) -> None:
+        """`autograd.grad` is called."""
+        outputs = frame.f_locals.get("outputs")
+        first = outputs if is_tensor(outputs) else next(iter(outputs or ()), None)
+        if event == "call" and self.user_called(frame) and is_tensor(first):
+            self.add("grad", self.where(frame.f_back), tensor=self.number(first))
+
+    def module(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A module is called or left."""
+        if event == "return":
+            self.depth -= 1
+            if is_tensor(arg) and self.library.name == "minigrad":
+                self.flow("call", frame, arg)
+            if self.depth == 0 and is_tensor(arg):
+                self.add("module_end", None, result=self.number(arg))
+            return
+        self.depth += 1
+        module: Any = frame.f_locals["self"]
+        self.add("module", self.where(frame.f_back), subject=module if self.depth == 1 else (
+            type(module).__name__, bool(module.training), [bool(p.requires_grad) for p in module.parameters()]),
+            mode=self.library.grad_enabled())
+
+    def enter(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A block without gradients begins."""
+        if event == "return" and type(frame.f_locals.get("self")).__name__ in GRAD_OFF and (
+                not self.library.grad_enabled()):
+            self.settle()
+            self.add("grad_off", self.where(frame.f_back))
+
+    def exit(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A block without gradients ends."""
+        if event == "call" and type(frame.f_locals.get("self")).__name__ in GRAD_OFF:
+            self.settle()
+            self.add("grad_on", None)
+
+    # values that leave the graph
+    def converted(self, name: str, tensor: Any, frame: FrameType) -> None:
+        """A built-in function takes the values of a tensor out."""
+        if is_tensor(tensor):
+            self.cut(name, tensor, None, self.where(frame))
+
+    def op(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A function of minigrad, called by the user: what its result was computed of, and whether it has a graph.
+
+        minigrad's recorder is told of no op that has no derivative, and of no operand that has none.
+        """
+        if event != "return" or not self.user_called(frame):
+            return
+        name = frame.f_code.co_name
+        leaves = name in CONVERSIONS or name == "call" and isinstance(arg, (np.ndarray, list, float))
+        if leaves or is_tensor(arg):
+            self.flow(name, frame, None if leaves else arg)
+
+    def flow(self, name: str, frame: FrameType, result: Any) -> None:
+        """Note what a result was computed of; where gradients come to an end there, it is a cut."""
+        operands = [each for value in frame.f_locals.values()
+                    for each in (value if isinstance(value, (tuple, list)) else (value,))
+                    if is_tensor(each) and each is not result]
+        for operand in operands:
+            if result is None or operand.requires_grad and not result.requires_grad:
+                self.cut(name, operand, result, self.where(frame.f_back))
+            else:
+                self.add("flow", None, tensor=self.number(operand), result=self.number(result))
+
+    def cut(self, name: str, source: Any, result: Any, at: At | None) -> None:
+        """Values have left the graph here."""
+        if at is None or at[0] is None:
+            return
+        given = None if result is None else self.number(result)
+        self.add("cut", at, subject=name, tensor=self.number(source), result=given)

@@ -1,0 +1,140 @@
+"""The doctor in a notebook: `%%explain` over a cell, `explain()` after one that raised, and a card with a button.
+
+The work is done in `minigrad_widgets.doctor`, which shows nothing. Here its answers get a button that opens an
+inspector at the line that is to blame.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ipywidgets
+from IPython.core.error import UsageError
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+
+from minigrad_widgets.doctor import Explanation
+from minigrad_widgets.doctor import explain as explain_call
+from minigrad_widgets.doctor.explain import explained
+from minigrad_widgets.doctor.library import library_of
+from minigrad_widgets.doctor.recording import run
+from minigrad_widgets.inspector import Inspector
+
+__all__ = ["explain", "explain_magic", "register"]
+
+
+def explain(fn: Callable[..., Any] | None = None, *args: Any, rerun: bool = False, **kwargs: Any) -> Explanation:
+    """Say in plain words why a program raised, where that began, and what to do about it.
+
+    explain(train, model, batch)   # runs train(model, batch), and explains what it raises
+    explain()                      # in a notebook: runs the cell before, which has raised, once more
+
+    A cell that changes variables which it also reads may do something else when it runs again: then `explain()` asks
+    for `rerun=True`.
+
+    Raises:
+        RuntimeError: without `fn` where there is no notebook, where the cell before has raised nothing, and where it
+            would have to be asked to run again.
+        TypeError: if `fn` cannot be called.
+        Exception: what the program raises, with a note that says so, where the doctor does not know it.
+    """
+    if fn is not None:
+        return explain_call(fn, *args, **({"rerun": rerun} if rerun else {}), **kwargs)
+    shell: Any = get_ipython()
+    if shell is None:
+        raise RuntimeError("explain() without a function explains the cell before, and this is no notebook. Call "
+                           "explain(fn, *args)")
+    last = shell.last_execution_result
+    if last is None or last.error_in_exec is None:
+        raise RuntimeError("the cell before has raised nothing. Write %%explain as the first line of a cell, or call "
+                           "explain(fn, *args)")
+    cell = last.info.raw_cell
+    again = changed_and_read(shell.transform_cell(cell))
+    if again and not rerun:
+        raise RuntimeError(f"the cell before changes {', '.join(again)}, which it also reads: run again, it may do "
+                           "something else. If that is fine, call explain(rerun=True)")
+    print("explain runs the cell before once more, under the recorder.")
+    return explained_cell(shell, cell)
+
+
+def explain_magic(line: str, cell: str) -> None:
+    """Run a cell under the recorder, and show why it raised: `%%explain`.
+
+    The cell runs as always: it prints, it shows its last value, its variables stay. In place of a traceback there is a
+    card; an error that is none of autograd's goes on as always.
+    """
+    if line.strip():
+        raise UsageError(f"%%explain takes no options, and got {line.strip()!r}")
+    display(explained_cell(get_ipython(), cell))  # type: ignore[no-untyped-call]  # IPython has no type for it
+
+
+def explained_cell(shell: Any, cell: str) -> Explanation:
+    """Run a cell under the recorder; what it raises is explained."""
+    names = {name: value for name, value in shell.user_ns.items() if not name.startswith("_")}
+    known = [names["torch"]] if "torch" in names else list(names.values())
+
+    def program() -> None:
+        with quiet(shell):
+            shell.run_cell(cell, store_history=False).raise_error()
+
+    recording = run(library_of(known), program, shell.user_ns, 1)
+    return explained(recording, names, None)
+
+
+@contextmanager
+def quiet(shell: Any) -> Iterator[None]:
+    """No traceback is shown: the error is explained, or shown once more by who asked."""
+    shell.showtraceback = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        del shell.showtraceback
+
+
+def changed_and_read(source: str) -> list[str]:
+    """The variables that a cell reads before it binds them anew, or changes by `+=` and the like."""
+    read: dict[str, None] = {}
+    bound: set[str] = set()
+    changed: list[str] = []
+    for statement in ast.parse(source).body:
+        nodes = list(ast.walk(statement))
+        updated = {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+        loads = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | updated
+        stores = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        read.update(dict.fromkeys(sorted(loads - bound)))
+        changed += [name for name in sorted(stores) if name in read and name not in changed]
+        bound |= stores
+    return changed
+
+
+def bundle(explanation: Explanation, include: Any = None, exclude: Any = None) -> Any:
+    """An explanation as what a notebook shows: the card, and a button where there is something to inspect."""
+    if not explanation.trace.events:
+        return {"text/plain": str(explanation), "text/html": explanation._repr_html_()}
+    view, metadata = with_button(explanation)._repr_mimebundle_(), {}
+    if isinstance(view, tuple):
+        view, metadata = view
+    return {**view, "text/plain": str(explanation), "text/html": explanation._repr_html_()}, metadata
+
+
+def with_button(explanation: Explanation) -> ipywidgets.VBox:
+    """The card, and a button that opens the inspector under it."""
+    card = ipywidgets.HTML(explanation._repr_html_())
+    button = ipywidgets.Button(description="Open the inspector here", icon="search",
+                               layout=ipywidgets.Layout(width="max-content"))
+    box = ipywidgets.VBox([card, button])
+
+    def opened(_: Any) -> None:
+        box.children = [card, Inspector(explanation.trace, lens="all", step=explanation.step)]
+
+    button.on_click(opened)
+    return box
+
+
+def register(shell: Any) -> None:
+    """Make `%%explain` known to a notebook, and the card."""
+    shell.register_magic_function(explain_magic, "cell", "explain")
+    shell.display_formatter.mimebundle_formatter.for_type(Explanation, bundle)
