@@ -1,8 +1,8 @@
 """What makes a notebook a lesson, as rules that a program can check.
 
 `python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson asks before it shows, so
-the order of its parts, its predictions and the size of its cells are not left to taste. A workshop, in which the student
-builds something from the first cell to the last, has rules of its own.
+the order of its parts, its predictions and the size of its cells are not left to taste. A workshop, in which the
+student builds something from the first cell to the last, has rules of its own.
 """
 
 import re

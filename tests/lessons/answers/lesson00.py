@@ -140,13 +140,15 @@ ORDER_WRONG: tuple[Wrong, ...] = (
     (ORDER.replace("    visit(result)\n", "    visit(result.parents[0])\n"), "4 values are in the list"),
     (ORDER.replace("    return found[::-1]\n", "    found.reverse()\n"), "it returned None"),
 )
-BACKWARD_WRONG: tuple[Wrong, ...] = (
+# What the cell needs from the cells above it, where wrong answers were just tried.
+ABOVE = "\n".join(cell.rpartition("\ncheck.")[0] for cell in (MULTIPLY, ORDER)) + "\n\n"
+BACKWARD_WRONG: tuple[Wrong, ...] = tuple((ABOVE + cell, words) for cell, words in (
     (BACKWARD.replace(ADDS_UP, "parent.grad = value.grad * slope"), "got the gradient of one path"),
     (BACKWARD.replace(ADDS_UP, "parent.grad += slope"), "each parent got the slope alone"),
     (BACKWARD.replace(ADDS_UP, "value.grad += parent.grad * slope"), "no gradient arrived at the inputs"),
-    (BACKWARD.replace("in order(result)", "in reversed(order(result))"), "no gradient arrived at the inputs"),
-    (BACKWARD.replace("value.slopes", "value.slope"), "it is line 4 of your cell"),
-)
+    (BACKWARD.replace("in order(result)", "in reversed(order(result))"), "before it was complete"),
+    (BACKWARD.replace("value.slopes", "value.slope"), "has no attribute 'slope'"),
+))
 TANH_WRONG: tuple[Wrong, ...] = (
     (TANH.replace("1 - t * t", "1 - x.data ** 2"), "this is 1 - x²"),
     (TANH.replace("(x,), (1 - t * t,)", "(x, x), (1 - t * t,)"), "one parent and one slope"),
