@@ -80,6 +80,8 @@ PROJECTS = {
        "slope and a gradient are. Nothing is assumed but Python and the derivative of a product.",
     13: "Afterwards a student can read the graph of a model that they have not seen before, and can give autograd an "
         "operation, with the tests that it must pass.",
+    16: "Afterwards a student has written the loop of a backward pass, and can say of a wrong one at which call it "
+        "goes wrong: too early, too often, or with a part of the sum.",
 }
 
 
