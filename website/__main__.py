@@ -15,6 +15,7 @@ from minigrad import __version__
 from website import api, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
+from website.gallery import live_gallery
 from website.lessons import copy_lessons
 
 HERE = Path(__file__).parent
@@ -25,7 +26,7 @@ def gather(source: Path) -> None:
     source.mkdir(parents=True)
     shutil.copytree(pages.ROOT / "docs" / "images", source / "images")
     (source / "index.md").write_text(front_page(), encoding="utf-8")
-    pages.copy_pages(source)
+    pages.copy_pages(source, {"gallery.md": live_gallery})
     (source / "print").mkdir()
     write_sheet(source / "print")
     api.write_pages(source / "api")
@@ -41,8 +42,11 @@ def main() -> int:
     for old in (gathered, target):
         shutil.rmtree(old, ignore_errors=True)
     gather(gathered)
-    return build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
+    failed = build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
                        "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
+    if not failed:
+        print(f"The site is in {target}: open {target / 'index.html'}")
+    return failed
 
 
 if __name__ == "__main__":
