@@ -16,7 +16,7 @@ from typing import Any
 from minigrad._base.files import replace_file
 from minigrad.trace.build import LIBRARIES, Builder, Large
 from minigrad.trace.data import Trace
-from minigrad.trace.encode import FORMULAS, SAME, Encoder
+from minigrad.trace.encode import CALLS, FORMULAS, SAME, Encoder
 from minigrad.trace.frame import Frame
 from minigrad.trace.held import Held
 from minigrad.trace.names import drop_copy
@@ -24,8 +24,8 @@ from minigrad.trace.pack import written
 from minigrad.trace.track import NOWHERE, OBSERVERS, RARER, Log, TrackedRef, Tracker
 from minigrad.trace.traverse import Traversal
 
-__all__ = ["FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log", "Trace",
-           "TrackedRef", "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
+__all__ = ["CALLS", "FORMULAS", "NOWHERE", "RARER", "SAME", "Builder", "Encoder", "Frame", "Held", "Large", "Log",
+           "Trace", "TrackedRef", "Tracker", "Traversal", "record", "register_library", "replace_file", "written"]
 
 
 def register_library(folder: str) -> None:
@@ -45,6 +45,8 @@ class record:
 
     Args:
         names: the variables to name tensors by, where they are not those of the code around the block.
+        times: whether nodes get the seconds that they took (`seconds` of their records), which makes a recording
+            different each time.
 
     Raises:
         RuntimeError: if a recorder is on already in this thread.
@@ -53,8 +55,8 @@ class record:
     _observer: Any = None  # what listens, while it does
     _frame: FrameType | None = None  # that of the code around the block
 
-    def __init__(self, names: Mapping[str, Any] | None = None) -> None:
-        self._names = names
+    def __init__(self, names: Mapping[str, Any] | None = None, *, times: bool = False) -> None:
+        self._names, self._times = names, times
 
     def __enter__(self) -> Trace:
         observer = self._new_observer()
@@ -74,7 +76,7 @@ class record:
         """What listens: it has `start`, `stop` and `detach`."""
         if not OBSERVERS:
             raise RuntimeError("nothing can be recorded: minigrad is not imported")
-        return OBSERVERS[-1](Trace)
+        return OBSERVERS[-1](Trace, self._times)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:

@@ -19,10 +19,12 @@ OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.tr
              "remainder": np.remainder, "floor_divide": np.floor_divide, "and": np.bitwise_and, "or": np.bitwise_or,
              "neg": np.negative, "invert": np.invert, "lt": np.less, "le": np.less_equal, "gt": np.greater,
              "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+             "full": lambda shape, value, dtype: np.full(shape, value, dtype),
              "zeros": lambda shape, dtype: np.zeros(shape, dtype), "float": float, "text": str, "dtype": np.dtype,
              "tuple": lambda *parts: parts, "slice": slice, "ellipsis": lambda: ...,
              "output": lambda results, i: results[i],
              "array": lambda dtype, shape, *values: np.array(values, dtype).reshape(shape), "abs": np.abs}
+REDUCTIONS = ("amax", "amin", "all", "any", "argmax", "argmin", "prod")  # of an array, dimensions, whether to keep them
 QUOTED = ("float", "text", "dtype")  # their argument is a text, no operand
 NUMBERS = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
 
@@ -41,6 +43,10 @@ def evaluate(expression: Any, operands: dict[str, Any]) -> Any:
         return OPERATORS[name](*values)
     if hasattr(XP, name):
         return getattr(XP, name)(*values)
+    if name in REDUCTIONS:
+        return getattr(np, name)(values[0], axis=values[1], keepdims=values[2])
+    if hasattr(np, name):
+        return getattr(np, name)(*values)
     cls = class_of(name)
     return cls.values(*values) if hasattr(cls, "values") else cls(*values)
 
@@ -128,3 +134,32 @@ def arithmetic(trace: Any) -> Iterator[tuple[str, Any, Any, Any]]:
             if operands_in(expression) <= set(operands):
                 with np.errstate(all="ignore"):
                     yield node["name"], expression, evaluate(expression, operands), gradient
+
+
+def check_results(trace: Any, name: str, tolerance: float) -> Counter[str]:
+    """Hold the expressions of results to what the ops of a trace made; gives how many were held, by op.
+
+    Ops on tensors that are written to are left out: only who follows all writes knows what they hold.
+    """
+    checked = Counter[str]()
+    written = {trace.tensors[event["tensor"]]["storage"] for event in trace.events if event["kind"] == "version"}
+
+    def value(tensor: int) -> Any:
+        record = trace.tensors[tensor]
+        return None if record["storage"] in written else array_of(trace, record["value"])
+
+    for event in trace.events:
+        if event["kind"] != "forward" or "expressions" not in event or event["op"].endswith("_"):
+            continue
+        operands = {f"inputs[{i}]": value(t) for i, t in enumerate(event["inputs"]) if t is not None}
+        operands |= {f"reads[{i}]": value(t) for i, t in enumerate(event.get("reads", ()))}
+        operands = {key: array for key, array in operands.items() if array is not None}
+        for index, output in zip(event["expressions"], event["outputs"], strict=False):
+            expression, result = trace.expressions[index], value(output)
+            if result is None or not operands_in(expression) <= set(operands):
+                continue
+            with np.errstate(all="ignore"):
+                found = evaluate(expression, operands)
+            np.testing.assert_allclose(found, result, tolerance, tolerance, err_msg=f"{name} {event['op']}")
+            checked[event["op"]] += 1
+    return checked

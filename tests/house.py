@@ -23,6 +23,7 @@ FILE_LINES, FUNCTION_LINES, CELL_LINES, FOLDER_FILES = 400, 40, 15, 30
 LONG_FILES = {
     "minigrad/nn/modules/module.py": "one class, as in PyTorch, to be read from top to bottom",
     "minigrad/nn/modules/container.py": "PyTorch's file: five containers, side by side",
+    "widgets/frontend/src/trace/events.ts": "made from the table of events by `python -m tests.trace_page`",
     "minigrad/optim/lr_scheduler.py": "PyTorch's file: many small schedules, each to be read by itself",
 }
 LONG_FUNCTIONS: dict[str, str] = {}  # by "path: Class.method"
@@ -156,15 +157,17 @@ def stray_versions(root: Path, names: list[str]) -> list[str]:
 
 
 def stray_addresses(root: Path, names: list[str]) -> list[str]:
-    """Addresses of the repository that differ from the one in pyproject.toml; outside README.md there are none."""
+    """Addresses of the repository that differ from the one in pyproject.toml; outside README.md there are none,
+    but for the site's page that copied links lead to."""
     host, owner, repository = address_of(root).removeprefix("https://").split("/")
     known = (f"https://{host}/{owner}/{repository}", f"https://mybinder.org/v2/gh/{owner}/{repository}/")
+    player = ("widgets/minigrad_widgets/page.py", f"https://{owner}.github.io/{repository}/play.html")
     found = []
     for name, text in texts(root, names):
         if name == "pyproject.toml" or _is_made(name):
             continue
         for link in re.findall(rf"https?://[^\s)\"'>]*{re.escape(repository)}[^\s)\"'>]*", text):
-            if name != "README.md" or not link.startswith(known):
+            if (name, link) != player and (name != "README.md" or not link.startswith(known)):
                 found.append(f"{name}: {link}")
     return found
 

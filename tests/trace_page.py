@@ -131,6 +131,15 @@ def constant(name: str, kinds: Mapping[str, Record], text: str) -> str:
             + "".join(f"  {line}\n" for line in lines) + "]);\n")
 
 
+def fields(records: Mapping[str, Record], name: str, text: str) -> str:
+    """The fields of records as data, `field=type` or `field?=type`: what a reader checks."""
+    def row(record: Record) -> str:
+        return " ".join(f"{key}{'?' * field.optional}={field.type}" for key, field in record.fields.items())
+
+    rows = "".join(f'  {key}: "{row(record)}",\n' for key, record in records.items())
+    return f"{comment(text)}export const {name}: Readonly<Record<string, string>> = {{\n{rows}}};\n"
+
+
 def types() -> str:
     """The whole module of types."""
     names = {kind: "".join(word.capitalize() for word in kind.split("_")) + "Event" for kind in EVENTS}
@@ -142,7 +151,10 @@ def types() -> str:
         *[interface(names[kind], record, kind) for kind, record in EVENTS.items()],
         f"export type TraceEvent = Common &\n  ({union}\n  );\n",
         constant("FORWARD", FORWARD, "what the user's code runs: the forward lens stops at these"),
-        constant("OF_A_PASS", PASS, "what a backward pass does")])
+        constant("OF_A_PASS", PASS, "what a backward pass does"),
+        fields({"tensors": TENSOR, "nodes": NODE, "scopes": SCOPE, "common": COMMON}, "RECORD_FIELDS",
+               "the fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`"),
+        fields(EVENTS, "EVENT_FIELDS", "the fields of each kind of event")])
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from minigrad import __version__
+from minigrad_widgets.page import player_page
 from website import api, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
@@ -45,6 +46,7 @@ def main() -> int:
     failed = build_main(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", "-j", "2",
                        "-d", str(target.with_name(f"{target.name}-doctrees")), str(gathered), str(target)])
     if not failed:
+        (target / "play.html").write_text(player_page(), encoding="utf-8")
         print(f"The site is in {target}: open {target / 'index.html'}")
     return failed
 

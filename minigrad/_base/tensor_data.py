@@ -3,12 +3,21 @@
 `TensorData` is the base class of `Tensor`. Nothing here is differentiable.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minigrad._base.device import device
 from minigrad._base.dtype import Size, dtype, from_numpy_dtype
 from minigrad.backends.registry import device_of
+
+READERS: list[Callable[[Any], None]] = []  # hear of each tensor whose numbers are read by what autograd does not see
+
+
+def note_read(*tensors: Any) -> None:
+    """Say to those who listen that the numbers of these tensors decide something that no graph shows."""
+    for reader in READERS:
+        for tensor in tensors:
+            reader(tensor)
 
 
 class TensorData:
@@ -64,10 +73,12 @@ class TensorData:
         """
         if self.array.size != 1:
             raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+        note_read(self)
         return self.array.item()
 
     def tolist(self) -> Any:
         """The values as nested lists, or as a number for a 0-d tensor."""
+        note_read(self)
         return self.array.tolist()
 
     def __len__(self) -> int:
@@ -85,6 +96,7 @@ class TensorData:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         if self.array.size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        note_read(self)
         return bool(self.array)
 
     def __index__(self) -> int:

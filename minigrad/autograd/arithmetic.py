@@ -8,19 +8,20 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.registry import is_array
-from minigrad.backends.symbolic import SYMBOLS, Symbol
+from minigrad.backends.registry import is_array, serving
+from minigrad.backends.symbolic import BACKEND, SYMBOLS, Symbol
 from minigrad.core import Node, Tensor
 from minigrad.core.evaluate import sum_to
 from minigrad.core.graph import ManyOutputs
 from minigrad.trace.encode import FORMULAS
 
-__all__ = ["Formula", "formula_named", "formula_of"]
+__all__ = ["Formula", "calls_formula", "constant_names", "fitted", "formula_named", "formula_of", "saved_names"]
 
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype of a tensor
 ARRAY = "array"  # in place of a saved value that is an array
@@ -153,18 +154,29 @@ def without_arrays(value: Any) -> Any:
     raise TypeError(f"a constant of type {type(value).__name__}")
 
 
+def saved_names(cls: type[Node], count: int) -> list[str]:
+    """What the saved values of a node are called."""
+    return [cls.saves[i] if i < len(cls.saves) else f"saved{i}" for i in range(count)]
+
+
+def constant_names(cls: type[Node], saved: int, count: int) -> list[str]:
+    """What the further parameters of a formula are called, behind so many saved values."""
+    names = list(inspect.signature(cls.backward).parameters)[3 + saved:]
+    return [name or "constant" for _, name in zip_longest(range(count), names[:count])]
+
+
 def constants_of(formula: Formula) -> list[Any]:
     """The constants, with symbols for arrays, which are called as the parameters of the formula are."""
-    names = list(inspect.signature(formula.cls.backward).parameters)[3 + len(formula.saved):]
-    return [symbols_of(value, name) for value, name in zip_longest(formula.const, names[:len(formula.const)])]
+    names = constant_names(formula.cls, len(formula.saved), len(formula.const))
+    return [symbols_of(value, name) for value, name in zip(formula.const, names, strict=True)]
 
 
-def symbols_of(value: Any, name: str | None) -> Any:
+def symbols_of(value: Any, name: str) -> Any:
     """A constant with symbols for its arrays."""
     if isinstance(value, Constant):
-        return symbol(name or "constant", value)
+        return symbol(name, value)
     if type(value) is tuple:
-        return tuple([symbols_of(part, f"{name or 'constant'}[{i}]") for i, part in enumerate(value)])
+        return tuple([symbols_of(part, f"{name}[{i}]") for i, part in enumerate(value)])
     return value
 
 
@@ -174,22 +186,32 @@ def symbol(name: str, meta: Meta) -> Symbol:
 
 @functools.lru_cache(1024)
 def derivatives(formula: Formula, saved: tuple[tuple[str, Meta], ...]) -> Any:
-    """`Formula.derivatives`, once for all nodes that are alike."""
-    known, names = dict(saved), formula.cls.saves
-    try:
-        values = [symbol(name, known[name]) if kept is ARRAY else kept for kept, name in zip(
-            formula.saved, [names[i] if i < len(names) else f"saved{i}" for i in range(len(formula.saved))])]
-        grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
-                      if issubclass(formula.cls, ManyOutputs) else symbol("grad", formula.outputs[0]))
-        node = formula.cls()
-        node.next = tuple([edge or None for edge in formula.edges])  # formulas ask which inputs have one
-        results = node.backward(SYMBOLS, grads, *values, *constants_of(formula))
-        results = results if isinstance(results, tuple) else (results,)
-        likes = formula.input_metadata or (None,) * len(results)
-        return [fitted(result, like).expression if edge and result is not None else None
-                for edge, result, like in zip(formula.edges, results, likes, strict=True)]
-    except Exception:  # noqa: BLE001 (a formula may do what no symbol can, and then there is nothing to show)
-        return None
+    """`Formula.derivatives`, once for all nodes that are alike.
+
+    What computes indices with NumPy gets symbols that stand for arrays there too; what then looks for memory does not.
+    """
+    for place in (nullcontext(), serving(BACKEND)):
+        try:
+            with place, np.errstate(all="ignore"):
+                return noted(formula, dict(saved))
+        except Exception:  # noqa: BLE001, S112 (a formula may do what no symbol can; then there is nothing to show)
+            continue
+    return None
+
+
+def noted(formula: Formula, known: dict[str, Meta]) -> list[Any]:
+    """The expressions that a formula gives for symbols."""
+    values = [symbol(name, known[name]) if kept is ARRAY else kept
+              for kept, name in zip(formula.saved, saved_names(formula.cls, len(formula.saved)), strict=True)]
+    grads: Any = ([symbol(f"grads[{i}]", meta) for i, meta in enumerate(formula.outputs)]
+                  if issubclass(formula.cls, ManyOutputs) else symbol("grad", formula.outputs[0]))
+    node = formula.cls()
+    node.next = tuple([edge or None for edge in formula.edges])  # formulas ask which inputs have one
+    results = node.backward(SYMBOLS, grads, *values, *constants_of(formula))
+    results = results if isinstance(results, tuple) else (results,)
+    likes = formula.input_metadata or (None,) * len(results)
+    return [fitted(result, like).expression if edge and result is not None else None
+            for edge, result, like in zip(formula.edges, results, likes, strict=True)]
 
 
 def fitted(gradient: Symbol, like: Any) -> Symbol:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from numpy import generic
 
+from minigrad._base.tensor_data import READERS
 from minigrad.autograd.arithmetic import formula_of
+from minigrad.autograd.forward_arithmetic import Reader
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.autograd.observed import CONSTANTS, Seen, memory
 from minigrad.backends.registry import is_array
@@ -59,6 +62,7 @@ class Observer:
         LOCAL.observer = self
         LOCAL.update()
         WATCHING.append(self)
+        READERS.append(self.read)
         RARER.start(self)
         return self.trace
 
@@ -70,6 +74,8 @@ class Observer:
         LOCAL.update()
         if self in WATCHING:
             WATCHING.remove(self)
+        if self.read in READERS:
+            READERS.remove(self.read)
         RARER.stop(self)
 
     def stop(self, error: BaseException | None, names: Mapping[str, Any]) -> None:
@@ -99,9 +105,11 @@ class Observer:
         tensors, tensor = seen.tensors, seen.tensor
         operands = tuple([w.number if (w := tensors.get(id(t))) is not None and w.array_id == id(t.array) else tensor(t)
                        for t in inputs])
+        reader = Reader(inputs, seen.known)
+        call = reader.call(sys._getframe(1), outputs)
         if node is None:
             self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
-                           outputs=tuple([tensor(t) for t in outputs]))
+                           outputs=tuple([tensor(t) for t in outputs]), expressions=call, reads=reader.reads)
         else:
             number = seen.numbers.get
             targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
@@ -113,12 +121,19 @@ class Observer:
             self.log.append(("record", at, self.depth + 1, op, index, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
                              node.output_nrs(), operands, results,
-                             seen.saved(node, outputs) if node.saved else None, formula_of(node, outputs)))
+                             seen.saved(node, outputs) if node.saved else None, formula_of(node, outputs), call,
+                             reader.reads))
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
         if seen.unnamed:
             seen.name_leaves()
         seen.at = outer
+
+    def read(self, tensor: Any) -> None:
+        """The numbers of a tensor decide what no op of the trace shows, if this thread asked for them."""
+        number = self.seen.known(tensor)
+        if number is not None and LOCAL.observer is self:
+            self.log.append(("read", number))
 
     def written(self, tensor: Any) -> None:
         """An op in place, which will be reported, has changed a tensor's values: what was copied of it is old."""
@@ -302,4 +317,62 @@ def library() -> str:
     return f"minigrad {getattr(sys.modules['minigrad'], '__version__', '')}".strip()
 
 
-OBSERVERS.append(Observer)
+class TimedObserver(Observer):
+    """An observer that also takes the time.
+
+    An op's time runs from when the observer was last told something: the core does not say when an op begins. What the
+    program itself did in between is in it, and of a Function only what came after its last op. A derivative's time runs
+    from `run` to what follows it.
+    """
+
+    def start(self) -> Trace:
+        trace = super().start()
+        self.running: int | None = None  # the node whose derivative is being computed
+        self.mark = perf_counter()
+        return trace
+
+    def forward(self, op: str, node: Node | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        seconds = perf_counter() - self.mark
+        super().forward(op, node, inputs, outputs)
+        if node is not None:
+            self.log.append(("took", self.seen.numbers[id(node)], False, seconds))
+        self.mark = perf_counter()
+
+    def run(self, target: Any, gradients: Sequence[Any]) -> None:
+        super().run(target, gradients)
+        self.running, self.since = self.seen.numbers[id(target)], perf_counter()
+
+    def ran(self) -> None:
+        """What was run last has come to its end."""
+        if self.running is not None:
+            self.log.append(("took", self.running, True, perf_counter() - self.since))
+            self.running = None
+
+    def release(self, node: Node) -> None:
+        self.ran()
+        super().release(node)
+        self.mark = perf_counter()
+
+    def flow(self, node: Node | None, index: int, target: Any, output_nr: int, gradient: Any, total: Any,
+             last: bool) -> None:
+        self.ran()
+        super().flow(node, index, target, output_nr, gradient, total, last)
+        self.mark = perf_counter()
+
+    def accumulate(self, leaf: Any, gradient: Any) -> None:
+        self.ran()
+        super().accumulate(leaf, gradient)
+        self.mark = perf_counter()
+
+    def backward_end(self) -> None:
+        self.running = None
+        super().backward_end()
+        self.mark = perf_counter()
+
+
+def observer_of(trace: type[Trace], times: bool = False) -> Observer:
+    """What `record` asks for: an observer, which takes the time if that is wanted."""
+    return TimedObserver(trace) if times else Observer(trace)
+
+
+OBSERVERS.append(observer_of)

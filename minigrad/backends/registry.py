@@ -33,6 +33,19 @@ def install(backend: Backend) -> None:
     ARRAYS = (np.ndarray, np.generic, *OF_TYPE)
 
 
+@contextmanager
+def serving(backend: Backend) -> Iterator[None]:
+    """A block in which a backend serves the arrays of its type, though no device is called by its name."""
+    global ARRAYS
+    before = ARRAYS
+    OF_TYPE[backend.array_type], ARRAYS = backend, (*before, backend.array_type)
+    try:
+        yield
+    finally:
+        del OF_TYPE[backend.array_type]
+        ARRAYS = before
+
+
 def find_backend(kind: str) -> Backend | None:
     """The backend of a type of device, loaded when it is first asked for; None where it is not installed, or does not
     load, which is not tried again."""

@@ -9,83 +9,50 @@ the name of a function and its arguments: `["mul", "grad", "other"]`. docs/trace
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.numpy import XP
+from minigrad.backends.symbolic_array import NotSymbolic, SymbolicArray, zeros_like
 
-__all__ = ["SYMBOLS", "NotSymbolic", "Symbol", "expression_of"]
+__all__ = ["BACKEND", "SYMBOLS", "Limit", "NotSymbolic", "Symbol", "expression_of"]
 
 Expression = Any  # str | int | float | bool | None | list[Expression]
 SMALL = 10_000  # elements up to which an op inside a formula runs on zeros, to learn the shape of its result
 SHORTEST = 16  # elements up to which an array that a formula has made of sizes is written out
-LONGEST = 60  # functions in one expression; a longer one explains nothing
-UFUNCS = {name: name for name in ("exp", "log", "sqrt", "sin", "cos", "sign", "remainder", "floor_divide")} | {
-    "negative": "neg", "absolute": "abs", "invert": "invert", "add": "add", "subtract": "sub", "multiply": "mul",
-    "divide": "div", "power": "pow", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "equal": "eq", "not_equal": "ne", "bitwise_and": "and", "bitwise_or": "or"}  # NumPy's names and ours
+LONGEST = 60  # functions in the expression of a gradient; a longer one explains nothing
 
 
-class NotSymbolic(Exception):
-    """A formula does what no expression says: it looks at numbers, or calls what is no function of the namespace."""
+class Limit:
+    """How many functions one expression may have."""
+
+    longest = LONGEST
+
+    @classmethod
+    @contextmanager
+    def of(cls, longest: int) -> Iterator[None]:
+        """A block in which expressions may be longer."""
+        before, cls.longest = cls.longest, longest
+        try:
+            yield
+        finally:
+            cls.longest = before
 
 
-class Symbol:
+class Symbol(SymbolicArray):
     """An array that has an expression, a dtype and, unless it is not known, a shape, but no numbers."""
 
-    def __init__(self, expression: Expression, shape: tuple[int, ...] | None, dtype: Any) -> None:
-        self.expression, self._shape, self.dtype = expression, shape, dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        if self._shape is None:
-            raise NotSymbolic("the shape of a large result")
-        return self._shape
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def T(self) -> "Symbol":
-        return SYMBOLS.transpose(self, tuple(reversed(range(self.ndim))))
-
-    @property
-    def known_shape(self) -> tuple[int, ...] | None:
-        """The shape; None if it is not known."""
-        return self._shape
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        """NumPy's functions of elements, where an op calls them instead of the namespace's."""
-        name = UFUNCS.get(ufunc.__name__)
-        if name is None or method != "__call__" or options:
-            return NotImplemented
-        return elementwise(name, np.dtype(bool) if ufunc.types[0].endswith("?") else None)(*args)
-
-    def sum(self, axis: int, keepdims: bool = False) -> "Symbol":
-        """The sum along a dimension."""
-        return SYMBOLS.sum(self, (axis,), keepdims)
-
-    def __bool__(self) -> bool:
-        raise NotSymbolic("a truth value")
-
-    def __iter__(self) -> Any:
-        raise NotSymbolic("a loop over elements")
-
     def __abs__(self) -> "Symbol":
-        return Symbol(["abs", self.expression], self._shape, self.dtype)
+        return Symbol(["abs", self.expression], self.known_shape, self.dtype)
 
     def __neg__(self) -> "Symbol":
-        return Symbol(["neg", self.expression], self._shape, self.dtype)
+        return Symbol(["neg", self.expression], self.known_shape, self.dtype)
 
     def __invert__(self) -> "Symbol":
-        return Symbol(["invert", self.expression], self._shape, self.dtype)
+        return Symbol(["invert", self.expression], self.known_shape, self.dtype)
 
 
 def expression_of(value: Any) -> Expression:
@@ -126,7 +93,7 @@ def length_of(expression: Expression) -> int:
 def call(name: str, args: Sequence[Any], shape: tuple[int, ...] | None, dtype: Any) -> Symbol:
     """A symbol for the result of a function."""
     expression = [name, *[expression_of(arg) for arg in args]]
-    if length_of(expression) > LONGEST:
+    if length_of(expression) > Limit.longest:
         raise NotSymbolic("a long formula")
     return Symbol(expression, shape, dtype)
 
@@ -158,13 +125,6 @@ def operators(names: dict[str, str], dtype: Any = None) -> None:
 operators({"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "and": "and", "or": "or",
            "mod": "remainder", "floordiv": "floor_divide"})
 operators({"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}, np.dtype(bool))
-
-
-def zeros_like(value: Any) -> Any:
-    """Zeros in the place of a symbol; they take no memory. In a tuple too."""
-    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)([zeros_like(part) for part in value])
-    return np.broadcast_to(np.zeros((), value.dtype), value.shape) if isinstance(value, Symbol) else value
 
 
 def run_on_zeros(function: Callable[..., Any], args: Sequence[Any]) -> Any:
@@ -208,7 +168,7 @@ class SymbolNamespace:
     """Each function of `ArrayNamespace`, as a note of itself."""
 
     exp, log, sqrt, sin, cos, sign, sigmoid = map(elementwise, ("exp", "log", "sqrt", "sin", "cos", "sign", "sigmoid"))
-    power = elementwise("pow")
+    power, elementwise = elementwise("pow"), staticmethod(elementwise)
     broadcast_to, transpose = map(views, ("broadcast_to", "transpose"))
 
     @staticmethod
@@ -292,6 +252,10 @@ class SymbolNamespace:
         return call("zeros", (shape, dtype), tuple(shape), dtype)
 
     @staticmethod
+    def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Symbol:
+        return call("full", (shape, value, dtype), shape, dtype)
+
+    @staticmethod
     def cast(x: Symbol, dtype: Any) -> Symbol:
         return call("cast", (x, dtype), x.known_shape, dtype)
 
@@ -327,4 +291,73 @@ class SymbolNamespace:
                       for i, each in enumerate(result)])
 
 
+def noted(name: str, function: Callable[..., Any], *args: Any) -> Symbol:
+    """A function of NumPy's under a name; what it gives for zeros shows shape and dtype."""
+    if sum([arg.size for arg in args if isinstance(arg, Symbol)]) > SMALL:
+        raise NotSymbolic("a large array")
+    result = run_on_zeros(function, args)
+    return call(name, args, result.shape, result.dtype)
+
+
 SYMBOLS = SymbolNamespace  # its functions are called on the class
+SymbolicArray.namespace, SymbolicArray.noted = SYMBOLS, staticmethod(noted)
+
+
+class SymbolBackend:
+    """`minigrad.backends.protocol.Backend`, as far as a forward needs it on symbols: a device that computes nothing."""
+
+    type, array_type = "meta", Symbol
+
+    class module:
+        """What makes arrays beside symbols: zeros that are noted, and short arrays of NumPy's."""
+
+        arange, array, asarray, eye = np.arange, np.array, np.asarray, np.eye
+
+        @staticmethod
+        def full(shape: Any, value: Any, dtype: Any = None, order: str = "C") -> Symbol:
+            return SYMBOLS.full(tuple(shape), value, np.dtype(dtype or np.result_type(value)))
+
+        @staticmethod
+        def ones(shape: Any, dtype: Any = float, order: str = "C") -> Symbol:
+            return SYMBOLS.full((shape,) if isinstance(shape, int) else tuple(shape), 1, np.dtype(dtype))
+
+        @staticmethod
+        def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Symbol:
+            shape = (N, N if M is None else M)
+            return call("tri", (*shape, k, np.dtype(dtype)), shape, np.dtype(dtype))
+
+        @staticmethod
+        def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Symbol:
+            return SYMBOLS.zeros((shape,) if isinstance(shape, int) else tuple(shape), None, np.dtype(dtype))
+
+    def current_device(self) -> int:
+        return 0
+
+    def index_of(self, array: Any) -> int:
+        return 0
+
+    def capturing(self) -> bool:
+        return False
+
+    def device_count(self) -> int:
+        return 1
+
+    def from_host(self, array: Any, index: int | None = None) -> Symbol:
+        """A short array, written out."""
+        return Symbol(expression_of(np.asarray(array)), array.shape, array.dtype)
+
+    def as_strided(self, array: Any, shape: Any, strides: Any) -> Symbol:
+        """A broadcast, if that is what it is."""
+        broadcast = SYMBOLS.broadcast_to(array, shape)
+        if strides != broadcast.strides:
+            raise NotSymbolic("a view by strides")
+        return broadcast
+
+    def fused(self, name: str) -> None:
+        return None
+
+    def matmul(self, x: Any, y: Any) -> Symbol:
+        return SYMBOLS.matmul(x, y)
+
+
+BACKEND: Any = SymbolBackend()  # what it lacks no forward can do on symbols

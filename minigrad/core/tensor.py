@@ -303,7 +303,7 @@ class Tensor(TensorData):
             warn_once(TO_SCALAR)
         if self.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return self.array.item()
+        return self.item()
 
     def __repr__(self) -> str:
         return tensor_repr(self)

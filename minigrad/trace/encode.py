@@ -17,9 +17,10 @@ from minigrad.trace.build import CELL, Builder
 from minigrad.trace.ledger import ACTIVATION, PARAMETER, SAVED, Ledger, Storage
 from minigrad.trace.schema import EVENTS
 
-__all__ = ["FORMULAS", "SAME", "Encoder"]
+__all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]
 
 FORMULAS: list[Any] = []  # what finds a formula for a node of another library, by its name; it registers itself
+CALLS: list[Any] = []  # what finds a call of minigrad's for an operator of another library, by its name
 SAME = "same"  # in place of a copy: the value that is known already
 Place = tuple[int | None, int | None]
 Hold = tuple[int, int]  # the id() of a storage's owner, and its bytes
@@ -61,6 +62,7 @@ class Encoder:
         """Something happened. What is held for a backward pass may change with it."""
         if kind == "forward":
             fields["op"] = op_name(fields["op"])
+            self.computed(fields)
             if fields["node"] is None and self.scope is not None:
                 fields["scope"] = self.scope
         elif kind == "run":
@@ -103,12 +105,13 @@ class Encoder:
 
     def record(self, at: Place, depth: int, op: str, index: int, name: str, sequence_nr: int,
                targets: Sequence[int | None], output_nrs: Sequence[int] | None, inputs: Sequence[int | None],
-               outputs: Sequence[int], saved: tuple[Any, Any] | None, formula: Any = None) -> None:
-        """An op ran, and made a node; `formula` knows the expressions of its gradients."""
+               outputs: Sequence[int], saved: tuple[Any, Any] | None, formula: Any = None,
+               call: Any = None, reads: Sequence[int] = ()) -> None:
+        """An op ran, and made a node; `formula` knows the expressions of its gradients, `call` those of its results."""
         if index == len(self.parts.nodes):
             self.node(name, sequence_nr, at)
         self.link(index, targets, output_nrs)
-        fields = {"op": op, "node": index, "inputs": inputs, "outputs": outputs}
+        fields = {"op": op, "node": index, "inputs": inputs, "outputs": outputs, "expressions": call, "reads": reads}
         rebased = [[tensor, self.nodes[tensor], index] for tensor in outputs if self.nodes[tensor] != index]
         if rebased:
             fields["rebased"] = rebased
@@ -120,18 +123,41 @@ class Encoder:
         if saved is not None:
             self.saved(index, *saved)
             self.event("save", at, depth, {"node": index})
-        if formula is not None:
-            self.derivatives(index, formula)
+        if formula is not None or call is not None:
+            self.derivatives(index, formula, call)
 
-    def derivatives(self, node: int, formula: Any) -> None:
-        """Note the arithmetic of a node: for each input the expression of its gradient."""
+    def computed(self, fields: dict[str, Any]) -> None:
+        """Note the arithmetic of an op: the expression of each result."""
+        call, reads = fields.pop("expressions", None), fields.pop("reads", ())
+        found = None if call is None else call.arithmetic()
+        if found is not None:
+            fields["expressions"] = [self.expression(each) for each in found.results]
+            if reads:
+                fields["reads"] = reads
+
+    def derivatives(self, node: int, formula: Any, call: Any = None) -> None:
+        """Note the arithmetic of a node: for each input the expression of its gradient. What these name, and what is
+        no tensor of the op, is noted as an expression too, as far as `call` knows it."""
         record, values = self.parts.nodes[node], self.parts.values
         saved = {name: (tuple(values[value]["shape"]), values[value]["dtype"]) for name, _, value in record["saved"]
                  if value is not None}
-        found = formula.derivatives(saved)
-        if found and any(expression is not None for expression in found):
-            record["derivatives"] = [None if expression is None else self.expression(expression)
-                                     for expression in found]
+        known = None if call is None else call.arithmetic()
+        found = None if formula is None else formula.derivatives(saved)
+        if found is None and known is not None and known.node == record["name"] and known.derivatives is not None:
+            edges = record["next"]
+            found = [each and expression for each, expression in zip(edges, known.derivatives, strict=False)]
+            found += [None] * (len(edges) - len(found))
+        if not found or all(expression is None for expression in found):
+            return
+        record["derivatives"] = [None if expression is None else self.expression(expression) for expression in found]
+        if known is not None and known.parameters:
+            own = {name for name, tensor, _ in record["saved"] if tensor in (*record["inputs"], *record["outputs"])
+                   and tensor is not None}
+            names = operands_in(found).union([name for name, *_ in record["saved"]]) - own
+            parameters = [[name, self.expression(known.parameters[name])] for name in sorted(names)
+                          if name in known.parameters]
+            if parameters:
+                record["parameters"] = parameters
 
     def expression(self, expression: Any) -> int:
         """The index of an expression; equal ones are kept once."""
@@ -157,6 +183,12 @@ class Encoder:
             used = [record.get("line") or 0 for record in (*self.parts.events, *self.parts.nodes)
                     if record.get("file") == file]
             del source["lines"][max(end, *used):]
+
+    # time
+    def took(self, node: int, backward: bool, seconds: float) -> None:
+        """A node's op, or its derivative, has taken so long; more runs of a derivative add up."""
+        times = self.parts.nodes[node].setdefault("seconds", [None, None])
+        times[backward] = round((times[backward] or 0) + seconds, 9)
 
     # what is held
     def hold(self, key: tuple[Any, ...], holds: Iterable[Hold], what: int, who: int | None = None) -> None:
@@ -186,6 +218,10 @@ class Encoder:
             "name": None, "shape": value["shape"], "dtype": value["dtype"], "requires_grad": requires_grad,
             "is_leaf": node is None, "node": node, "output_nr": output_nr, "parameter": parameter,
             "storage": storage.number, "bytes": nbytes, "value": index})
+
+    def read(self, tensor: int) -> None:
+        """The program has looked at the numbers of a tensor."""
+        self.parts.tensors[tensor].setdefault("read", max(0, len(self.parts.events) - 1))
 
     def moved(self, tensor: int, key: int, size: int) -> None:
         """A tensor has another array. Who saved the tensor has it too, unless other tensors share the old memory."""
@@ -299,3 +335,12 @@ def without_types(source: str) -> str:
         argument.annotation = None
     function.returns = None
     return ast.unparse(function)
+
+
+def operands_in(expression: Any) -> set[str]:
+    """The names in an expression, or in a list of them."""
+    if isinstance(expression, str):
+        return {expression}
+    parts = expression[isinstance(expression[:1], list) and isinstance(expression[0], str):] if isinstance(
+        expression, list) and expression else ()
+    return set().union(*[operands_in(part) for part in parts])

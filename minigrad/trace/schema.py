@@ -4,9 +4,9 @@ Four things are made from these tables: the check of what is read (`check.py`), 
 (`encode.py`), the tables of docs/trace.md, and the types of the front end (`python -m tests.trace_page` writes both).
 
 A field is written `"type: meaning"`, or `"type or absent: meaning"` where a record may lack it. A type is `int` (not
-negative), `nr` (a small `int`), `whole` (any integer), `str`, `bool`, or the name of what the field is an index of:
-`value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list, and
-`(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
+negative), `nr` (a small `int`), `whole` (any integer), `number`, `str`, `bool`, or the name of what the field is an
+index of: `value`, `tensor`, `node`, `scope`, `file`, `storage`, `expression`. `type?` may be null, `[type]` is a list,
+and `(label:type,type)` is a list of that length, whose entries are called by their labels, or by their types.
 """
 
 from typing import NamedTuple
@@ -60,6 +60,8 @@ TENSOR = Record(
     base="tensor or absent: of a view, the tensor that it is a view of",
     counter="tensor or absent: another tensor with the same version counter that is not its base, as after `detach()`",
     version="int or absent: its version, if that was not 0",
+    read="int or absent: the step after which the program first read its numbers by what is no op of the trace: `if`, "
+         "`item()`, a comparison",
     offset="whole or absent: where it begins in its storage, in elements, if it does not lie there from the beginning "
            "row by row",
     strides="[whole] or absent: its strides in elements, in the same case")
@@ -73,6 +75,10 @@ NODE = Record(
     saved="[(name:str,tensor?,value?)]: what it has saved for its derivative",
     variable="tensor or absent: of an `AccumulateGrad`, its leaf",
     derivatives="[expression?] or absent: for each input the expression of its gradient, null where none goes there",
+    seconds="(forward:number?,backward:number?) or absent: how long its op took, and its derivative in all passes, in "
+            "seconds; null is unknown. Only a recording with `times=True` has it",
+    parameters="[(name:str,expression)] or absent: what `derivatives` name and what is no tensor of the op, such as "
+               "the positions of maxima, in operands of the op: `inputs[0]`, …",
     scope="scope or absent: the innermost call of a module that ran when the recorder first saw it",
     file="file? or absent: the file of the user's line that made it",
     line="int? or absent: the number of that line, from 1")
@@ -93,6 +99,9 @@ FORWARD = {  # what the user's code runs
         node="node?: the node that it made; null if it was not recorded",
         inputs="[tensor?]: its operands; null is one that is no tensor",
         outputs="[tensor]: its results",
+        expressions="[expression] or absent: for each result its arithmetic, with the operands `inputs[0]`, "
+                    "`inputs[1]`, …; of an op in place that of what it wrote to its first operand",
+        reads="[tensor] or absent: tensors that are no operands, which the expressions call `reads[0]`, `reads[1]`, …",
         scope="scope or absent: the module that it ran in, where there is no node to say it",
         rebased="[(tensor,before:node?,after:node)] or absent: which tensors an op in place gave another node: what "
                 "was written to, or its base, whose new node is a `CopySlices`, and the view, which is an "

@@ -25,9 +25,9 @@ FEW = 8
 TRIES = 100  # so many times leaves are looked for in variables and not found
 NOWHERE = (None, None)  # no line of the user's code
 CHANGED = -1  # in place of how often the memory of a tensor was written to: it has other memory now
-# Makes the observer of `record`, for the class of its trace. The core registers its own here, since the recorder stands
-# on a lower floor and cannot import it; the last one is used.
-OBSERVERS: list[Callable[[type], Any]] = []
+# Makes the observer of `record`: for the class of its trace, and whether it takes the time. The core registers its own
+# here, since the recorder stands on a lower floor and cannot import it; the last one is used.
+OBSERVERS: list[Callable[[type, bool], Any]] = []
 
 
 class Log(list[tuple[Any, ...]]):

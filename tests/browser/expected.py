@@ -71,9 +71,10 @@ def again(trace: Trace) -> set[int | None]:
 
 
 def held(trace: Trace, now: Sequence[int]) -> list[str]:
-    """The bytes of each kind that this trace ever holds."""
+    """The bytes of each kind that this trace ever holds, those of saved tensors first."""
     ever = [any(event["bytes"][kind] for event in trace.events if "bytes" in event) for kind in range(len(KINDS))]
-    return [f"{name} {count} B" for name, count, is_held in zip(KINDS, now, ever, strict=True) if is_held]
+    rows = [(name, count) for name, count, is_held in zip(KINDS, now, ever, strict=True) if is_held]
+    return [f"{name} {count} B" for name, count in sorted(rows, key=lambda row: row[0] != "saved")]
 
 
 def called(trace: Trace, calls: Sequence[int]) -> Drawn:

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from tests.browser.book import Book, make
-from tests.browser.jupyter import Lab, chrome, lab
+from tests.browser.jupyter import Lab, chrome, lab, switch
 from tests.groups import chromium, require
 
 READ = Path(__file__).with_name("read.js")
@@ -26,6 +26,9 @@ SHOTS = os.environ.get("MINIGRAD_SHOTS")
 AXE = Path(__file__).parents[2] / "widgets" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
 RUN = "at => axe.run(document.querySelectorAll('.mg-root')[at], {resultTypes: ['violations']})"
+
+WINDOWS = [(1280, 800), (1600, 1000)]
+THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
 Axe = Callable[..., list[Any]]
 Opened = Callable[[Any], Locator]
@@ -127,3 +130,17 @@ def keep(page: Page | Locator, name: str) -> None:
         Path(SHOTS).mkdir(parents=True, exist_ok=True)
         file = re.sub(r"[^\w.-]+", "_", name).strip("_")
         page.screenshot(path=Path(SHOTS) / f"{file}.png")
+
+
+@pytest.fixture(params=[(window, theme) for window in WINDOWS for theme in THEMES],
+                ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
+def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The notebook in a window of a laptop's size and of a desktop's, in both themes."""
+    (width, height), (theme, light) = request.param
+    notebook.set_viewport_size({"width": width, "height": height})
+    if light == "false":
+        switch(notebook, theme, light)
+    yield notebook
+    keep(notebook, request.node.name)
+    if light == "false":
+        switch(notebook, *THEMES[0])

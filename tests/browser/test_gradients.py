@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.book import await_widgets
 from tests.browser.fixtures import Axe, context, keep
-from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all, switch
+from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all
 
 NAME = "arithmetic.ipynb"
 IMPORTS = "import minigrad as torch\nfrom minigrad.recorder import record\nfrom minigrad_widgets import Inspector"
@@ -39,8 +39,6 @@ for p in net.parameters():
 with record() as cold:
     net(torch.ones(2, 4)).sum().backward()
 Inspector(cold)"""
-WINDOWS = [(1280, 800), (1600, 1000)]
-THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +53,6 @@ def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
     await_idle(page, server, NAME)
     yield page
     window.close()
-
-
-@pytest.fixture(params=[(window, theme) for window in WINDOWS for theme in THEMES],
-                ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
-def seen(notebook: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The notebook in a window of a laptop's size and of a desktop's, in both themes."""
-    (width, height), (theme, light) = request.param
-    notebook.set_viewport_size({"width": width, "height": height})
-    if light == "false":
-        switch(notebook, theme, light)
-    yield notebook
-    keep(notebook, request.node.name)
-    if light == "false":
-        switch(notebook, *THEMES[0])
 
 
 def inspector(page: Page, number: int) -> Locator:
@@ -144,6 +128,62 @@ def test_what_is_added_to_grad(seen: Page) -> None:
         "a": "tensor([21., 25.])", "b": "tensor([4., 8.])"}
 
 
+def tray(root: Locator, leaf: str) -> tuple[str | None, str | None, float]:
+    """Of a leaf: the state of its `.grad`, its text, and how much of it is full."""
+    node = root.locator("svg.mg-svg .mg-leaf").filter(has_text=f"{leaf} · ")
+    widths = [float(node.locator(part).get_attribute("width") or 0) for part in (".mg-tray-level", ".mg-tray")]
+    drawn = node.locator(".mg-grad")
+    return drawn.get_attribute("data-grad"), drawn.locator("text").text_content(), round(widths[0] / widths[1], 2)
+
+
+def test_grad_is_drawn_at_its_leaf_and_fills(seen: Page) -> None:
+    root = inspector(seen, 0)
+    assert tray(root, "a") == ("held", ".grad set before", 1) and tray(root, "b") == ("none", ".grad None", 0)
+    go_to(root, "tensor([4., 8.]) flows")
+    assert tray(root, "b") == ("coming", ".grad None", 1)
+    go_to(root, "b.grad receives")
+    assert tray(root, "b") == ("held", ".grad [4., 8.]", 1)
+    root.press("End")
+    assert tray(root, "a") == ("held", ".grad [21., 25.]", 1)
+    box, grad = [root.locator(f"svg.mg-svg .mg-leaf .mg-{part}").first.bounding_box() for part in ("box", "tray")]
+    assert box and grad and box["y"] + box["height"] <= grad["y"] + 1
+
+
+def called(root: Locator) -> list[str]:
+    """What the graph lights for a name: nodes and edges."""
+    return root.locator("svg.mg-svg [data-called]:not(text)").evaluate_all(
+        "parts => parts.map(part => part.dataset.edge ?? part.querySelector('.mg-title').textContent).sort()")
+
+
+def test_a_name_in_the_source_lights_what_it_stands_for(seen: Page, axe: Axe) -> None:
+    """With the pointer, and with the keyboard, which may go on stepping."""
+    root = inspector(seen, 0)
+    go_to(root, "b.grad receives")
+    names = root.locator(".mg-called")
+    names.filter(has_text="b").first.hover()
+    assert called(root)[-1] == "AccumulateGrad" and len(called(root)) == 2
+    card = root.locator(".mg-card dd")
+    assert card.all_inner_texts() == ["[2] tensor([5., 6.])", "AccumulateGrad of b", "tensor([4., 8.])",
+                                      "tensor([4., 8.])"]
+    colours = root.evaluate("""root => ['[data-called] > .mg-halo', '.mg-leaf:not([data-called]) > .mg-halo'].map(
+        part => getComputedStyle(root.querySelector(part)).stroke)""")
+    assert colours[0] != colours[1]
+    assert axe(seen, 0) == []
+    root.locator(".mg-name").first.hover()
+    assert called(root) == []
+    root.locator(".mg-called[tabindex='0']").focus()
+    step = int(root.get_attribute("data-step") or 0)
+    root.page.keyboard.press("ArrowDown")
+    root.page.keyboard.press("ArrowLeft")
+    assert root.get_attribute("data-step") == str(step - 1)
+    assert called(root) != []
+    root.page.keyboard.press("Enter")
+    assert root.locator("svg.mg-svg .mg-selected").count() == 1
+    root.page.keyboard.press("Enter")
+    root.focus()
+    assert called(root) == []
+
+
 def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     """On the edge, at the node, in the table, in the search, in the arithmetic and in the sentence."""
     root = inspector(seen, 1)
@@ -162,6 +202,26 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     }""")
     assert colours[0] != colours[1]
     assert axe(seen, 1) == []
+
+
+def test_cost_shades_the_boxes_and_lists_them(seen: Page, axe: Axe) -> None:
+    """Saved bytes and FLOPs; times only where they were recorded. What is saved comes first among the bytes held."""
+    root = inspector(seen, 2)
+    assert root.locator(".mg-memory .mg-kind").first.inner_text().startswith("saved")
+    root.locator(".mg-costlist > summary").click()
+    root.locator(".mg-graph.mg-costs").wait_for()
+    names = root.locator(".mg-costs-of button")
+    assert names.all_inner_texts() == ["saved bytes", "FLOPs of the op"]
+    names.nth(1).click()
+    rows = root.locator(".mg-costlist tbody tr")
+    assert rows.first.locator("td").all_inner_texts() == ["64 FLOP", "22 %"]
+    fills = root.locator("svg.mg-svg .mg-node").evaluate_all("""nodes => Object.fromEntries(nodes.map(node =>
+        [node.style.getPropertyValue('--mg-share'), getComputedStyle(node.querySelector('.mg-box')).fill]))""")
+    assert {"0.000", "1.000"} <= set(fills) and len(set(fills.values())) == len(fills)
+    assert axe(seen, 2) == []
+    keep(seen, f"cost-{seen.viewport_size}")
+    root.locator(".mg-costlist > summary").click()
+    root.locator(".mg-graph:not(.mg-costs)").wait_for()
 
 
 def test_heat_shows_where_gradients_vanish(seen: Page, axe: Axe) -> None:

@@ -139,10 +139,10 @@ def test_everything_is_reached_by_tab_and_seen_there(page: Page, shown: Locator)
 def test_the_table_says_what_the_drawing_says(page: Page, opened: Opened) -> None:
     inspector = network(1)
     root, trace = opened(inspector), inspector._trace
-    root.locator(".mg-nodelist:not(.mg-heatlist) > summary").focus()
+    root.locator(".mg-nodetable > summary").focus()
     page.keyboard.press("Enter")
     root.focus()
-    rows = root.locator(".mg-nodelist:not(.mg-heatlist) tbody tr")
+    rows = root.locator(".mg-nodetable tbody tr")
     for step in trace.steps("backward")[:40]:
         assert root.get_attribute("data-step") == str(step)
         wanted = expected.drawn(trace, "backward", step)

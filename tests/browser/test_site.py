@@ -108,6 +108,13 @@ def test_every_inspector_of_a_lesson_is_live(site: Path, offline: tuple[Page, li
     assert wrong == []
 
 
+def test_the_page_that_a_link_leads_to_is_there(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, wrong = offline
+    page.goto((site / "play.html").as_uri(), wait_until="load")
+    assert "is shown here" in page.locator("main").inner_text()
+    assert wrong == []
+
+
 def test_search_finds_a_page(site: Path, offline: tuple[Page, list[str]]) -> None:
     page, wrong = offline
     page.goto((site / "search.html").as_uri() + "?q=next_functions", wait_until="load")

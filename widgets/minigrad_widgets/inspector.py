@@ -24,11 +24,12 @@ from minigrad_widgets.comparison import Comparison, compare
 from minigrad_widgets.folding import Folding, add_runs, opening
 from minigrad_widgets.layout import place
 from minigrad_widgets.modes import WORDS, mode_at, modes
+from minigrad_widgets.page import PLAYER
 from minigrad_widgets.shorten import shorten
 from minigrad_widgets.text import Words, traversal_text
 from minigrad_widgets.widget import Widget
 
-STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "ask", "answers", "score")
+STATE = ("trace", "lens", "step", "selected", "calls", "collapsed", "live", "ask", "answers", "score", "player")
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all")
 
 
@@ -39,6 +40,10 @@ class Inspector(Widget):
     held, and what runs again) or "all" (every recorded step). With `ask` it stops before chosen steps and asks:
     True, a list of kinds out of "next" (which node runs next?), "shape" (what arrives?) and "grad" (what is `.grad`
     then?), or of `{"kind": …, "step": the step that answers it}`; `score` and `answers` hold what a student made of it.
+
+    The numbers of the leaves can be changed in the browser, where all values and gradients follow without a kernel:
+    `live=True` opens the list of them, `live=False` leaves it out. The trace, and what Python says of it, stay as
+    recorded.
     """
 
     STATE = STATE
@@ -51,12 +56,16 @@ class Inspector(Widget):
     collapsed = traitlets.List(traitlets.Int(), None, allow_none=True,
                                help="the calls of modules that are folded, or None for as many as fit").tag(sync=True)
 
+    live = traitlets.Bool(None, allow_none=True, help="whether numbers can be changed: True opens their list").tag(
+        sync=True)
     ask = traitlets.List(traitlets.Dict(), help="the questions: a kind, and the step that answers it").tag(sync=True)
     answers = traitlets.List(traitlets.Dict(), help="what was answered, and whether it was right").tag(sync=True)
     score = traitlets.Dict(help="how many answers are right, how many were given, of how many questions").tag(sync=True)
 
+    player = traitlets.Unicode(PLAYER, help="the page that a copied link leads to").tag(sync=True)
+
     def __init__(self, trace: Trace, lens: str = "backward", step: int | None = None,
-                 ask: bool | Iterable[str | Mapping[str, Any]] = ()) -> None:
+                 ask: bool | Iterable[str | Mapping[str, Any]] = (), live: bool | None = None) -> None:
         self._trace = trace
         self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
         add_runs(self._data)
@@ -72,7 +81,7 @@ class Inspector(Widget):
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         text = written(self._data)
         questions = choose(trace, ask)
-        super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions,
+        super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions, live=live,
                          score={"right": 0, "answered": 0, "of": len(questions)})
 
     @staticmethod

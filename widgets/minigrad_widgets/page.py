@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,30 @@ body {{ margin: 24px; background: #fff; }}
 </html>
 """
 
+# What "copy as link" leads to: the site's page that shows the recording in the address's fragment.
+PLAYER = "https://minigrad-kit.github.io/minigrad/play.html"
+# The recording comes from whoever made the link: the page runs its own script and no other, and asks for nothing.
+PLAYER_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; base-uri 'none'">
+<meta name="viewport" content="width=device-width">
+<title>A recording - minigrad</title>
+<style>
+{style}
+body {{ margin: 24px; background: #fff; }}
+.mg-dark body {{ background: #0d0f12; color: #e8eaed; }}
+</style>
+</head>
+<body>
+<main data-minigrad-link aria-label="minigrad inspector"></main>
+<script>{player}</script>
+</body>
+</html>
+"""
+
 
 def data_of(name: str, value: Any) -> str:
     """A trait as JSON. A trace is JSON already: as text within text it would be half as large again."""
@@ -52,3 +78,10 @@ def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) ->
     if path is not None:
         replace_file(path, page)
     return page
+
+
+def player_page() -> str:
+    """The page that shows what the fragment of its address holds; `website` puts it on the site as play.html."""
+    player = (STATIC / "player.js").read_text(encoding="utf-8")
+    digest = b64encode(sha256(player.encode()).digest()).decode()
+    return PLAYER_PAGE.format(hash=digest, style=(STATIC / "inspector.css").read_text(encoding="utf-8"), player=player)

@@ -121,6 +121,16 @@ def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
     return left, top, wide, high
 
 
+def filled_before(data: Data, tensor: int) -> bool:
+    """Whether a tensor's `.grad` held something when it was first seen; trays.ts of the front end finds the same."""
+    for event in data["events"]:
+        if event["kind"] in ("accumulate", "grad", "hook") and event["tensor"] == tensor:
+            return False
+        if any(what == 3 and number == tensor for _, what, number in event.get("held", ())):
+            return True
+    return False
+
+
 class _Drawing:
     """Draws one frame on one pair of axes, in the pixels of the layout."""
 
@@ -238,7 +248,24 @@ class _Drawing:
             pill = {"boxstyle": "round,pad=0.2,rounding_size=0.7", "facecolor": "white", "edgecolor": VERSION}
             self.axes.text(left + 14, y + HEIGHT / 2, f"v{version}", fontsize=7, weight="bold", color=VERSION,
                            va="center", zorder=6, clip_on=True, bbox=pill, parse_math=False)
+        if leaf:
+            self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
+
+    def tray(self, node: int, x: float, y: float) -> None:
+        """The `.grad` of a leaf, under its box."""
+        tensor = self.data["nodes"][node]["variable"]
+        value = self.words.value(self.frame["grads"].get(tensor))
+        before = value is None and filled_before(self.data, tensor)
+        coming = any(each is not None for each in self.frame["pending"].get(node, ()))
+        held = ("#009e73", "#e0f3ee") if value or before else (LINE, "white")
+        edge, face = (BADGE, "#fcf3e0") if coming else held
+        text = brief(value) if value else "set before" if before else "None"
+        pill = {"boxstyle": "round,pad=0.25,rounding_size=0.4", "facecolor": face, "edgecolor": edge,
+                "linestyle": "-" if value or before or coming else ":"}
+        ink = BROKEN if value and broken(value) else INK
+        self.axes.text(x, y, f".grad {text}", fontsize=7, color=ink, va="center", ha="center", zorder=5,
+                       clip_on=True, bbox=pill, parse_math=False)
 
     def marks(self, node: int, right: float, top: float, color: str) -> None:
         state = self.frame["saved"].get(node)

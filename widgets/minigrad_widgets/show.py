@@ -30,7 +30,7 @@ register_library(str(Path(__file__).parent))
 
 
 def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., Any] | None = None,
-            **kwargs: Any) -> Inspector:
+            detail: str = "values", **kwargs: Any) -> Inspector:
     """The inspector of a graph, or of a call.
 
     inspect(loss)       # the graph behind a tensor: its backward pass, and its nodes to call by hand
@@ -40,13 +40,16 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
 
+    `detail` says how much is kept of a PyTorch model, and so what the recording costs: "values" (all of it), "ops" (of
+    large tensors only shape and dtype) or "modules" (no values but scalars, no arithmetic).
+
     The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` fills, and every leaf has
     the `.grad` afterwards that it had before. A tensor of several numbers gets a gradient of ones. Of a graph that
     nobody recorded while it was made, the forward pass is unknown, and the inspector says so.
 
     Raises:
         TypeError: if it is neither a tensor nor something to call.
-        ValueError: if it is a tensor without a graph.
+        ValueError: if it is a tensor without a graph, if there is no such detail, or if minigrad is to leave out some.
     """
     names = sys._getframe(1).f_locals
     if is_tensor(what):
@@ -54,7 +57,7 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
             raise ValueError("there is no graph behind this tensor: it does not require grad")
         if args or kwargs or target is not None or loss_fn is not None:
             raise TypeError("inspect(tensor) takes nothing else; inspect(fn, *args) calls a function")
-        trace = recorded(lambda: what, names, uses_torch([what]), what)
+        trace = recorded(lambda: what, names, uses_torch([what]), what, detail)
     elif callable(what):
         if target is not None and loss_fn is None:
             kwargs["target"] = target
@@ -66,18 +69,19 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
                 return output
             return loss_fn(output) if target is None else loss_fn(output, target)
 
-        trace = recorded(step, names, used)
+        trace = recorded(step, names, used, detail=detail)
     else:
         raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}")
     return Inspector(trace)
 
 
-def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None) -> Trace:
+def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None,
+             detail: str = "values") -> Trace:
     """The trace of what `make` does and of the backward pass of the tensor that it gives, if it is not `known` already.
 
     A pass that fails ends the trace with its error: of a graph whose saved tensors are gone, the nodes are still shown.
     """
-    recording: Any = recorder(names, torch)
+    recording: Any = recorder(names, torch, detail)
     trace: Trace
     with ExitStack() as stack:  # no recorder is told that leaves get back what they had
         if known is not None:
@@ -100,9 +104,13 @@ def backward(root: Any, trace: Trace) -> None:
             raise
 
 
-def recorder(names: Mapping[str, Any], torch: bool) -> Any:
+def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> Any:
     """The recorder of minigrad, or the reader of PyTorch's graphs."""
-    return importlib.import_module(READER).record(names=names) if torch else record(names=names)
+    if torch:
+        return importlib.import_module(READER).record(names=names, times=True, detail=detail)
+    if detail != "values":
+        raise ValueError(f"minigrad's recordings have all detail: detail={detail!r} is for a PyTorch model")
+    return record(names=names, times=True)
 
 
 @contextmanager

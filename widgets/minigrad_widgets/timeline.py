@@ -18,6 +18,7 @@ from minigrad_widgets.text import Words
 
 Data = dict[str, Any]
 KINDS = ("parameters", "activations", "saved", "gradients")
+STACKED = (2, 0, 1, 3)  # from the floor up, as frontend/src/trace/types.ts has it
 COLORS = ("#66c4ac", "#b5bac1", "#cc79a7", "#56b4e9")
 INK, SOFT, LINE, AGAIN, STOP = "#1d2127", "#5b626d", "#7a828e", "#0072b2", "#d55e00"
 DPI = 100
@@ -175,9 +176,9 @@ class _Chart:
         self.axes.add_patch(Rectangle((0, 0), self.axes.get_xlim()[1], 1, facecolor="#f3f4f6", zorder=0))
         edges = list(range(len(held) + 1))
         floor = [0.0] * len(held)
-        for kind, color in enumerate(COLORS):
+        for kind in STACKED:
             top = [low + each[kind] / self.most for low, each in zip(floor, held, strict=True)]
-            self.axes.stairs(top, edges, baseline=floor, fill=True, color=color, zorder=1)
+            self.axes.stairs(top, edges, baseline=floor, fill=True, color=COLORS[kind], zorder=1)
             floor = top
         for at, event in enumerate(self.data["events"]):
             if event["kind"] == "backward_start":

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.tensor_data import note_read
 from minigrad.backends.registry import OF_TYPE, device_like
 from minigrad.core import Tensor, plain
 from minigrad.ops._dispatch import broadcast_and_promote, broadcast_shape, op, promote_scalar, same_device, together
@@ -20,6 +21,7 @@ Operand = Any
 
 def compared(op: Callable[[Any, Any], Any], a: Tensor, b: Operand) -> Tensor:
     """A comparison in the dtype to which the operands are promoted: there an integer may wrap around, as in PyTorch."""
+    note_read(a, b)
     x = a.array
     if isinstance(b, Tensor):
         y = b.array
@@ -44,6 +46,7 @@ def comparison(ufunc: np.ufunc, operator: str) -> Callable[[Tensor, Operand], Te
 def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
     """The public function of an op on the truth of two tensors of any dtypes: what is not zero is true."""
     def function(input: Tensor, other: Tensor) -> Tensor:
+        note_read(input, other)
         x, y = input.array, other.array
         broadcast_shape(x.shape, y.shape)
         return plain(ufunc(*(together(x, y) if OF_TYPE else (x, y))))
@@ -55,6 +58,7 @@ def logical(ufunc: np.ufunc, doc: str) -> BinaryFunction:
 def predicate(ufunc: np.ufunc, doc: str) -> UnaryFunction:
     """The public function of a question about each element."""
     def function(input: Tensor) -> Tensor:
+        note_read(input)
         return plain(ufunc(input.array))
 
     function.__doc__ = doc

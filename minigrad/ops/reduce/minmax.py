@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from minigrad import return_types
+from minigrad._base.tensor_data import note_read
 from minigrad.backends.registry import device_like
 from minigrad.core import ManyOutputs, Node, Tensor, plain, record1, record_many
 from minigrad.ops._dispatch import op
@@ -184,6 +185,7 @@ def index_of_extremum(name: str, find: Any, doc: str) -> Any:
         x = input.array
         if x.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input")
+        note_read(input)
         if dim is None:
             if x.size == 0:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")

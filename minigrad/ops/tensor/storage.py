@@ -19,6 +19,7 @@ import numpy as np
 
 from minigrad._base.device import contiguous_format, memory_format
 from minigrad._base.dtype import from_numpy_dtype
+from minigrad._base.tensor_data import note_read
 from minigrad._base.warnings import warn_once
 from minigrad.autograd.views import address
 from minigrad.backends.registry import (
@@ -181,6 +182,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """
     if self._requires_grad and not force and LOCAL.grad_enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    note_read(self)
     array: np.ndarray[Any, Any] = owned(self)
     if backend_of(array) is None:
         return array

@@ -166,7 +166,7 @@ WHOLE_WRONG: tuple[Wrong, ...] = (
 
 KEY = Key(
     recall={}, recall_wrong={}, predict={}, predict_wrong={}, why={},
-    exercises={"slopes": SLOPES, "chain": chain(), "multiply": MULTIPLY, "order": ORDER, "backward": BACKWARD,
+    exercises={"slopes": SLOPES, "chain": chain(), "multiply": MULTIPLY, "order": ORDER, "backward": ABOVE + BACKWARD,
                "tanh": TANH, "whole": WHOLE},
     exercises_wrong={"slopes": SLOPES_WRONG, "chain": CHAIN_WRONG, "multiply": MULTIPLY_WRONG, "order": ORDER_WRONG,
                      "backward": BACKWARD_WRONG, "tanh": TANH_WRONG, "whole": WHOLE_WRONG},

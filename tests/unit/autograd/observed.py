@@ -58,7 +58,7 @@ def check_field(trace, value, wanted):
 
 def check_records(trace):
     for record_ in trace.tensors:
-        shared = {"base", "counter", "version", "offset", "strides"}
+        shared = {"base", "counter", "version", "offset", "strides", "read"}
         assert set(record_) - shared == {"name", "shape", "dtype", "requires_grad", "is_leaf", "node", "output_nr",
                                          "parameter", "storage", "bytes", "value"}
         assert ("offset" in record_) == ("strides" in record_) and not {"base", "counter"} <= set(record_)
@@ -66,7 +66,7 @@ def check_records(trace):
         assert trace.values[record_["value"]]["shape"] == record_["shape"]
         check_field(trace, record_["node"], "nodes?")
     for number, record_ in enumerate(trace.nodes):
-        assert set(record_) - {"variable", "scope", "derivatives"} == {
+        assert set(record_) - {"variable", "scope", "derivatives", "parameters"} == {
             "name", "sequence_nr", "next", "inputs", "outputs", "saved", "file", "line"}
         assert record_.get("scope", 0) in range(max(1, len(trace.scopes)))
         leaf = record_["name"] == "AccumulateGrad"
@@ -86,7 +86,7 @@ def check(trace):
     for event in trace.events:
         fields = FIELDS[event["kind"]]
         extra = {"grad"} if event["kind"] == "hook" and event["hook"] == "retain_grad" else set()
-        extra |= set(event) & {"scope", "rebased"} if event["kind"] == "forward" else set()
+        extra |= set(event) & {"scope", "rebased", "expressions", "reads"} if event["kind"] == "forward" else set()
         assert set(event) - ANYWHERE == set(fields) | extra
         assert ("file" in event) == ("line" in event)
         for name, wanted in fields.items():

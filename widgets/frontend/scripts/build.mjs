@@ -13,6 +13,6 @@ const shared = {
   logLevel: "warning",
 };
 
-await build({ ...shared, entryPoints: ["src/index.ts"], format: "esm", outfile: `${target}inspector.js` });
+await build({ ...shared, entryPoints: ["src/widget.ts"], format: "esm", outfile: `${target}inspector.js` });
 await build({ ...shared, entryPoints: ["src/standalone.ts"], format: "iife", outfile: `${target}player.js` });
 await build({ ...shared, entryPoints: ["src/style.css"], outfile: `${target}inspector.css` });

@@ -1,5 +1,5 @@
 /**
- * The widget's entry: anywidget calls `render` once for each view of it.
+ * What shows a model: `render` is called once for each view of it.
  *
  * The folders, each of which imports only those before it: `trace` is what a trace says, without a page; `layout` where
  * its boxes and edges stand; `page` what every view is put together of; `graph` the drawing of the graph; `inspector`
@@ -43,5 +43,3 @@ function compare(model: Model): Comparison {
   const traces = model.get("traces") as Record<string, unknown>;
   return new Comparison(Object.entries(traces).map(([name, text]) => [name, parseTrace(text)]), new Link(model));
 }
-
-export default { render };

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from minigrad._base.optional import optional
 
 if TYPE_CHECKING:
+    from minigrad_widgets.torch_reader.previews import array_of
     from minigrad_widgets.torch_reader.reader import record
-    from minigrad_widgets.torch_reader.seen import array_of
 else:
     record = optional("minigrad_widgets.torch_reader.reader", "torch").record
-    array_of = optional("minigrad_widgets.torch_reader.seen", "torch").array_of
+    array_of = optional("minigrad_widgets.torch_reader.previews", "torch").array_of
 
 __all__ = ["array_of", "record"]

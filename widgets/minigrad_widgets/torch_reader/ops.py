@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.recorder import Log
+from minigrad_widgets.torch_reader.calls import call_of
 from minigrad_widgets.torch_reader.formulas import formula_of
 from minigrad_widgets.torch_reader.seen import Seen, memory, name_of
 
@@ -50,11 +52,11 @@ class Op:
     each tensor that was written to, its number, a weak reference to it and to its base, and what is in it now.
     """
 
-    __slots__ = ("at", "copies", "depth", "given", "name", "outputs", "written")
+    __slots__ = ("at", "call", "copies", "depth", "given", "name", "outputs", "written")
 
     def __init__(self, at: Any, depth: int, name: str, given: Any, written: list[tuple[int, Any, Any, Any]],
-                 outputs: list[Any], copies: list[Any]) -> None:
-        self.at, self.depth, self.name, self.given = at, depth, name, given
+                 outputs: list[Any], copies: list[Any], call: Any = None) -> None:
+        self.at, self.depth, self.name, self.given, self.call = at, depth, name, given, call
         self.written, self.copies = written, copies
         self.outputs = [weakref.ref(t) for t in outputs]
 
@@ -67,8 +69,9 @@ class Ops:
     found again, and which op has saved it is not known yet.
     """
 
-    def __init__(self, seen: Seen, log: Log) -> None:
-        self.seen, self.log = seen, log
+    def __init__(self, seen: Seen, log: Log, times: bool = False) -> None:
+        self.seen, self.log, self.times = seen, log, times
+        self.seconds = 0.0  # what the op that waits has taken
         self.waiting: Op | None = None
         self.detached: list[Op] = []
         self.returned: list[Any] = []
@@ -94,22 +97,26 @@ class Ops:
         given: list[Any] = [None if any(t is f for f in fresh) else self.seen.tensor(t) for t in operands]
         self.seen.name_leaves()
         self.seen.drop_copies()
+        began = perf_counter()
         result = func(*args, **kwargs)
+        self.seconds = perf_counter() - began
         for t in written:
             self.seen.wrote(memory(t)[0])
         for i, t in enumerate(operands):
             given[i] = self.seen.tensor(t) if given[i] is None else given[i]
         outputs = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
         same = {id(t): self.seen.copied(t) for t in (*outputs, *written)}
+        call = self.call_of(name, args, kwargs, operands, outputs)
         self.waiting = Op(at, depth, name, given, [
             (self.seen.tensor(t), weakref.ref(t), weakref.ref(t if t._base is None else t._base), same[id(t)])
-            for t in written], outputs, [same[id(t)] for t in outputs])
+            for t in written], outputs, [same[id(t)] for t in outputs], call)
         return result
 
     def set_aside(self, func: Any, args: Any, kwargs: Any, operand: Tensor, at: Any, depth: int) -> Any:
         """Run what may be autograd's own `detach`; it must not touch its operand, which has no node yet."""
         result = func(*args, **kwargs)
-        self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)]))
+        self.detached.append(Op(at, depth, "detach", weakref.ref(operand), [], [result], [self.seen.copied(result)],
+                                self.call_of("detach", args, kwargs, [operand], [result])))
         return result
 
     def drop(self) -> None:
@@ -131,7 +138,8 @@ class Ops:
         own = 0
         if node is None or foreign or self.seen.number_of(node) is not None:
             made = [self.output(t, copy, foreign) for t, copy in zip(outputs, op.copies)]
-            self.log.event("forward", op.at, op.depth, op=op.name.lstrip("_"), node=None, inputs=op.given, outputs=made)
+            self.log.event("forward", op.at, op.depth, op=op.name.lstrip("_"), node=None, inputs=op.given, outputs=made,
+                           expressions=op.call)
             if op.name == "detach":
                 self.seen.apart(made[0], op.given[0])
             self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
@@ -155,13 +163,25 @@ class Ops:
             self.tell_fills(op.depth, len(saved[0]))
         told = op.name if op.written else word(name)
         self.log.append(("record", op.at, op.depth, told, number, name, node._sequence_nr(), targets, output_nrs,
-                         op.given, made, saved, formula_of(node, name, [row[0] for row in saved[0]] if saved else ())))
+                         op.given, made, saved, self.formula(node, name, saved), op.call))
+        if self.times:
+            self.log.append(("took", number, False, self.seconds))
         if name == "CopySlices":  # what is saved is hidden in it
             return len(self.detached)
         if saved is None:
             return 0
         packed = any(copy is None for _, _, copy in saved[0])
         return len(self.detached) if packed else sum(number in made for _, number, _ in saved[0])
+
+    def call_of(self, *call: Any) -> Any:
+        """The function of minigrad's that stands for an operator, if the arithmetic is to be kept."""
+        return None if self.seen.previews.most == 1 else call_of(*call)
+
+    def formula(self, node: Any, name: str, saved: Any) -> Any:
+        """What knows the arithmetic of a node, if that is to be kept."""
+        if self.seen.previews.most == 1:
+            return None
+        return formula_of(node, name, [row[0] for row in saved[0]] if saved else ())
 
     def tell_functions(self, depth: int) -> None:
         """Tell of the user's Functions that have come to their end."""

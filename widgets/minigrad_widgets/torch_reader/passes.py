@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -15,8 +16,9 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from minigrad.recorder import NOWHERE, Log
 from minigrad_widgets.torch_reader.count import Plan
+from minigrad_widgets.torch_reader.previews import without_dispatch
 from minigrad_widgets.torch_reader.probes import put_among, take_out
-from minigrad_widgets.torch_reader.seen import Seen, memory, without_dispatch
+from minigrad_widgets.torch_reader.seen import Seen, memory
 from minigrad_widgets.torch_reader.stack import ENGINE, frame_of, unprofiled
 
 __all__ = ["Pass", "Passes"]
@@ -46,9 +48,10 @@ class Pass:
 class Passes:
     """Takes down passes. `catch_up` tells what has happened before; `level.depth` says how deep the program is."""
 
-    def __init__(self, log: Log, level: Any) -> None:
-        self.log, self.level = log, level
-        self.seen = Seen(log, self.before, self.after)
+    def __init__(self, log: Log, level: Any, times: bool = False, detail: str = "values") -> None:
+        self.log, self.level, self.times = log, level, times
+        self.begun: list[tuple[int, float]] = []  # the nodes that are running, and since when
+        self.seen = Seen(log, self.before, self.after, detail)
         self.running: list[Pass] = []
 
     # begin and end
@@ -208,11 +211,19 @@ class Passes:
             if hooks:
                 put_among(task.touched, partial(itself, hooks), partial(self.hook, node, "post_accumulate"),
                           front=lambda _: self.accumulate(node))
+        if self.times:
+            self.begun.append((node, perf_counter()))
 
     @unprofiled
     def after(self, node: int, made: Sequence[Any], received: Sequence[Any]) -> None:
         """The reader's hook behind a node, the last one."""
+        ended = perf_counter()
         task = self.now()
+        while self.begun:  # those above were ended by an error
+            number, since = self.begun.pop()
+            if number == node:
+                self.log.append(("took", node, True, ended - since))
+                break
         if node in self.seen.leaves:
             self.accumulate(node)
             return

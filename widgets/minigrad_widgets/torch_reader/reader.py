@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -20,6 +20,7 @@ from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
 from minigrad_widgets.torch_reader.ops import Ops, Watching
 from minigrad_widgets.torch_reader.passes import Passes
+from minigrad_widgets.torch_reader.previews import DETAILS
 from minigrad_widgets.torch_reader.probes import take_out
 from minigrad_widgets.torch_reader.stack import ENGINE, MODULE, PACK, Call, Look, Stack, unprofiled
 
@@ -27,20 +28,21 @@ __all__ = ["record"]
 
 register_library(os.path.dirname(torch.__file__))
 register_library(os.path.dirname(os.path.abspath(__file__)))
+COMPILED = "compile_wrapper"  # what calls a compiled function; to import it would load PyTorch's compiler
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
 
 class Reader:
     """Takes down what a program does with PyTorch, in the words of minigrad's observer."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: bool = False, detail: str = "values") -> None:
         self.log = Log()
         self.builder = Builder()
         self.trace = Trace(f"torch {torch.__version__}", Encoder(self.builder, self.log))
         self.depth = -1  # of the innermost pass or recomputation
-        self.passes = Passes(self.log, self)
+        self.passes = Passes(self.log, self, times, detail)
         self.seen = self.passes.seen
-        self.ops = Ops(self.seen, self.log)
+        self.ops = Ops(self.seen, self.log, times)
         self.mode = Watching(self.dispatched)
         self.watching = False  # whether the mode is on
         self.open: list[Call] = []
@@ -101,10 +103,18 @@ class Reader:
     @unprofiled
     def dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An op comes by: run it, and take it down if it is the user's."""
+        try:
+            return self.told(func, args, kwargs)
+        finally:
+            if func._schema.is_mutable:
+                self.seen.previews.forget()
+
+    def told(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an op; tell of it if it is the user's."""
         create = bool(self.passes.running) and self.passes.running[-1].create
-        if not create and sys._getframe(3).f_code is ENGINE:
+        if not create and sys._getframe(4).f_code is ENGINE:
             return func(*args, **kwargs)
-        look = self.stack.look(3)
+        look = self.stack.look(4)
         code = None if look.inside is None else look.inside.f_code
         if code is None or code is ENGINE and create:
             self.caught_up(look, settle=func is not torch.ops.aten.detach.default)
@@ -125,6 +135,9 @@ class Reader:
         """Python calls a function, or leaves it: see the calls of modules, and what starts a pass: its graph, and the
         hooks of its roots."""
         code = frame.f_code
+        if code.co_name == COMPILED and event == "call" and "_dynamo" in code.co_filename:
+            raise RuntimeError("a compiled function cannot be recorded, since its ops and its graph are not PyTorch's "
+                               "any more: record what torch.compile was given, of a model that is `model._orig_mod`")
         if code is MODULE:
             if event == "call":
                 self.catch_up()
@@ -141,6 +154,10 @@ class Reader:
         self.seen.drop_copies()
         self.passes.leave_broken(torch._C._current_graph_task_id())
         roots = frame.f_locals["t_outputs"]
+        elsewhere = elsewhere_of(roots)
+        if elsewhere is not None:
+            raise RuntimeError(f"a backward pass on {elsewhere} cannot be followed, since PyTorch runs it in a thread "
+                               f"of its own: record the step on the CPU, after `model.cpu()` and with data there")
         self.meet([t for t in roots if isinstance(t, torch.Tensor)])
         for root in roots:
             if isinstance(root, torch.Tensor) and not root.requires_grad:
@@ -226,6 +243,12 @@ class Reader:
         return self.passes.running[-1].at if self.passes.running else NOWHERE
 
 
+def elsewhere_of(roots: Sequence[Any]) -> Any:
+    """The device of the first root whose pass the engine does not run in the thread that asks for it; else None."""
+    devices = [root.device for root in roots if isinstance(root, torch.Tensor)]
+    return next((device for device in devices if device.type not in ("cpu", "meta")), None)
+
+
 def stopped(frame: Any) -> bool:
     """Whether a function that runs again has found all that it saved, and is left at once."""
     count = frame.recomp_counter.get(torch._C._current_graph_task_id(), 0)
@@ -239,9 +262,24 @@ class record(recorder.record):
         loss = model(x).sum()
         loss.backward()
 
+    Args:
+        names: the variables to name tensors by, where they are not those of the code around the block.
+        times: whether nodes get the seconds that they took.
+        detail: how much of values is kept, which is what a recording costs. "values": copies of small tensors and the
+            statistics of large ones; "ops": of large tensors only shape and dtype; "modules": values of scalars
+            alone, and no arithmetic.
+
     Raises:
-        RuntimeError: if a recorder is on already in this thread.
+        RuntimeError: if a recorder is on already in this thread. Inside the block: for a backward pass that is not the
+            CPU's, and for what `torch.compile` made, which cannot be recorded.
+        ValueError: if there is no such detail.
     """
 
+    def __init__(self, names: Mapping[str, Any] | None = None, *, times: bool = False, detail: str = "values") -> None:
+        super().__init__(names, times=times)
+        if detail not in DETAILS:
+            raise ValueError(f"there is no detail {detail!r}: it is one of {', '.join(map(repr, DETAILS))}")
+        self._detail = detail
+
     def _new_observer(self) -> Reader:
-        return Reader()
+        return Reader(self._times, self._detail)

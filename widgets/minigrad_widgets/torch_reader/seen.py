@@ -13,16 +13,14 @@ from typing import Any
 
 import torch
 
-from minigrad.recorder import NOWHERE, SAME, Large, Log, TrackedRef, Tracker
+from minigrad.recorder import NOWHERE, SAME, Log, TrackedRef, Tracker
+from minigrad_widgets.torch_reader.previews import Previews
 
-__all__ = ["Hooked", "Seen", "array_of", "leaf_of", "without_dispatch"]
+__all__ = ["Hooked", "Seen", "leaf_of"]
 
 set_version: Any = torch._C._autograd._unsafe_set_version_counter
-without_dispatch = torch._C._DisableTorchDispatch  # a block in which the reader does not see its own copies
 ONE: Any = torch.ones(1, requires_grad=True)
 ACCUMULATE_GRAD = type(ONE.view(1).grad_fn.next_functions[0][0])
-USUAL = frozenset({torch.float32, torch.float64, torch.int64, torch.bool})
-WIDER = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}  # for the previews: NumPy has no such dtype
 NodeHook = Callable[..., None]
 
 
@@ -73,8 +71,9 @@ class Seen(Tracker):
     reader's hooks.
     """
 
-    def __init__(self, log: Log, pre: NodeHook, post: NodeHook) -> None:
+    def __init__(self, log: Log, pre: NodeHook, post: NodeHook, detail: str = "values") -> None:
         super().__init__(log)
+        self.previews = Previews(self.copy, detail)
         self.pre, self.post = pre, post
         self.next: dict[int, list[tuple[int, int] | None]] = {}
         self.made: dict[int, list[tuple[int, TrackedRef]]] = {}
@@ -91,11 +90,7 @@ class Seen(Tracker):
         """What is kept of a tensor's values; None for no tensor."""
         if t is None:
             return None
-        try:
-            array = array_of(t)
-        except (NotImplementedError, RuntimeError, TypeError):  # a "meta" tensor, and what else has no memory
-            return Unreadable(t)
-        return self.copy(array)
+        return self.previews.of(t)
 
     # tensors
     def tensor(self, t: Any, copy: Any = None, before: bool = False) -> int:
@@ -294,37 +289,9 @@ class Seen(Tracker):
         for hooked in self.hooked.values():
             hooked.remove()
         super().forget()
+        self.previews.forget()
         for table in (self.next, self.made, self.leaves, self.order, self.hooked):
             table.clear()
-
-
-class Unreadable(Large):
-    """What is kept of a tensor whose values nobody can look at."""
-
-    def __init__(self, t: Any) -> None:
-        self.dtype, self.shape = t.dtype, tuple(t.shape)
-        self.stats = {"min": None, "max": None, "mean": None, "norm": None, "nan": 0, "inf": 0}
-
-
-def array_of(t: Any) -> Any:
-    """The values of a tensor as a NumPy array, of which no recorder is told.
-
-    Raises:
-        NotImplementedError, RuntimeError or TypeError: if it has no values, as one of the device "meta".
-    """
-    with without_dispatch():
-        return plain(t).numpy(force=True)  # `force` detaches it, too
-
-
-def plain(t: Any) -> Any:
-    """A tensor as NumPy can have it: dense, of a dtype that it knows, without the wrappers of `torch.func`."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        t = torch._C._functorch.get_unwrapped(t)
-    if t.dtype in USUAL and t.layout is torch.strided:
-        return t
-    t = t.detach() if t.layout is torch.strided else t.detach().to_dense()
-    narrow = t.dtype.itemsize == 1 and t.dtype.is_floating_point
-    return t.float() if narrow else t.to(WIDER[t.dtype]) if t.dtype in WIDER else t
 
 
 def name_of(node: Any) -> str:

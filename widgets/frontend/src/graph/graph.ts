@@ -18,8 +18,11 @@ import { bow, ties, told } from "./ties";
 import type { Tie } from "./ties";
 import type { Maybe, Trace } from "../trace/types";
 import { Culling } from "./culling";
+import { Lights } from "./lights";
 import { Minimap } from "./minimap";
 import { Outline } from "./outline";
+import { legend, savedMarks, stub } from "./parts";
+import { TrayParts } from "./tray";
 import { Viewport } from "./viewport";
 
 interface NodeParts {
@@ -29,6 +32,7 @@ interface NodeParts {
   badge: SVGGElement;
   saved: SVGPathElement | null;
   version: SVGGElement;
+  tray: TrayParts | null;
 }
 
 interface EdgeParts {
@@ -58,11 +62,13 @@ export class GraphPane {
   readonly viewport: Viewport;
   /** What stands over the drawing. */
   readonly tools = html("div", { class: "mg-tools" });
+  /** Called when other boxes stand there than before. */
+  onBuild: () => void = () => undefined;
   private readonly culling = new Culling();
   private readonly layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
   private readonly outline: Outline;
   private readonly map: Minimap;
-  private groups: Groups;
+  groups: Groups;  // what stands in the graph now
   private drawing: Drawing;
   private readonly nodes = new Map<BoxId, NodeParts>();
   private readonly edges = new Map<string, EdgeParts>();
@@ -73,7 +79,7 @@ export class GraphPane {
   /** By the node that they come from. */
   private readonly tied = new Map<BoxId, Element[]>();
   private marked = new Map<BoxId, string>();
-  private lighted: Element[] = [];
+  private readonly lights = new Lights();
   private flowing: ReadonlySet<string> = new Set();
   private scene: Scene | null = null;
 
@@ -100,7 +106,7 @@ export class GraphPane {
     this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.clicked(event));
     const finder = new Finder(trace, (node) => this.events.find(node));
-    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, this.legend(), this.map.element);
+    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, legend(), this.map.element);
     this.tools.append(this.outline.element, finder.element);
     this.element.append(this.buttons(), this.tools);
   }
@@ -117,10 +123,10 @@ export class GraphPane {
     for (const layer of this.layers) layer.replaceChildren();
     for (const table of [this.nodes, this.edges, this.leaving, this.tied, this.marked, this.culling]) table.clear();
     for (const [wire, spot] of labelSpots(this.drawing, this.widths)) this.addWire(wire, spot, wires, texts);
-    for (const stub of this.drawing.stubs) {
-      const drawn = this.stub(stub.at);
+    for (const each of this.drawing.stubs) {
+      const drawn = stub(each.at);
       wires.append(drawn);
-      this.leaves(Number.parseInt(stub.key, 10), drawn);
+      this.leaves(Number.parseInt(each.key, 10), drawn);
     }
     for (const [id, box] of this.drawing.boxes) this.addNode(id, box, boxes);
     for (const tie of this.ties) this.addTie(tie, wires, texts);
@@ -141,6 +147,7 @@ export class GraphPane {
     this.build();
     const shown = this.scene?.selected ?? this.scene?.lit ?? null;
     this.open(shown);
+    this.onBuild();
     if (!this.scene) return;
     this.update(this.scene, null, null);
     if (shown !== null) this.reveal(shown);
@@ -249,13 +256,6 @@ export class GraphPane {
     this.leaving.set(node, [...(this.leaving.get(node) ?? []), ...elements]);
   }
 
-  private stub([x, y]: Point): SVGGElement {
-    const line = svg("path", { class: "mg-stub", d: `M${x},${y}V${y + 12}` });
-    const cross = svg("path", { class: "mg-stub-end", d: `M${x - 5},${y + 12}H${x + 5}` });
-    const title = svg("title", {}, "(None, 0): this input needs no gradient");
-    return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", x: x + 8, y: y + 15 }, "None"));
-  }
-
   private addNode(id: BoxId, box: Box, parent: SVGGElement): void {
     const leaf = this.trace.nodes[id]?.variable !== undefined;
     const [left, top] = [-box.width / 2, -HEIGHT / 2];
@@ -280,19 +280,13 @@ export class GraphPane {
       badge,
       version,
     );
-    const saved = this.savedMarks(id, box.width);
+    const saved = savedMarks(this.trace.nodes[id]?.saved.length ?? 0, box.width);
     if (saved) group.append(saved);
+    const tray = leaf ? new TrayParts(HEIGHT / 2 + 3) : null;
+    if (tray) group.append(tray.element);
     parent.append(group);
     this.culling.add(group, box.x, box.y);
-    this.nodes.set(id, { group, glyph, word, badge, saved, version });
-  }
-
-  /** One small square per saved tensor, on the upper edge: full while held, empty once released. */
-  private savedMarks(id: number, width: number): SVGPathElement | null {
-    const count = Math.min(4, this.trace.nodes[id]?.saved.length ?? 0);
-    if (count === 0) return null;
-    const squares = Array.from({ length: count }, (_, i) => `M${width / 2 - 20 - i * 11},${-HEIGHT / 2 + 8}h7v7h-7Z`);
-    return svg("path", { class: "mg-saved", d: squares.join("") });
+    this.nodes.set(id, { group, glyph, word, badge, saved, version, tray });
   }
 
   private paintNode(id: BoxId, look: NodeLook): void {
@@ -310,6 +304,7 @@ export class GraphPane {
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
     paintBadge(parts.badge, look.badge, true);
     paintBadge(parts.version, look.version ? `v${look.version}` : "");
+    if (look.tray) parts.tray?.paint(look.tray);
     mark(parts.group, "data-stale", look.stale ? "true" : null);
     for (const element of this.tied.get(id) ?? []) mark(element, "data-stale", look.stale ? "true" : null);
   }
@@ -325,16 +320,36 @@ export class GraphPane {
     const value = valueOf(this.trace, gradient);
     for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(value) || null);
     mark(parts.line, "data-heat", sizeOf(value) || null);
+    mark(parts.label, "data-live", value?.live ? "live" : value?.stale ? "stale" : null);
     write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
+  }
+
+  /** Shades boxes by a share, from 0 to 1; null ends that. */
+  shade(shares: ReadonlyMap<BoxId, number> | null): void {
+    this.element.classList.toggle("mg-costs", shares !== null);
+    for (const [id, share] of shares ?? []) this.nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
+  }
+
+  /** Forgets which gradients are drawn: their numbers may be others. */
+  forget(): void {
+    for (const parts of this.edges.values()) parts.gradient = NaN;
   }
 
   /** Lights the operands of an arithmetic: edges, and what a node has saved. */
   light(edges: readonly string[], saved: Maybe): void {
-    const parts = edges.flatMap((key) => this.edges.get(key) ?? []);
     const squares = saved === null ? null : this.nodes.get(saved)?.saved;
-    for (const element of this.lighted) mark(element, "data-operand", null);
-    this.lighted = [...parts.flatMap(({ line, label }) => [line, label]), ...(squares ? [squares] : [])];
-    for (const element of this.lighted) mark(element, "data-operand", "true");
+    this.lights.show("data-operand", [...this.drawnEdges(edges), ...(squares ? [squares] : [])]);
+  }
+
+  /** Lights what a name in the source stands for: nodes with their trays, and edges. */
+  call(nodes: readonly number[], edges: readonly string[]): void {
+    const boxes = [...new Set(nodes.map((id) => this.groups.owner[id] ?? id))];
+    const groups = boxes.flatMap((id) => this.nodes.get(id)?.group ?? []);
+    this.lights.show("data-called", [...groups, ...this.drawnEdges(edges)]);
+  }
+
+  private drawnEdges(keys: readonly string[]): Element[] {
+    return keys.flatMap((key) => this.edges.get(key) ?? []).flatMap(({ line, label }) => [line, label]);
   }
 
   /** Moves the marks of the lit and the selected node. */
@@ -366,11 +381,6 @@ export class GraphPane {
     if (scope != null) return this.fold(new Set([...this.groups.folded].filter((id) => id !== Number(scope))));
     const group = (event.target as Element).closest("[data-node]");
     this.events.pick(group ? Number(group.getAttribute("data-node")) : null);
-  }
-
-  private legend(): HTMLElement {
-    const marks = ["■ saved", "□ released", "Σ pending", "0 output_nr"].map((text) => html("span", {}, text));
-    return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
   }
 
   private buttons(): HTMLElement {

@@ -19,6 +19,17 @@ export const STYLES: Record<Look, Style> = {
   early: { word: "too early", glyph: "M-1.6,-6H1.6L1,2H-1ZM-1.5,3.2H1.5V6H-1.5Z" },
 };
 
+/** The `.grad` of a leaf: what it holds, and how far the gradients of this pass have come. */
+export interface Tray {
+  /** "none" before anything was added, "coming" while gradients pile up at the leaf, "held" afterwards. */
+  state: "none" | "coming" | "held";
+  text: string;
+  /** How much of it is full, from 0 to 1. */
+  level: number;
+  told: string;
+  broken: string;
+}
+
 /** What the graph shows of a node at this moment. */
 export interface NodeLook {
   look: Look;
@@ -30,6 +41,8 @@ export interface NodeLook {
   broken?: string;
   /** Of the tensor that this is the node of, if it was ever written to. */
   version?: number;
+  /** Of an AccumulateGrad, its leaf's `.grad`. */
+  tray?: Tray | undefined;
   /** The tensor that it made has another node by now. */
   stale?: boolean;
 }

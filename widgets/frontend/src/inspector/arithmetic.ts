@@ -120,16 +120,23 @@ export class Arithmetic {
     const saved = new Map((this.trace.nodes[id]?.saved ?? []).map(([name, , value]) => [name, value] as const));
     return (operand) => {
       const output = outputOf(operand);
-      if (output === null) return saved.get(operand) == null ? null : short(valueOf(this.trace, saved.get(operand)));
+      const input = this.inputOf(id, operand);
+      const held = input === null ? saved.get(operand) : this.trace.tensors[input]?.value;
+      if (output === null) return held == null ? null : short(valueOf(this.trace, held));
       const value = gradient[output];
       return value == null ? "0" : short(valueOf(this.trace, value));
     };
   }
 
+  /** The tensor of an operand that is an input of the op. */
+  private inputOf(id: number, operand: string): Maybe {
+    const at = /^inputs\[(\d+)\]$/.exec(operand)?.[1];
+    return at === undefined ? null : (this.trace.nodes[id]?.inputs[Number(at)] ?? null);
+  }
+
   /** What an operand is called: a saved tensor as the program calls it. */
   private nameOf(id: number, operand: string): string {
-    const row = this.trace.nodes[id]?.saved.find(([name]) => name === operand);
-    const tensor = row?.[1] ?? null;
+    const tensor = this.inputOf(id, operand) ?? this.trace.nodes[id]?.saved.find(([name]) => name === operand)?.[1] ?? null;
     return tensor === null ? operand : (this.trace.tensors[tensor]?.name ?? operand);
   }
 

@@ -5,8 +5,9 @@ import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps } from "../trace/frame";
 import type { Replay } from "../trace/frame";
 import type { Changed, Lens } from "./lens";
-import type { NodeLook, Scene } from "../graph/look";
+import type { NodeLook, Scene, Tray } from "../graph/look";
 import { STYLES } from "../graph/look";
+import { Trays } from "./trays";
 import { litNode, shownGradient } from "../trace/types";
 import type { Maybe, Trace, TraceEvent } from "../trace/types";
 import { repeated } from "../trace/spans";
@@ -18,6 +19,9 @@ export class BackwardLens implements Lens {
   readonly steps: number[];
   /** The nodes that a second run of a checkpointed function recorded. */
   private readonly again: ReadonlySet<Maybe>;
+  private readonly trays: Trays;
+  /** By pass, in their order: how many gradients each node will receive. */
+  private readonly counts: [step: number, needs: ReadonlyMap<number, number>][] = [];
   private queue: [step: number, first: number[]] = [-2, []];
 
   /** The walks of one inspector share one replay: another lens begins where the last one stood. */
@@ -27,6 +31,10 @@ export class BackwardLens implements Lens {
     readonly replay: Replay,
   ) {
     this.steps = lensSteps(trace, name);
+    this.trays = new Trays(trace);
+    trace.events.forEach((event, step) => {
+      if (event.kind === "backward_start") this.counts.push([step, new Map(event.needs)]);
+    });
     this.again = new Set(repeated(trace).map((step) => litNode(trace.events[step] as TraceEvent)));
   }
 
@@ -173,7 +181,28 @@ export class BackwardLens implements Lens {
       broken: this.brokenAt(id),
       badge: this.badge(this.replay.pending.get(id)),
       saved: this.replay.saved.get(id) ?? "",
+      ...this.tray(id, status),
     };
+  }
+
+  /** The `.grad` of a leaf; while its AccumulateGrad waits or runs, how many of its gradients have come. */
+  private tray(id: number, status: string | undefined): { tray?: Tray | undefined } {
+    const leaf = this.trace.nodes[id]?.variable;
+    if (leaf === undefined) return {};
+    const open = status === "waiting" || status === "ready" || (status === "running" && !this.added(id));
+    const of = this.counts.filter(([step, needs]) => step <= this.step && needs.has(id)).at(-1)?.[1].get(id) ?? 0;
+    const arrived = open ? of - (this.replay.needs.get(id) ?? 0) : 0;
+    return { tray: this.trays.of(id, { grad: this.replay.grads.get(leaf), arrived, of }) };
+  }
+
+  /** Whether an AccumulateGrad that runs has added its gradient by now. */
+  private added(id: number): boolean {
+    for (let at = this.step; at >= 0; at--) {
+      const event = this.trace.events[at];
+      if (event?.kind === "accumulate" && event.node === id) return true;
+      if (event?.kind === "run" && event.node === id) return false;
+    }
+    return false;
   }
 
   /** What has become of the tensor that a node made. */

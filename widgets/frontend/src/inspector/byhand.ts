@@ -5,6 +5,7 @@ import { lensSteps, Replay } from "../trace/frame";
 import type { Changed, Lens } from "./lens";
 import type { Look, NodeLook, Scene } from "../graph/look";
 import { STYLES } from "../graph/look";
+import { Trays } from "./trays";
 import type { Received } from "../trace/received";
 import { Walk } from "../trace/traverse";
 import type { Pile, State } from "../trace/traverse";
@@ -22,8 +23,10 @@ export class TraversalLens implements Lens {
   private readonly walk: Walk;
   private readonly before: Replay;
   private state: State;
+  private readonly trays: Trays;
 
   constructor(private readonly trace: Trace) {
+    this.trays = new Trays(trace);
     this.walk = new Walk(trace);
     this.before = new Replay(trace);
     this.step = lensSteps(trace, "backward")[0] ?? 0;
@@ -160,7 +163,9 @@ export class TraversalLens implements Lens {
     const word = pile && pile.of > 1 ? `${pile.arrived} of ${pile.of}` : WORDS[look] ?? STYLES[look].word;
     const saved = this.before.saved.get(id) ?? "";
     const known = this.before.status.has(id);
-    return { look, known, word, badge: pile ? `Σ ${this.amount(id)}` : "", saved };
+    const grad = this.state.grads[this.trace.nodes[id]?.variable ?? -1];
+    const tray = this.trays.of(id, { grad, arrived: pile?.arrived ?? 0, of: pile?.of ?? 0 });
+    return { look, known, word, badge: pile ? `Σ ${this.amount(id)}` : "", saved, tray };
   }
 
   private status(id: number, pile: Pile | undefined): Look {

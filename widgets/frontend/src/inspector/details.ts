@@ -5,6 +5,7 @@ import { Arithmetic } from "./arithmetic";
 import type { Light } from "./arithmetic";
 import { HookList } from "./hooks";
 import type { NodeLook } from "../graph/look";
+import { unwritten } from "./trays";
 import type { Received } from "../trace/received";
 import type { Maybe, Trace } from "../trace/types";
 
@@ -95,6 +96,9 @@ export class DetailsPane {
     ];
     this.body.replaceChildren(...parts.filter((part) => part !== null));
   }
+
+  /** The gradient that has come back for an output of a node; null while it is not known. */
+  readonly arrived = (node: number, output_nr: number, moment: Moment): Maybe => this.arithmetic.arrived(node, output_nr, moment);
 
   /** What a pass has given. */
   private got({ got = [] }: Moment): HTMLElement[] {
@@ -194,7 +198,7 @@ export class DetailsPane {
       ["is", `${shape(record.shape)} ${record.dtype}`],
       ["flags", flags.filter(Boolean).join(", ") || "none"],
       [older ? "value at first" : "value", value(tensor(valueOf(this.trace, moment.value(id))))],
-      [".grad", value(grad === undefined ? "None" : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
+      [".grad", value(grad === undefined ? unwritten(this.trace, id) : grad === null ? "a partial sum" : tensor(valueOf(this.trace, grad)))],
     ];
     const came = of === null ? null : this.arithmetic.arrived(of, record.output_nr, moment);
     if (came !== null) pairs.splice(3, 0, ["gradient", value(tensor(valueOf(this.trace, came)))]);

@@ -2,6 +2,7 @@
 import { html, mark } from "../page/dom";
 import { broken, number, tensorName, valueOf } from "../trace/format";
 import { rootMeanSquare, SIZES, sizeOf } from "../trace/size";
+import { unwritten } from "./trays";
 import type { Moment } from "./details";
 import type { Maybe, Trace } from "../trace/types";
 
@@ -55,7 +56,7 @@ export class Heat {
     const share = Math.max(0, Math.min(1, (exponent - LEAST) / (MOST - LEAST)));
     bar.style.width = `${Math.round(share * 100)}%`;
     mark(bar, "data-heat", sizeOf(value) || null);
-    const text = value === undefined ? "None" : broken(value) || (size === null ? "?" : number(Number(size.toPrecision(3))));
+    const text = value === undefined ? unwritten(this.trace, leaf) : broken(value) || (size === null ? "?" : number(Number(size.toPrecision(3))));
     return html("tr", {}, html("td", {}, button), html("td", { class: "mg-heatcell" }, bar), html("td", {}, text));
   }
 }

@@ -3,6 +3,8 @@ import { Ask } from "./ask";
 import type { Answer, Score } from "../trace/questions";
 import { BackwardLens } from "./backward";
 import { TraversalLens } from "./byhand";
+import { Called } from "./called";
+import { CostLens } from "./cost";
 import { DetailsPane } from "./details";
 import { html, mark, write } from "../page/dom";
 import { Replay } from "../trace/frame";
@@ -10,12 +12,15 @@ import { GraphPane } from "../graph/graph";
 import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
 import { Heat } from "./heat";
+import { Live } from "../live/live";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
+import { Numbers } from "./numbers";
 import type { Link } from "../page/link";
 import { Panes } from "./panes";
 import { QueueStrip } from "./queue";
 import { Ribbon } from "./ribbon";
+import { Share } from "../page/share";
 import { SourcePane } from "./source";
 import { Transport } from "../page/transport";
 import { WholeWindow } from "../page/whole";
@@ -34,6 +39,7 @@ export class Inspector {
   private readonly text = html("output", { class: "mg-text", "aria-live": "polite" });
   private readonly graph: GraphPane;
   private readonly source: SourcePane;
+  private readonly called: Called;
   private readonly details: DetailsPane;
   private readonly queue: QueueStrip;
   private readonly memory: Memory;
@@ -46,10 +52,17 @@ export class Inspector {
   private readonly tabs: HTMLButtonElement[] = [];
   private readonly undo: (() => void)[] = [];
 
+  private readonly trace: Trace;
+  private readonly numbers: Numbers | null;
+  private readonly live: Live | null;
+
   constructor(
-    private readonly trace: Trace,
+    given: Trace,
     private readonly link: Link,
   ) {
+    const live = (this.live = link.live === false ? null : Live.of(given));
+    const trace = (this.trace = live?.trace ?? given);
+    this.numbers = live && new Numbers(live, () => this.moved(), link.live === true);
     this.replay = new Replay(trace);
     const walks = ["forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.replay)] as const);
     this.lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
@@ -62,12 +75,15 @@ export class Inspector {
       fold: (folded: number[]) => this.link.say("collapsed", folded),
     };
     this.graph = new GraphPane(trace, events, link.collapsed);
-    this.source = new SourcePane(trace);
     this.details = new DetailsPane(trace, pick, (step) => this.goToStep(step), (edges, saved) => this.graph.light(edges, saved));
+    this.called = new Called(trace, (nodes, edges) => this.graph.call(nodes, edges), this.details.arrived, pick);
+    this.source = new SourcePane(trace, this.called);
     this.queue = new QueueStrip(trace, pick);
     this.list = new NodeList(trace, pick);
     this.heat = new Heat(trace, pick, (on) => this.graph.element.classList.toggle("mg-heat", on));
-    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element);
+    const numbers = this.numbers ? [this.numbers.element] : [];
+    const cost = new CostLens(trace, this.graph, pick);
+    this.graph.tools.lastElementChild?.before(this.list.element, this.heat.element, cost.element, ...numbers);
     this.memory = new Memory(trace, { go: (step) => this.goToStep(step), pick });
     this.ask = new Ask(trace, link.questions, (answers, score) => this.answered(answers, score));
     this.ask.load(link.answers);
@@ -90,10 +106,11 @@ export class Inspector {
   }
 
   private assemble(): void {
-    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), this.whole.button);
+    const head = html("div", { class: "mg-head" }, this.text, this.ribbon.tag, this.tabList(), new Share(this.link).element, this.whole.button);
     const panes = new Panes(this.source.element, this.graph.element, this.details.element);
+    panes.element.append(this.called.card);
     const foot = html("div", { class: "mg-foot" }, this.queue.element, this.memory.element, this.transport.element);
-    this.element.append(head, this.ask.element, panes.element, foot);
+    this.element.append(head, ...(this.numbers ? [this.numbers.bar] : []), this.ask.element, panes.element, foot);
   }
 
   private tabList(): HTMLElement {
@@ -176,6 +193,12 @@ export class Inspector {
     this.element.focus();
   }
 
+  /** All numbers are others now, at the same step. */
+  private moved(): void {
+    this.graph.forget();
+    this.show(ALL);
+  }
+
   private goToStep(step: number): void {
     this.transport.pause();
     if (this.lens instanceof BackwardLens) this.go(this.lens.positionOf(step));
@@ -221,6 +244,7 @@ export class Inspector {
     this.graph.update(scene, changed.nodes, changed.edges);
     this.list.show(scene);
     this.heat.show(lens.moment);
+    this.called.show(lens.moment);
     if (lens instanceof BackwardLens) this.ask.show(lens.step, lens.stepAt(lens.position + 1));
     const secret = this.ask.asking === "next" && lens instanceof BackwardLens;
     const shown = this.selected ?? lens.lit ?? (secret ? null : lens.ready[0]) ?? null;
@@ -273,6 +297,7 @@ export class Inspector {
     mark(this.element, "data-lit", lens.lit ?? "");
     mark(this.element, "data-ready", lens.ready.join(" "));
     mark(this.element, "data-score", this.link.questions.length > 0 ? `${this.ask.score.right}/${this.ask.score.answered}` : null);
-    mark(this.element, "data-gradient", lens.gradient ?? "");
+    const { gradient } = lens;
+    mark(this.element, "data-gradient", gradient == null ? "" : (this.live?.recordedIndex(gradient) ?? gradient));
   }
 }

@@ -1,6 +1,6 @@
 /** The memory pane: bytes over time with the playhead; opened, it lists who holds what at this step. */
 import { Chart, scaleOf } from "../page/chart";
-import { KINDS } from "../trace/types";
+import { KINDS, STACKED } from "../trace/types";
 import { html, mark, write } from "../page/dom";
 import { bytes as amount } from "../trace/format";
 import { Holders, Makers } from "../trace/holders";
@@ -36,7 +36,8 @@ export class Memory {
     this.chart = new Chart(trace, scaleOf([trace]), (step) => events.go(step));
     this.empty = !this.chart.all.some((held) => total(held) > 0);
     this.counts = KINDS.map(() => html("b", {}));
-    KINDS.forEach((name, kind) => {
+    STACKED.forEach((kind) => {
+      const name = KINDS[kind];
       if (!this.chart.all.some((held) => (held[kind] ?? 0) > 0)) return;
       const key = html("i", { class: `mg-key mg-${name}` });
       this.legend.append(html("span", { class: "mg-kind" }, key, `${name} `, this.counts[kind] as HTMLElement));
@@ -68,7 +69,8 @@ export class Memory {
   private open(step: number): void {
     this.holders.goTo(step);
     const held = this.holders.held();
-    const tables = KINDS.flatMap((kind) => {
+    const tables = STACKED.flatMap((at) => {
+      const kind = KINDS[at];
       const parts = held.filter((each) => each.kind === kind && each.bytes > 0);
       return parts.length > 0 ? [this.kind(kind, parts)] : [];
     });

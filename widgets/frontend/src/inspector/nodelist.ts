@@ -22,7 +22,7 @@ export class NodeList {
     const heads = HEADS.map((each) => html("th", { scope: "col" }, each));
     const table = html("table", { class: "mg-table" }, this.caption, html("thead", {}, html("tr", {}, ...heads)), this.rows);
     this.body.append(table);
-    this.element = html("details", { class: "mg-nodelist" }, html("summary", {}, "table"), this.body);
+    this.element = html("details", { class: "mg-nodelist mg-nodetable" }, html("summary", {}, "table"), this.body);
     this.element.addEventListener("toggle", () => this.draw());
   }
 

@@ -1,5 +1,6 @@
 /** The source pane: the program's lines, the current one lit. In the traversal lens: the same calls as Python. */
 import { html, write } from "../page/dom";
+import type { Called } from "./called";
 import type { Maybe, Trace } from "../trace/types";
 
 export class SourcePane {
@@ -11,8 +12,12 @@ export class SourcePane {
   private file: Maybe = null;
   private lit: HTMLElement | null = null;
 
-  constructor(private readonly trace: Trace) {
+  constructor(
+    private readonly trace: Trace,
+    private readonly called: Called,
+  ) {
     this.element = html("section", { class: "mg-source", "aria-label": "source" }, this.heading, this.body);
+    called.listen(this.body);
     // Before it is in a page a pane has no height and cannot be scrolled.
     if (typeof ResizeObserver !== "undefined") {
       this.observer = new ResizeObserver(() => this.lit && this.scrollTo(this.lit));
@@ -54,18 +59,19 @@ export class SourcePane {
   private open(file: number): void {
     const source = this.trace.files[file];
     if (!source) return;
-    const rows = this.pages.get(file) ?? source.lines.map((line, at) => this.row(at, line));
+    const rows = this.pages.get(file) ?? source.lines.map((line, at) => this.row(at, ...this.called.pieces(file, at + 1, line)));
     this.pages.set(file, rows);
     this.file = file;
     this.lit?.classList.remove("mg-current");
     this.lit = null;
     write(this.heading, source.name);
     this.body.replaceChildren(...rows);
+    this.called.enter(this.body);
   }
 
-  private row(at: number, line: string): HTMLElement {
+  private row(at: number, ...line: (Node | string)[]): HTMLElement {
     const number = html("span", { class: "mg-number", "aria-hidden": true }, String(at + 1));
-    return html("div", { class: "mg-line" }, number, html("code", {}, line || " "));
+    return html("div", { class: "mg-line" }, number, html("code", {}, ...line, line.join("") === "" ? " " : ""));
   }
 
   /** Scrolls the pane, not the page: scrollIntoView would move the notebook under the student's hands. */

@@ -2,7 +2,7 @@
 import { html, mark, svg } from "./dom";
 import { series, spans, told, total } from "../trace/spans";
 import type { Span } from "../trace/spans";
-import { KINDS } from "../trace/types";
+import { KINDS, STACKED } from "../trace/types";
 import type { Bytes, Trace } from "../trace/types";
 
 const HEIGHT = 100;
@@ -18,12 +18,12 @@ export function scaleOf(traces: readonly Trace[]): Scale {
   return { steps: Math.max(1, ...traces.map((trace) => trace.events.length)), most };
 }
 
-/** Everything under the upper edge of a kind; drawn from the last kind to the first, each covers a part of the one before. */
-function area(all: readonly Bytes[], kind: number, most: number): string {
+/** Everything under the upper edge of a layer; drawn from the last to the first, each covers a part of the one before. */
+function area(all: readonly Bytes[], layer: number, most: number): string {
   let text = `M0,${HEIGHT}`;
   let before = -1;
   all.forEach((held, step) => {
-    const sum = held.slice(0, kind + 1).reduce((a, b) => a + b, 0);
+    const sum = STACKED.slice(0, layer + 1).reduce<number>((sum, kind) => sum + held[kind], 0);
     if (sum !== before) text += `H${step}V${(HEIGHT - (HEIGHT * sum) / most).toFixed(2)}`;
     before = sum;
   });
@@ -41,7 +41,7 @@ export class Chart {
     go: (step: number) => void,
   ) {
     this.all = series(trace);
-    const areas = [3, 2, 1, 0].map((kind) => svg("path", { class: `mg-${KINDS[kind]}`, d: area(this.all, kind, scale.most) }));
+    const areas = [3, 2, 1, 0].map((layer) => svg("path", { class: `mg-${KINDS[STACKED[layer] as number]}`, d: area(this.all, layer, scale.most) }));
     const start = trace.events.findIndex((event) => event.kind === "backward_start");
     if (start >= 0) areas.push(svg("path", { class: "mg-begins", d: `M${start},0V${HEIGHT}` }));
     const box = { class: "mg-bytes", viewBox: `0 0 ${scale.steps} ${HEIGHT}`, preserveAspectRatio: "none" };

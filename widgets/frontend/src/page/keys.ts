@@ -23,8 +23,9 @@ function leavesUs(event: KeyboardEvent, root: HTMLElement): boolean {
 /** A focused button, link or list has its own use of Space, Enter and the up and down arrows. */
 function ownKey(event: KeyboardEvent): boolean {
   const target = event.target as Element | null;
-  if (target?.matches("select, input[type=search], input[type=text], input[type=radio]")) return true;
+  if (target?.matches("select, textarea, input[type=search], input[type=text], input[type=number], input[type=radio]")) return true;
   if (target?.matches("button, summary")) return event.key === " " || event.key === "Enter";
+  if (target?.matches(".mg-called")) return [" ", "Enter", "ArrowUp", "ArrowDown"].includes(event.key);
   if (target?.matches(".mg-rows")) return event.key === "ArrowLeft" || event.key === "ArrowRight";
   return (target?.matches(".mg-code, .mg-details-body, .mg-nodelist-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
 }

@@ -9,6 +9,15 @@ export interface Model {
   save_changes(): void;
   on(name: string, callback: () => void): void;
   off(name: string, callback: () => void): void;
+  /** The program of the page that this model lives in; a widget's model has it as traits. */
+  program?(): Promise<Program | null>;
+}
+
+/** What a page of its own needs beside the state: `module` says which kind of script it is. */
+export interface Program {
+  script: string;
+  style: string;
+  module: boolean;
 }
 
 const REST = 200;
@@ -38,6 +47,11 @@ export class Link {
     return String(this.model.get("lens"));
   }
 
+  /** Whether numbers can be changed: true opens their list, null leaves it closed, false has none. */
+  get live(): boolean | null {
+    return (this.model.get("live") ?? null) as boolean | null;
+  }
+
   get selected(): Maybe {
     return (this.model.get("selected") ?? null) as Maybe;
   }
@@ -49,6 +63,29 @@ export class Link {
   /** The calls of modules that are folded; null where nobody has chosen yet. */
   get collapsed(): number[] | null {
     return (this.model.get("collapsed") ?? null) as number[] | null;
+  }
+
+  get trace(): unknown {
+    return this.model.get("trace");
+  }
+
+  /** The address of the page that shows what a link holds. */
+  get player(): string {
+    return String(this.model.get("player") ?? "");
+  }
+
+  /** What a page of its own shows: the trace, and all that was chosen here. */
+  state(): Record<string, unknown> {
+    this.flush();
+    const trace = this.trace;
+    const names = [...SHARED, "ask", "player"].filter((name) => this.model.get(name) !== undefined);
+    return { trace: typeof trace === "string" ? JSON.parse(trace) : trace, ...Object.fromEntries(names.map((name) => [name, this.model.get(name)])) };
+  }
+
+  async program(): Promise<Program | null> {
+    if (this.model.program) return this.model.program();
+    const [script, style] = [this.model.get("_esm"), this.model.get("_css")];
+    return typeof script === "string" && typeof style === "string" ? { script, style, module: true } : null;
   }
 
   /** Notes a change and sends it 200 ms after the last one. */

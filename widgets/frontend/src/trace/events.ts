@@ -34,6 +34,11 @@ export interface TensorRecord {
   counter?: number;
   /** Its version, if that was not 0. */
   version?: number;
+  /**
+   * The step after which the program first read its numbers by what is no op of the trace: `if`, `item()`, a
+   * comparison.
+   */
+  read?: number;
   /** Where it begins in its storage, in elements, if it does not lie there from the beginning row by row. */
   offset?: number;
   /** Its strides in elements, in the same case. */
@@ -58,6 +63,16 @@ export interface NodeRecord {
   variable?: number;
   /** For each input the expression of its gradient, null where none goes there. */
   derivatives?: Maybe[];
+  /**
+   * How long its op took, and its derivative in all passes, in seconds; null is unknown. Only a recording with
+   * `times=True` has it.
+   */
+  seconds?: [forward: Maybe, backward: Maybe];
+  /**
+   * What `derivatives` name and what is no tensor of the op, such as the positions of maxima, in operands of the
+   * op: `inputs[0]`, ….
+   */
+  parameters?: [name: string, expression: number][];
   /** The innermost call of a module that ran when the recorder first saw it. */
   scope?: number;
   /** The file of the user's line that made it. */
@@ -103,6 +118,13 @@ export interface ForwardEvent {
   inputs: Maybe[];
   /** Its results. */
   outputs: number[];
+  /**
+   * For each result its arithmetic, with the operands `inputs[0]`, `inputs[1]`, …; of an op in place that of what
+   * it wrote to its first operand.
+   */
+  expressions?: number[];
+  /** Tensors that are no operands, which the expressions call `reads[0]`, `reads[1]`, …. */
+  reads?: number[];
   /** The module that it ran in, where there is no node to say it. */
   scope?: number;
   /**
@@ -352,3 +374,37 @@ export const FORWARD: ReadonlySet<string> = new Set([
 export const OF_A_PASS: ReadonlySet<string> = new Set([
   "backward_start", "ready", "run", "hook", "release", "flow", "accumulate", "capture", "backward_end",
 ]);
+
+/** The fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`. */
+export const RECORD_FIELDS: Readonly<Record<string, string>> = {
+  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int offset?=whole strides?=[whole]",
+  nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
+  scopes: "name=str? module=str parent=scope?",
+  common: "file?=file line?=int depth?=nr bytes?=(parameters:int,activations:int,saved:int,gradients:int) held?=[(storage,what:nr,id:int?)] dropped?=[(storage,what:nr,id:int?)]",
+};
+
+/** The fields of each kind of event. */
+export const EVENT_FIELDS: Readonly<Record<string, string>> = {
+  forward: "op=str node=node? inputs=[tensor?] outputs=[tensor] expressions?=[expression] reads?=[tensor] scope?=scope rebased?=[(tensor,before:node?,after:node)]",
+  save: "node=node",
+  version: "tensor=tensor version=int value?=value?",
+  grad: "tensor=tensor grad=value?",
+  mode: "mode=str on=bool",
+  checkpoint_begin: "call=int name=str reentrant=bool",
+  checkpoint_end: "call=int",
+  backward_start: "roots=[(node,output_nr:nr,value?)] needs=[(node,count:int)] create_graph=bool retain_graph=bool inputs=[tensor]?",
+  ready: "node=node",
+  run: "node=node gradient=[value?]",
+  hook: "node=node hook=str name=str gradient=[value?] tensor=tensor? grad?=value?",
+  release: "node=node",
+  flow: "node=node index=int to=node output_nr=nr gradient=value? sum=value?",
+  accumulate: "node=node tensor=tensor gradient=value? grad=value?",
+  capture: "tensor=tensor gradient=value?",
+  backward_end: "",
+  call: "node=node gradient=[value?] result=[value?]",
+  error: "type=str message=str",
+  recompute_begin: "call=int",
+  holder_filled: "call=int index=int value=value?",
+  early_stop: "call=int",
+  recompute_end: "call=int",
+};

@@ -1,6 +1,9 @@
 /** Values and names as text: short ones for edges, PyTorch's look for sentences and details. */
 import type { Maybe, Scalar, Trace, Value } from "./types";
 
+/** Behind a number that should have followed one that was changed, and could not. */
+const AS_RECORDED = " (as recorded)";
+
 function special(entry: string): string {
   return entry === "nan" || entry.endsWith("inf") || /^-?\d+$/.test(entry) ? entry : `'${entry}'`;
 }
@@ -34,6 +37,7 @@ function nested(data: readonly string[], sizes: readonly number[], indent: numbe
 function statistics(value: Value): string {
   const stats = value.stats;
   if (!stats) return "";
+  if (stats.norm === null && stats.min === null && !stats.nan && !stats.inf) return "values not kept";
   const parts = (["min", "max", "mean", "norm"] as const).map((key) => `${key} ${number(stats[key])}`);
   if (stats.nan) parts.push(`${stats.nan} nan`);
   if (stats.inf) parts.push(`${stats.inf} inf`);
@@ -48,6 +52,10 @@ function columns(value: Value): string[] {
 
 /** A tensor as PyTorch prints it, more or less; a large one by its statistics. */
 export function tensor(value: Value | undefined): string {
+  return value?.stale ? `${printed(value)}${AS_RECORDED}` : printed(value);
+}
+
+function printed(value: Value | undefined): string {
   if (!value) return "None";
   if (!value.data) return `tensor of ${shape(value.shape)}: ${statistics(value)}`;
   if (value.data.length === 0) return value.shape.length === 1 ? "tensor([])" : `tensor([], size=(${value.shape.join(", ")}))`;
@@ -62,6 +70,10 @@ export function inline(value: Value | undefined, limit = 96): string {
 
 /** A gradient in a few characters, for an edge: the number, up to three numbers, or shape and norm. */
 export function brief(value: Value | undefined): string {
+  return value?.stale ? `${few(value)}${AS_RECORDED}` : few(value);
+}
+
+function few(value: Value | undefined): string {
   if (!value) return "None";
   const data = value.data;
   if (data && data.length <= 3 && value.shape.length <= 1) {

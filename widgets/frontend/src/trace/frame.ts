@@ -74,7 +74,7 @@ export class Replay {
   private readonly arrived = new Map<number, number>();
   private readonly registers = new Map<keyof Registers, unknown>();
   /** What belongs neither to a node nor to an edge. */
-  private readonly apart: ReadonlySet<unknown> = new Set([this.registers, this.grads, this.versions, this.contents]);
+  private readonly apart: ReadonlySet<unknown> = new Set([this.registers, this.contents]);
   private readonly journal: Undo[][] = [];
   private page: Undo[] = [];
   private changes: Changes = { nodes: new Set(), edges: new Set() };
@@ -199,7 +199,7 @@ export class Replay {
 
   private note(map: unknown, key: unknown): void {
     if (map === this.edges) this.changes.edges.add(key as string);
-    else if (map === this.versions || map === this.rebased) {
+    else if (map === this.versions || map === this.rebased || map === this.grads) {
       for (const node of this.nodesOf.get(key as number) ?? []) this.changes.nodes.add(node);
     }
     else if (!this.apart.has(map)) this.changes.nodes.add(key as number);

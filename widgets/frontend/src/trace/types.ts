@@ -5,8 +5,10 @@ import { unpack } from "./unpack";
 
 export type * from "./events";
 export type Bytes = NonNullable<Common["bytes"]>;
-/** In the order of `bytes`, which is the order in which they are stacked in a chart, from the floor up. */
+/** In the order of `bytes`. */
 export const KINDS = ["parameters", "activations", "saved", "gradients"] as const;
+/** As they are stacked in a chart, from the floor up, and listed: what is saved for a backward pass grows on even ground. */
+export const STACKED = [2, 0, 1, 3] as const;
 export type Edge = NodeRecord["next"][number];
 
 /** What holds: 0 a parameter, 1 a tensor, 2 a node that saved it, 3 a tensor by its .grad, 4 a node at which it waits. */
@@ -22,6 +24,11 @@ export interface Value {
   dtype: string;
   data?: Scalar[];
   stats?: { min: Scalar; max: Scalar; mean: Scalar; norm: Scalar; nan: number; inf: number };
+  /** Whether it was computed from numbers that were changed, in the place of what was `recorded`. */
+  live?: boolean;
+  recorded?: Value;
+  /** Whether it should have changed with them, and could not be computed: it is what was recorded. */
+  stale?: boolean;
 }
 
 export interface Layout {
@@ -82,7 +89,7 @@ export function shownGradient(event: TraceEvent): Maybe {
 
 /** A trace from its text; a page of its own holds it as data. */
 export function parseTrace(given: unknown): Trace {
-  const trace = unpack(typeof given === "object" && given !== null ? given : JSON.parse(String(given)));
+  const trace = unpack(typeof given === "object" && given !== null ? { ...given } : JSON.parse(String(given)));
   if (trace.format !== FORMAT || trace.version !== VERSION) {
     throw new Error(`this inspector reads ${FORMAT} version ${VERSION}, not ${trace.format} version ${trace.version}`);
   }

@@ -1,5 +1,6 @@
 /** Several traces of one program on one axis of steps and one of bytes: what each holds, and what it runs again. */
 import { Chart, scaleOf } from "../page/chart";
+import { differenceTable } from "./differences";
 import { KINDS } from "../trace/types";
 import { describe } from "../trace/describe";
 import { html, mark, write } from "../page/dom";
@@ -39,7 +40,7 @@ export class Comparison {
     this.element = html("div", { class: "mg-root mg-comparison", tabindex: 0, role: "region", "aria-label": label });
     const foot = html("div", { class: "mg-foot" }, legend(), this.transport.element);
     const rows = this.rows.map((row) => row.element);
-    this.element.append(html("div", { class: "mg-head" }, this.text), ...rows, this.table(), foot);
+    this.element.append(html("div", { class: "mg-head" }, this.text), ...rows, this.table(), ...this.differences(), foot);
     this.undo.push(listen(this.element, this.actions()), link.listen(() => this.told()));
     this.told();
   }
@@ -73,6 +74,12 @@ export class Comparison {
     });
     const table = html("table", { class: "mg-table" }, html("thead", {}, head), html("tbody", {}, ...lines));
     return html("div", { class: "mg-scroll", tabindex: 0, role: "group", "aria-label": "figures" }, table);
+  }
+
+  /** The first recording against each of the others, event for event. */
+  private differences(): HTMLElement[] {
+    const [first, ...others] = this.rows.map(({ name, trace }) => [name, trace] as const);
+    return first ? others.map((other) => differenceTable(first, other, (step) => this.go(step))) : [];
   }
 
   private told(): void {

@@ -1,0 +1,144 @@
+"""Numbers that are typed and dragged in JupyterLab, in two windows and two themes, and in a page without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.groups import has_browser, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import minigrad
+from minigrad.recorder import Trace, record
+from minigrad_widgets import Inspector
+from tests.browser.book import await_widgets
+from tests.browser.fixtures import Axe, context
+from tests.browser.jupyter import Lab, await_idle, open_notebook, run_all
+from tests.browser.test_gradients import go_to, inspector
+
+NAME = "numbers.ipynb"
+IMPORTS = "import minigrad as torch\nfrom minigrad.recorder import record\nfrom minigrad_widgets import Inspector"
+SQUARES = """x = torch.tensor([3., 1.], requires_grad=True)
+w = torch.tensor([[2., 0.], [1., -1.]], requires_grad=True)
+with record() as trace:
+    y = w @ x
+    loss = (y * y).sum()
+    loss.backward()
+Inspector(trace, live=True)"""
+READS = """a = torch.tensor(2., requires_grad=True)
+with record() as other:
+    b = a * 3
+    b.register_hook(lambda grad: grad * 2)
+    c = b * b if b > 1 else b
+    c.backward()
+Inspector(other)"""
+
+
+@pytest.fixture(scope="module")
+def notebook(browser: Browser, server: Lab) -> Iterator[Page]:
+    """A notebook with the two programs, run."""
+    window = context(browser, viewport={"width": 1280, "height": 800})
+    page = window.new_page()
+    server.write(NAME, IMPORTS, SQUARES, READS)
+    open_notebook(page, server, NAME)
+    run_all(page, server, NAME)
+    await_widgets(page, 2)
+    await_idle(page, server, NAME)
+    yield page
+    window.close()
+
+
+def field(root: Locator, name: str) -> Locator:
+    return root.get_by_label(name, exact=True)
+
+
+def labels(root: Locator) -> list[str]:
+    """The gradients that are drawn as live."""
+    found: list[str] = root.locator(".mg-labels [data-live=live]").evaluate_all(
+        "texts => texts.map(text => text.textContent)")
+    return found
+
+
+def back(root: Locator) -> None:
+    """Puts the recorded numbers back."""
+    root.locator(".mg-reset").click()
+    expect(root.locator(".mg-livebar")).to_be_hidden()
+
+
+def test_a_number_that_is_typed_moves_all_that_follow(seen: Page, axe: Axe) -> None:
+    root = inspector(seen, 0)
+    root.press("End")
+    field(root, "x[0]").fill("2")
+    bar = root.locator(".mg-livebar")
+    expect(bar).to_contain_text("live: x[0] = 2., recorded 3.")
+    assert "[18., -2.]" in labels(root)
+    root.focus()
+    root.press("ArrowLeft")
+    expect(root.locator("output.mg-text")).to_contain_text("x.grad receives tensor([18., -2.])")
+    assert "2., 1." in root.locator(".mg-details").inner_text()
+    boxes = [part.bounding_box() for part in (root, root.locator(".mg-numbers .mg-nodelist-body"))]
+    assert boxes[0] and boxes[1] and boxes[1]["x"] + boxes[1]["width"] <= boxes[0]["x"] + boxes[0]["width"]
+    assert axe(seen, 0) == []
+    back(root)
+
+
+def test_the_keyboard_and_the_pointer_change_numbers(seen: Page) -> None:
+    root = inspector(seen, 0)
+    box = field(root, "w[1, 1]")
+    box.focus()
+    box.press("ArrowUp")
+    expect(root.locator(".mg-livesaid")).to_have_text("live: w[1, 1] = -0.9, recorded -1.")
+    handle = root.locator(".mg-handle", has_text="w[0, 0]").bounding_box()
+    assert handle
+    seen.mouse.move(handle["x"] + 5, handle["y"] + 5)
+    seen.mouse.down()
+    seen.mouse.move(handle["x"] + 25, handle["y"] + 5, steps=4)
+    seen.mouse.up()
+    expect(field(root, "w[0, 0]")).to_have_value("3")
+    expect(root.locator(".mg-livesaid")).to_contain_text("w[0, 0] = 3., recorded 2.")
+    back(root)
+
+
+def test_what_cannot_follow_says_so(seen: Page, axe: Axe) -> None:
+    root = inspector(seen, 1)
+    root.locator(".mg-numbers summary").click()
+    expect(root.locator(".mg-limits")).to_contain_text("the hook <lambda>: it is a function of Python")
+    root.focus()
+    root.press("End")
+    field(root, "a").fill("-4")
+    notes = root.locator(".mg-livenotes")
+    expect(notes).to_contain_text("the hook <lambda> keeps its recorded numbers")
+    expect(notes).to_contain_text("The program has read b, by “if”, item() or a comparison")
+    go_to(inspector(seen, 1), "MulBackward0 runs")
+    assert axe(seen, 1) == []
+    back(root)
+    root.locator(".mg-numbers summary").click()
+
+
+def program(x: list[float]) -> Trace:
+    """What the page shows."""
+    leaf = minigrad.tensor(x, requires_grad=True)
+    with record({"x": leaf}) as trace:
+        (leaf.exp() * leaf).sum().backward()
+    return trace
+
+
+def test_a_page_without_a_network_gives_what_python_gives(browser: Browser, tmp_path: Path) -> None:
+    path, step = tmp_path / "page.html", len(program([1., 2.])) - 2
+    Inspector(program([1., 2.]), step=step, live=True).to_html(path)
+    window = context(browser, viewport={"width": 1280, "height": 800}, offline=True)
+    page = window.new_page()
+    page.goto(path.as_uri())
+    field(page.locator(".mg-root"), "x[1]").fill("0.5")
+    wanted: Any = program([1., .5])
+    given = wanted.values[wanted.events[step]["grad"]]["data"]
+    shown = f"tensor([{', '.join(f'{number:.4f}' for number in given)}])"
+    expect(page.locator("output.mg-text")).to_contain_text(shown)
+    window.close()

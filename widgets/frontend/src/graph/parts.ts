@@ -1,0 +1,25 @@
+/** Small parts of the drawing that never change once they are there. */
+import { html, svg } from "../page/dom";
+import { HEIGHT } from "../layout/geometry";
+import type { Point } from "../layout/geometry";
+
+/** An input that needs no gradient: a short line that ends. */
+export function stub([x, y]: Point): SVGGElement {
+  const line = svg("path", { class: "mg-stub", d: `M${x},${y}V${y + 12}` });
+  const cross = svg("path", { class: "mg-stub-end", d: `M${x - 5},${y + 12}H${x + 5}` });
+  const title = svg("title", {}, "(None, 0): this input needs no gradient");
+  return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", x: x + 8, y: y + 15 }, "None"));
+}
+
+/** One small square per saved tensor, on the upper edge: full while held, empty once released. */
+export function savedMarks(saved: number, width: number): SVGPathElement | null {
+  const count = Math.min(4, saved);
+  if (count === 0) return null;
+  const squares = Array.from({ length: count }, (_, i) => `M${width / 2 - 20 - i * 11},${-HEIGHT / 2 + 8}h7v7h-7Z`);
+  return svg("path", { class: "mg-saved", d: squares.join("") });
+}
+
+export function legend(): HTMLElement {
+  const marks = ["■ saved", "□ released", "Σ pending", "0 output_nr"].map((text) => html("span", {}, text));
+  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
+}

@@ -1,0 +1,178 @@
+/** The numbers of the leaves, to be typed or dragged: all that follows from them is computed again, here in the browser. */
+import { html, mark, write } from "../page/dom";
+import type { Live } from "../live/live";
+import { inline, number, shape, tensorName } from "../trace/format";
+
+/** A leaf with more entries shows one of them, which can be chosen. */
+const FEW = 12;
+const LEAVES = 40;
+const SENTENCES = 3;
+
+/** The place of an entry, counted row by row, as Python writes it. */
+function place(sizes: readonly number[], at: number): string {
+  const index: number[] = [];
+  let rest = at;
+  for (const size of [...sizes].reverse()) {
+    index.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return index.length === 0 ? "" : `[${index.join(", ")}]`;
+}
+
+const written = (x: number): string => String(Number(x.toPrecision(6)));
+
+export class Numbers {
+  /** The list of leaves, over the drawing. */
+  readonly element: HTMLDetailsElement;
+  /** What was changed, and what could not follow. */
+  readonly bar = html("div", { class: "mg-livebar", role: "status" });
+  private readonly said = html("span", { class: "mg-livesaid" });
+  private readonly notes = html("span", { class: "mg-livenotes" });
+  private readonly changes = new Map<number, number[]>();
+  /** By leaf, the entry that is shown where there are many. */
+  private readonly chosen = new Map<number, number>();
+  private readonly fields: [leaf: number, at: () => number, field: HTMLInputElement][] = [];
+  private waiting = false;
+
+  constructor(
+    private readonly live: Live,
+    private readonly changed: () => void,
+    open: boolean,
+  ) {
+    const rows = live.leaves.slice(0, LEAVES).map((leaf) => this.row(leaf));
+    const hint = html("p", { class: "mg-quiet" }, "Type a number, or drag its name sideways: every value and gradient follows.");
+    const body = html("div", { class: "mg-nodelist-body", tabindex: 0, role: "group", "aria-label": "numbers to change" }, hint, ...this.limits(), ...rows);
+    this.element = html("details", { class: "mg-nodelist mg-numbers" }, html("summary", {}, "numbers"), body);
+    this.element.open = open;
+    const reset = html("button", { type: "button", class: "mg-reset", title: "put all numbers back" }, "reset");
+    reset.addEventListener("click", () => this.reset());
+    this.bar.append(this.said, this.notes, reset);
+    this.bar.hidden = true;
+  }
+
+  /** Before anything is changed: what will keep its recorded numbers. */
+  private limits(): HTMLElement[] {
+    const found = this.live.limits.slice(0, SENTENCES).map(({ what, why }) => html("li", {}, `${what}: ${why}`));
+    if (found.length === 0) return [];
+    const more = this.live.limits.length - found.length;
+    if (more > 0) found.push(html("li", {}, `and ${more} more`));
+    return [html("div", { class: "mg-limits" }, "These keep their recorded numbers, and so does what follows from them:", html("ul", {}, ...found))];
+  }
+
+  private row(leaf: number): HTMLElement {
+    const record = this.live.trace.tensors[leaf];
+    const sizes = record?.shape ?? [];
+    const name = tensorName(this.live.trace, leaf);
+    const count = this.live.numbers(leaf).length;
+    const title = html("div", { class: "mg-leafname" }, html("code", {}, name), html("span", { class: "mg-quiet" }, ` ${shape(sizes)}`));
+    if (count > FEW) return html("div", { class: "mg-leaf" }, title, this.follow(leaf, name, sizes, count));
+    const cells = Array.from({ length: count }, (_, at) => this.entry(leaf, `${name}${place(sizes, at)}`, () => at));
+    const grid = html("div", { class: "mg-entries" }, ...cells);
+    if (sizes.length > 1) grid.style.gridTemplateColumns = `repeat(${sizes.at(-1) ?? 1}, max-content)`;
+    return html("div", { class: "mg-leaf" }, title, grid);
+  }
+
+  /** One entry of many, with a field that chooses it. */
+  private follow(leaf: number, name: string, sizes: readonly number[], count: number): HTMLElement {
+    const at = (): number => this.chosen.get(leaf) ?? 0;
+    const label = (): string => `${name}${place(sizes, at())}`;
+    const which = html("input", { type: "number", class: "mg-entry", min: 0, max: count - 1, step: 1, value: 0, "aria-label": `which entry of ${name}, counted row by row` });
+    const cell = this.entry(leaf, label(), at);
+    which.addEventListener("input", () => {
+      this.chosen.set(leaf, Math.max(0, Math.min(count - 1, Math.trunc(Number(which.value)) || 0)));
+      write(cell.firstElementChild as Element, label());
+      mark(cell.lastElementChild as Element, "aria-label", label());
+      this.refill();
+    });
+    return html("div", { class: "mg-entries" }, html("label", { class: "mg-quiet" }, "entry ", which), cell);
+  }
+
+  private entry(leaf: number, name: string, at: () => number): HTMLElement {
+    const field = html("input", { type: "number", class: "mg-entry", step: 0.1, value: written(this.numbersOf(leaf)[at()] as number), "aria-label": name });
+    const handle = html("span", { class: "mg-handle", title: "drag sideways" }, name);
+    field.addEventListener("input", () => {
+      if (field.value.trim() !== "" && Number.isFinite(Number(field.value))) this.set(leaf, at(), Number(field.value));
+    });
+    field.addEventListener("change", () => this.refill());
+    handle.addEventListener("pointerdown", (event) => this.drag(event, handle, leaf, at()));
+    this.fields.push([leaf, at, field]);
+    return html("div", { class: "mg-number" }, handle, field);
+  }
+
+  private drag(start: PointerEvent, handle: HTMLElement, leaf: number, at: number): void {
+    if (start.button !== 0) return;
+    start.preventDefault();
+    handle.setPointerCapture(start.pointerId);
+    const from = this.numbersOf(leaf)[at] as number;
+    const step = Math.max(0.01, 10 ** Math.floor(Math.log10(Math.max(Math.abs(from), 1e-3)) - 1) / 2);
+    const move = (event: PointerEvent): void => {
+      this.set(leaf, at, Number((from + Math.round(event.clientX - start.clientX) * step).toPrecision(6)));
+      this.refill();
+    };
+    const stop = (): void => {
+      for (const name of ["pointerup", "pointercancel"]) handle.removeEventListener(name, stop);
+      handle.removeEventListener("pointermove", move);
+    };
+    handle.addEventListener("pointermove", move);
+    for (const name of ["pointerup", "pointercancel"]) handle.addEventListener(name, stop);
+  }
+
+  private numbersOf(leaf: number): number[] {
+    return this.changes.get(leaf) ?? this.live.numbers(leaf);
+  }
+
+  private set(leaf: number, at: number, to: number): void {
+    const numbers = this.numbersOf(leaf).map((each, i) => (i === at ? to : each));
+    const recorded = this.live.numbers(leaf);
+    if (numbers.every((each, i) => Object.is(each, recorded[i]))) this.changes.delete(leaf);
+    else this.changes.set(leaf, numbers);
+    this.soon();
+  }
+
+  reset(): void {
+    this.changes.clear();
+    this.refill();
+    this.soon();
+  }
+
+  private refill(): void {
+    for (const [leaf, at, field] of this.fields) {
+      const text = written(this.numbersOf(leaf)[at()] as number);
+      if (Number(field.value) !== Number(text)) field.value = text;
+    }
+  }
+
+  /** Computes before the next picture, however many numbers have come by then. */
+  private soon(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.live.run(new Map(this.changes));
+      this.say();
+      this.changed();
+    });
+  }
+
+  private say(): void {
+    this.bar.hidden = !this.live.changed;
+    const told = [...this.changes.keys()].flatMap((leaf) => this.told(leaf));
+    const more = told.length > SENTENCES ? ` and ${told.length - SENTENCES} more` : "";
+    write(this.said, this.live.changed ? `live: ${told.slice(0, SENTENCES).join("; ")}${more}`.replace(/\.?$/, ".") : "");
+    const kept = this.live.kept.slice(0, 2).map(({ what, why }) => `${what} keeps its recorded numbers: ${why}.`);
+    const names = this.live.read.map((tensor) => tensorName(this.live.trace, tensor));
+    const read = names.length > 0 ? [`The program has read ${names.slice(0, 2).join(" and ")}, by “if”, item() or a comparison: what it did then stays as recorded.`] : [];
+    write(this.notes, [...kept, ...read].join(" "));
+  }
+
+  /** Each entry that is another now, with what was recorded. */
+  private told(leaf: number): string[] {
+    const { trace } = this.live;
+    const [record, before] = [trace.tensors[leaf], this.live.numbers(leaf)];
+    const name = tensorName(trace, leaf);
+    const now = this.changes.get(leaf) ?? before;
+    const others = now.flatMap((each, at) => (Object.is(each, before[at]) ? [] : [at]));
+    if (others.length > 2) return [`${name} = ${inline(trace.values[record?.value ?? -1], 40)}`];
+    return others.map((at) => `${name}${place(record?.shape ?? [], at)} = ${number(now[at] as number)}, recorded ${number(before[at] as number)}`);
+  }
+}

@@ -1,0 +1,400 @@
+/**
+ * Live numbers: the recorded program, computed again with other numbers in its leaves, forwards and backwards.
+ *
+ * The first run changes nothing, and is held to what was recorded: what it cannot compute, or computes otherwise, keeps
+ * its recorded numbers from then on, and so does what follows from it.
+ *
+ * The trace that is shown is a copy, in which whatever can change has a preview of its own: a run exchanges previews,
+ * while all indices stay, and with them everything that a view has found out about the trace.
+ */
+import { make, Unsupported } from "./arrays";
+import type { Argument, NumberArray } from "./arrays";
+import { evaluated } from "./evaluate";
+import { isNumber, Memory } from "./memory";
+import type { Known } from "./memory";
+import { agrees, numbersOf } from "./numbers";
+import { added, namesIn, placeOf, together } from "./operands";
+import { Slots } from "./slots";
+import type { Expression, Maybe, Trace, TraceEvent } from "../trace/types";
+
+type Of<K extends TraceEvent["kind"]> = Extract<TraceEvent, { kind: K }>;
+
+/** What keeps its recorded numbers, and why. */
+export interface Kept {
+  what: string;
+  why: string;
+}
+
+/** A longer program is not computed again at each change. */
+const LONGEST = 20_000;
+const UNKNOWN: Known = { array: null, touched: false, stale: false };
+const PASSING = ["retain_grad", "post_accumulate"];
+
+export class Live {
+  /** The trace that is shown. */
+  readonly trace: Trace;
+  /** The tensors whose numbers can be changed. */
+  readonly leaves: readonly number[];
+  /** What keeps its recorded numbers whatever is changed. */
+  readonly limits: readonly Kept[];
+  /** After a run: what should have changed and could not be computed. */
+  kept: Kept[] = [];
+  /** After a run: the tensors that changed and whose numbers the program had read otherwise than by an op. */
+  read: number[] = [];
+  private readonly slots: Slots;
+  /** By step and place, why it keeps its recorded numbers. */
+  private readonly refused = new Map<string, Kept>();
+  private readonly first = new Map<string, NumberArray | null>();
+  private base = true;
+  private memory: Memory;
+  private passes: Map<string, Known>[] = [];
+  private received = new Map<number, (Known | null)[]>();
+  private parameters = new Map<number, Map<string, Known>>();
+  private replaced = new Set<number>();
+  private shown = new Set<number>();
+
+  constructor(private readonly recorded: Trace) {
+    this.slots = new Slots(recorded);
+    this.trace = this.slots.trace;
+    this.memory = new Memory(recorded, new Map());
+    this.run(new Map());
+    this.base = false;
+    const loaded = [...this.memory.loaded].sort((a, b) => a - b);
+    this.leaves = recorded.events.some((event) => event.kind === "forward" && event.expressions) ? loaded.filter((id) => this.isLeaf(id)) : [];
+    this.limits = this.probed();
+  }
+
+  /** The live numbers of a trace; null where nothing can be changed, or there would be too much to compute. */
+  static of(trace: Trace): Live | null {
+    if (trace.events.length > LONGEST || !trace.events.some((event) => event.kind === "forward" && event.expressions)) return null;
+    const live = new Live(trace);
+    return live.leaves.length > 0 ? live : null;
+  }
+
+  /** The index that a preview of the shown trace has in the recorded one. */
+  recordedIndex(value: number): number {
+    return this.slots.recordedIndex(value);
+  }
+
+  /** What would keep its recorded numbers if any leaf was changed. */
+  private probed(): readonly Kept[] {
+    this.run(new Map(this.leaves.map((leaf) => [leaf, this.numbers(leaf)])));
+    const found = this.kept;
+    this.run(new Map());
+    return found;
+  }
+
+  /** Whether a number was changed. */
+  get changed(): boolean {
+    return this.changes.size > 0;
+  }
+
+  changes: ReadonlyMap<number, readonly number[]> = new Map();
+
+  /** The recorded numbers of a leaf. */
+  numbers(leaf: number): number[] {
+    return [...(numbersOf(this.recorded.values[this.recorded.tensors[leaf]?.value ?? -1])?.data ?? [])];
+  }
+
+  /** Computes everything with these numbers in the place of those of some leaves. */
+  run(changes: ReadonlyMap<number, readonly number[]>): void {
+    this.changes = changes;
+    [this.kept, this.read, this.passes] = [[], [], []];
+    [this.received, this.parameters, this.replaced, this.shown] = [new Map(), new Map(), new Set(), new Set()];
+    this.memory = new Memory(this.recorded, changes);
+    this.recorded.events.forEach((event, step) => {
+      for (const [storage, what, id] of event.held ?? []) this.memory.hold(storage, what, id);
+      this.event(event, step);
+    });
+  }
+
+  private isLeaf(id: number): boolean {
+    const record = this.recorded.tensors[id];
+    return record !== undefined && record.is_leaf && isNumber(record) && (record.name !== null || record.requires_grad);
+  }
+
+  private event(event: TraceEvent, step: number): void {
+    switch (event.kind) {
+      case "forward":
+        return this.forward(event, step);
+      case "save":
+        return this.save(event.node);
+      case "version":
+        return this.version(event, step);
+      case "backward_start":
+        return this.begin(event);
+      case "run":
+        return this.ran(event, step);
+      case "hook":
+        return this.hooked(event, step);
+      case "flow":
+        return this.flowed(event, step);
+      case "accumulate":
+        return this.accumulated(event, step);
+      case "capture":
+        return this.slots.show(step, "gradient", this.settled(`${step}`, this.arrived(event), event.gradient, "capture"));
+      case "grad":
+        return this.setGrad(event, step);
+      case "call":
+        event.gradient.forEach((value, at) => this.slots.showAt(step, "gradient", at, this.constant(value)));
+        return event.result.forEach((value, at) => this.slots.showAt(step, "result", at, this.constant(value)));
+      case "holder_filled":
+        return this.slots.show(step, "value", this.constant(event.value));
+      default:
+        return undefined;
+    }
+  }
+
+  // forwards
+  private forward(event: Of<"forward">, step: number): void {
+    const given = [...event.inputs, ...(event.reads ?? [])].map((tensor) => (tensor === null ? UNKNOWN : this.tensor(tensor)));
+    const state = together(given);
+    const operand = (name: string): Known | undefined => {
+      const [list, at] = placeOf(name);
+      return list === "inputs" ? given[at] : list === "reads" ? given[event.inputs.length + at] : undefined;
+    };
+    const node = event.node === null ? undefined : this.recorded.nodes[event.node];
+    if (node?.parameters && event.node !== null) {
+      this.parameters.set(event.node, new Map(node.parameters.map(([name, index]) => [name, this.parameter(index, operand, state)])));
+    }
+    if (event.op.endsWith("_")) return this.writes(event, step, operand, state);
+    event.outputs.forEach((output, at) => {
+      const record = this.recorded.tensors[output];
+      if (!record) return;
+      if (!this.memory.shares(output, event.inputs)) {
+        // what PyTorch's operators give besides, for their derivatives alone, is no reason to speak of
+        const silent = at > 0 && event.expressions !== undefined && event.expressions[at] === undefined ? "" : undefined;
+        const found = this.computed(`${step}:${at}`, event.op, event.expressions?.[at], operand, state, record.value, record, silent);
+        this.memory.write(output, found);
+      }
+      this.tensor(output);
+    });
+  }
+
+  /** An op in place: what it gives goes to where its first operand lies. */
+  private writes(event: Of<"forward">, step: number, operand: (name: string) => Known | undefined, state: Known): void {
+    const target = event.inputs[0];
+    const record = target == null ? undefined : this.recorded.tensors[target];
+    if (target == null || !record) return;
+    const after = this.recorded.events.slice(step + 1, step + 4).find((each) => each.kind === "version" && each.tensor === target);
+    const value = after?.kind === "version" ? (after.value ?? null) : null;
+    this.memory.write(target, this.computed(`${step}:0`, event.op, event.expressions?.[0], operand, state, value, record));
+  }
+
+  private parameter(index: number, operand: (name: string) => Known | undefined, state: Known): Known {
+    const expression = this.recorded.expressions?.[index];
+    try {
+      if (state.stale || expression === undefined) throw new Unsupported("");
+      const found = evaluated(expression, (name) => operand(name)?.array ?? undefined, null);
+      return { array: found, touched: state.touched, stale: false };
+    } catch (error) {
+      if (!(error instanceof Unsupported)) throw error;
+      return { array: null, touched: state.touched, stale: state.touched };
+    }
+  }
+
+  private save(id: number): void {
+    const node = this.recorded.nodes[id];
+    node?.saved.forEach(([name, tensor, value], at) => {
+      const made = this.parameters.get(id)?.get(name);
+      if (tensor !== null && made && !node.inputs.includes(tensor) && !node.outputs.includes(tensor)) {
+        this.memory.write(tensor, made);  // the op made it besides its results: the positions of maxima
+        this.tensor(tensor);
+      }
+      if (value === null) return;
+      const own = tensor === null ? this.parameters.get(id)?.get(name) : this.memory.read(tensor);
+      const known = own?.array ? own : { ...this.constant(value), stale: own?.stale ?? false };
+      this.slots.showSaved(id, at, known);
+    });
+  }
+
+  private version(event: Of<"version">, step: number): void {
+    this.slots.show(step, "value", this.tensor(event.tensor));
+  }
+
+  // backwards
+  private begin(event: Of<"backward_start">): void {
+    const arriving = new Map<string, Known>();
+    for (const [node, nr, value] of event.roots) arriving.set(`${node}:${nr}`, { ...this.constant(value), stale: false, touched: false });
+    this.passes[event.depth ?? 0] = arriving;
+  }
+
+  private pass(event: TraceEvent): Map<string, Known> {
+    return (this.passes[event.depth ?? 0] ??= new Map());
+  }
+
+  private ran(event: Of<"run">, step: number): void {
+    const arriving = this.pass(event);
+    const found = event.gradient.map((value, nr) => {
+      const known = arriving.get(`${event.node}:${nr}`);
+      arriving.delete(`${event.node}:${nr}`);
+      if (value === null) return null;
+      const settled = this.settled(`${step}:${nr}`, known ?? this.constant(value), value, this.nodeName(event.node));
+      this.slots.showAt(step, "gradient", nr, settled);
+      return settled;
+    });
+    this.received.set(event.node, found);
+    this.replaced.delete(event.node);
+  }
+
+  /** A hook is Python's: what it left is known as it was recorded. */
+  private hooked(event: Of<"hook">, step: number): void {
+    const got = this.received.get(event.node) ?? [];
+    const passing = PASSING.includes(event.hook);
+    const touched = got.some((each) => each?.touched);
+    const left = event.gradient.map((value, at) => {
+      const known = passing && got[at] ? got[at] : { ...this.constant(value), touched, stale: touched };
+      this.slots.showAt(step, "gradient", at, known);
+      return value === null ? null : known;
+    });
+    if (event.grad !== undefined && event.grad !== null) this.slots.show(step, "grad", left[0] ?? this.constant(event.grad));
+    if (passing) return;
+    if (touched) this.keeps({ what: `the hook ${event.name}`, why: "it is a function of Python" });
+    if (event.hook === "post") this.replaced.add(event.node);
+    else if (left.length === got.length) this.received.set(event.node, left);
+  }
+
+  private flowed(event: Of<"flow">, step: number): void {
+    const node = this.recorded.nodes[event.node];
+    const got = this.received.get(event.node) ?? [];
+    const index = node?.derivatives?.[event.index] ?? undefined;
+    const expression = this.recorded.expressions?.[index ?? -1];
+    const inputs = expression === undefined ? (node?.inputs ?? []).map((tensor) => (tensor === null ? UNKNOWN : this.memory.read(tensor))) : [];
+    const named = expression === undefined ? [] : namesIn(expression).map((name) => this.operand(event.node, name, got) ?? UNKNOWN);
+    const state = together([...got.filter((each) => each !== null), ...inputs, ...named]);
+    const why = this.replaced.has(event.node) ? "a hook replaces what it gives" : undefined;
+    const like = this.recorded.values[event.gradient ?? -1];
+    const found = like
+      ? this.computed(`${step}`, this.nodeName(event.node), index, (name) => this.operand(event.node, name, got), state, event.gradient, like, why)
+      : null;
+    this.slots.show(step, "gradient", found);
+    const [arriving, key] = [this.pass(event), `${event.to}:${event.output_nr}`];
+    const before = arriving.get(key);
+    const sum = found && before ? this.settled(`${step}:sum`, added(before, found), event.sum, "a sum") : (found ?? before ?? null);
+    if (sum) arriving.set(key, sum);
+    if (before) this.slots.show(step, "sum", sum);
+    else this.slots.share(step);
+  }
+
+  /** What a name in the expression of a gradient stands for. */
+  private operand(id: number, name: string, got: readonly (Known | null)[]): Known | undefined {
+    const node = this.recorded.nodes[id];
+    const [list, nr] = placeOf(name);
+    if (list === "grad" || list === "grads") {
+      const output = this.recorded.tensors[node?.outputs[nr] ?? -1];
+      return got[nr] ?? (output ? { ...UNKNOWN, array: make(output.shape, output.dtype, () => 0) } : undefined);
+    }
+    const own = this.parameters.get(id)?.get(name);
+    if (own) return own;
+    const input = list === "inputs" ? node?.inputs[nr] : undefined;
+    if (input != null) return this.memory.read(input);
+    const row = node?.saved.find(([each]) => each === name);
+    if (!row) return undefined;
+    return row[1] === null ? this.constant(row[2]) : this.memory.read(row[1]);
+  }
+
+  private accumulated(event: Of<"accumulate">, step: number): void {
+    const gradient = this.received.get(event.node)?.[0] ?? this.constant(event.gradient);
+    this.slots.show(step, "gradient", gradient);
+    const before = this.memory.readGrad(event.tensor) ?? this.earlier(event);
+    const total = this.settled(`${step}:grad`, before ? added(before, gradient) : gradient, event.grad, "a .grad");
+    this.memory.writeGrad(event.tensor, total);
+    this.slots.show(step, "grad", total);
+  }
+
+  /** What a `.grad` held before the recording, which is what is there now without what was added. */
+  private earlier(event: Of<"accumulate">): Known | undefined {
+    const [now, more] = [event.grad, event.gradient].map((value) => numbersOf(this.recorded.values[value ?? -1]));
+    if (!now || !more || now.data.every((x, at) => Object.is(x, more.data[at]))) return undefined;
+    return { ...UNKNOWN, array: make(now.shape, now.dtype, (at) => (now.data[at] as number) - (more.data[at] as number)) };
+  }
+
+  private setGrad(event: Of<"grad">, step: number): void {
+    if (event.grad === null) return void this.memory.grads.delete(event.tensor);
+    const found = this.memory.readGrad(event.tensor);
+    const settled = this.settled(`${step}`, found ?? this.constant(event.grad), event.grad, "a .grad");
+    if (!found) this.memory.writeGrad(event.tensor, settled);
+    this.slots.show(step, "grad", settled);
+  }
+
+  private arrived(event: Of<"capture">): Known {
+    const record = this.recorded.tensors[event.tensor];
+    const leaf = this.recorded.nodes.findIndex((node) => node.variable === event.tensor);
+    const node = record?.node ?? leaf;
+    const known = this.pass(event).get(`${node}:${record?.output_nr ?? 0}`) ?? this.received.get(node)?.[record?.output_nr ?? 0];
+    return known ?? { ...this.constant(event.gradient), touched: this.changed, stale: this.changed };
+  }
+
+  // what everything goes through
+  /** What a tensor holds; its record shows what it held when it was first seen. */
+  private tensor(id: number): Known {
+    const known = this.memory.read(id);
+    if (!this.shown.has(id)) {
+      this.shown.add(id);
+      this.slots.showTensor(id, known);
+    }
+    if (known.touched && this.recorded.tensors[id]?.read !== undefined && !this.read.includes(id)) this.read.push(id);
+    return known;
+  }
+
+  /** A recorded number that no expression gives; it may be an old one once another has been changed. */
+  private constant(value: Maybe | undefined): Known {
+    return { array: numbersOf(this.recorded.values[value ?? -1]), touched: false, stale: false };
+  }
+
+  private nodeName(id: number): string {
+    return (this.recorded.nodes[id]?.name ?? "a node").replace(/Backward\d+$/, "");
+  }
+
+  /** The result of an expression, or what was recorded in its place. */
+  private computed(
+    key: string,
+    what: string,
+    index: number | undefined,
+    operand: (name: string) => Known | undefined,
+    state: Known,
+    value: Maybe,
+    like: { shape: readonly number[]; dtype: string },
+    why?: string,
+  ): Known {
+    if (!this.base && !state.touched && !state.stale) return { array: this.first.get(key) ?? null, touched: false, stale: false };
+    const expression: Expression | undefined = index === undefined ? undefined : this.recorded.expressions?.[index];
+    let found: NumberArray | null = null;
+    let reason = why ?? (expression === undefined ? "no expression was recorded for it" : "");
+    if (expression !== undefined && !why && !state.stale && !this.refused.has(key)) {
+      try {
+        found = evaluated(expression, (name): Argument | undefined => operand(name)?.array ?? undefined, like);
+      } catch (error) {
+        if (!(error instanceof Unsupported)) throw error;
+        reason = error.message;
+      }
+    }
+    if (!found) return this.keep(key, { what, why: reason }, state, value);
+    return this.settled(key, { array: found, touched: state.touched, stale: false }, value, what);
+  }
+
+  /** What was found, if the first run has shown that it is what was recorded. */
+  private settled(key: string, found: Known, value: Maybe, what: string): Known {
+    const recorded = value === null ? undefined : this.recorded.values[value];
+    if (!found.array || found.stale || this.refused.has(key)) return this.keep(key, { what, why: "" }, found, value);
+    if (this.base && recorded && !agrees(found.array, recorded)) {
+      return this.keep(key, { what, why: "it does not give here what was recorded" }, found, value);
+    }
+    if (this.base) this.first.set(key, found.array);
+    return found;
+  }
+
+  /** The recorded numbers, in the place of what cannot be computed. */
+  private keep(key: string, kept: Kept, state: Known, value: Maybe): Known {
+    if (this.base && !this.refused.has(key)) this.refused.set(key, kept);
+    const known = this.constant(value);
+    if (this.base) this.first.set(key, known.array);
+    const stale = state.touched || state.stale;
+    if (stale && !state.stale) this.keeps(this.refused.get(key) ?? kept);
+    return { array: known.array, touched: stale, stale };
+  }
+
+  private keeps(kept: Kept): void {
+    if (kept.why !== "" && !this.kept.some((each) => each.what === kept.what && each.why === kept.why)) this.kept.push(kept);
+  }
+}

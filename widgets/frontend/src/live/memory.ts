@@ -1,0 +1,161 @@
+/** What the tensors of a trace hold while its program is computed again: tensors that share memory share it here too. */
+import { checkSize, isFloat, product, rounding, strided, strides, walk } from "./arrays";
+import type { NumberArray } from "./arrays";
+import { numbersOf } from "./numbers";
+import type { TensorRecord, Trace } from "../trace/types";
+
+/** An array, and where it came from. */
+export interface Known {
+  /** Null where the trace does not hold the numbers. */
+  array: NumberArray | null;
+  /** Whether it depends on a number that was changed. */
+  touched: boolean;
+  /** Whether it should have changed and could not be computed: these are the recorded numbers. */
+  stale: boolean;
+}
+
+interface Buffer {
+  data: Float64Array;
+  known: Uint8Array;
+  /** Whether all is known. */
+  full: boolean;
+  touched: boolean;
+  stale: boolean;
+}
+
+const BYTES: Record<string, number> = { bool: 1, uint8: 1, int8: 1, int16: 2, int32: 4, int64: 8, float32: 4, float64: 8 };
+
+export class Memory {
+  /** The tensors whose numbers came from the trace, since no op of it made them. */
+  readonly loaded = new Set<number>();
+  /** Where each `.grad` lies. */
+  readonly grads = new Map<number, number>();
+  private readonly buffers = new Map<number, Buffer>();
+  private readonly places = new Map<number, number>();
+
+  constructor(
+    private readonly trace: Trace,
+    changed: ReadonlyMap<number, readonly number[]>,
+  ) {
+    for (const [tensor, numbers] of changed) {
+      const record = trace.tensors[tensor];
+      if (!record) continue;
+      const round = rounding(record.dtype);
+      this.write(tensor, { array: { shape: record.shape, dtype: record.dtype, data: Float64Array.from(numbers, round) }, touched: true, stale: false });
+    }
+  }
+
+  /** A tensor, or a `.grad`, begins to lie in a storage. */
+  hold(storage: number, what: number, id: number | null): void {
+    if (id === null) return;
+    if (what < 2) this.places.set(id, storage);
+    if (what === 3) this.grads.set(id, storage);
+  }
+
+  /** Whether a tensor lies in the memory of another one, so that nothing has to be computed for it. */
+  shares(tensor: number, others: readonly (number | null)[]): boolean {
+    const place = this.place(tensor);
+    return others.some((other) => other !== null && other !== tensor && this.place(other) === place);
+  }
+
+  read(tensor: number): Known {
+    const record = this.trace.tensors[tensor] as TensorRecord;
+    const buffer = this.buffer(tensor, record);
+    if (!buffer) return { array: null, touched: false, stale: false };
+    if (buffer.full && !record.strides && buffer.data.length === product(record.shape)) {
+      return { array: { shape: record.shape, dtype: record.dtype, data: buffer.data.slice() }, touched: buffer.touched, stale: buffer.stale };
+    }
+    const [steps, offset] = this.layout(record);
+    if (!this.load(tensor, record, buffer, steps, offset)) return { array: null, touched: buffer.touched, stale: buffer.stale };
+    const whole = { shape: [buffer.data.length], dtype: record.dtype, data: buffer.data };
+    return { array: strided(whole, record.shape, steps, offset), touched: buffer.touched, stale: buffer.stale };
+  }
+
+  write(tensor: number, { array, touched, stale }: Known): void {
+    const record = this.trace.tensors[tensor] as TensorRecord;
+    const buffer = this.buffer(tensor, record);
+    if (!buffer) return;
+    const [steps, offset] = this.layout(record);
+    const whole = product(record.shape) >= buffer.data.length;
+    buffer.touched = whole ? touched : buffer.touched || touched;
+    buffer.stale = whole ? stale : buffer.stale || stale;
+    if (!array) return;
+    if (whole && !record.strides && array.data.length === buffer.data.length) {
+      buffer.data.set(array.data);
+      buffer.full = true;
+      return;
+    }
+    walk(record.shape, steps, offset, (place, at) => {
+      buffer.data[place] = array.data[at] as number;
+      buffer.known[place] = 1;
+    });
+  }
+
+  /** A `.grad` as its memory has it; undefined where that is not known. */
+  readGrad(tensor: number): Known | undefined {
+    const buffer = this.buffers.get(this.grads.get(tensor) ?? -1);
+    const record = this.trace.tensors[tensor];
+    if (!buffer || !record || buffer.data.length !== product(record.shape) || (!buffer.full && buffer.known.includes(0))) return undefined;
+    return { array: { shape: record.shape, dtype: record.dtype, data: buffer.data.slice() }, touched: buffer.touched, stale: buffer.stale };
+  }
+
+  writeGrad(tensor: number, { array, touched, stale }: Known): void {
+    const place = this.grads.get(tensor);
+    if (place === undefined || !array) return;
+    this.buffers.set(place, { data: array.data.slice(), known: new Uint8Array(0), full: true, touched, stale });
+  }
+
+  private place(tensor: number): number {
+    return this.places.get(tensor) ?? this.trace.tensors[tensor]?.storage ?? -1;
+  }
+
+  private buffer(tensor: number, record: TensorRecord): Buffer | null {
+    const key = this.place(tensor);
+    const known = this.buffers.get(key);
+    if (known) return known;
+    const bytes = BYTES[record.dtype];
+    if (bytes === undefined) return null;
+    const stored = (this.trace.storages?.[key] ?? 0) / bytes;
+    const size = Math.max(product(record.shape), Math.floor(stored), this.reach(record));
+    try {
+      checkSize(size);
+    } catch {
+      return null;
+    }
+    const made = { data: new Float64Array(size), known: new Uint8Array(size), full: false, touched: false, stale: false };
+    this.buffers.set(key, made);
+    return made;
+  }
+
+  /** How many elements a tensor's memory has at least. */
+  private reach(record: TensorRecord): number {
+    const [steps, offset] = this.layout(record);
+    return product(record.shape) === 0 ? 0 : record.shape.reduce((last, n, i) => last + (n - 1) * (steps[i] as number), offset) + 1;
+  }
+
+  private layout(record: TensorRecord): [steps: readonly number[], offset: number] {
+    return [record.strides ?? strides(record.shape), record.offset ?? 0];
+  }
+
+  /** Fills in from the record of a tensor what nobody has written; says whether all is there then. */
+  private load(tensor: number, record: TensorRecord, buffer: Buffer, steps: readonly number[], offset: number): boolean {
+    let all = buffer.full;
+    if (all) return true;
+    all = true;
+    walk(record.shape, steps, offset, (place) => {
+      if (!buffer.known[place]) all = false;
+    });
+    if (all) return true;
+    const recorded = numbersOf(this.trace.values[record.value]);
+    if (!recorded) return false;
+    this.loaded.add(tensor);
+    walk(record.shape, steps, offset, (place, at) => {
+      if (buffer.known[place]) return;
+      buffer.data[place] = recorded.data[at] as number;
+      buffer.known[place] = 1;
+    });
+    return true;
+  }
+}
+
+export const isNumber = (record: TensorRecord): boolean => isFloat(record.dtype) && record.dtype in BYTES;

@@ -1,0 +1,60 @@
+/** A recording as the fragment of an address: packed, deflated, in letters that an address may have. */
+import { check } from "../trace/check";
+import { unpack } from "../trace/unpack";
+
+/** The longest fragment: a longer address is cut by some programs that pass it on. */
+export const LONGEST = 8 * 1024;
+/** What it may grow to: a short text of zeros would else fill the memory. */
+const LARGEST = 2 * 1024 * 1024;
+/** What a link carries of a trace. Positions are found anew, and nothing else of what an inspector adds is needed. */
+const KEPT = ["format", "version", "library", "files", "values", "tensors", "nodes", "scopes", "storages", "formulas", "expressions", "events", "numbers"];
+const WALKS = ["forward", "backward", "traversal", "checkpoint", "all"];
+
+type Row = Record<string, unknown>;
+
+async function through(bytes: Uint8Array<ArrayBuffer>, by: CompressionStream | DecompressionStream, most = Infinity): Promise<Uint8Array> {
+  const [writer, reader] = [by.writable.getWriter(), by.readable.getReader() as ReadableStreamDefaultReader<Uint8Array>];
+  // What is wrong with the bytes, the reader says.
+  writer.write(bytes).then(() => writer.close()).catch(() => undefined);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    size += part.value.length;
+    if (size > most) {
+      await reader.cancel();
+      throw new Error(`it holds more than ${most} bytes`);
+    }
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** The fragment for a trace at a step. The caller looks whether it is short enough. */
+export async function fragmentOf(trace: unknown, lens: string, step: number): Promise<string> {
+  const given = (typeof trace === "string" ? JSON.parse(trace) : trace) as Row;
+  const kept = { ...Object.fromEntries(KEPT.flatMap((name) => (name in given ? [[name, given[name]]] : []))), layout: null };
+  const packed = await through(new TextEncoder().encode(JSON.stringify({ trace: kept, lens, step })), new CompressionStream("deflate-raw"));
+  let text = "";
+  for (const byte of packed) text += String.fromCharCode(byte);
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** What a fragment holds, checked field by field; an error says why it cannot be shown. */
+export async function stateOf(fragment: string): Promise<Row> {
+  if (fragment.length > LONGEST) throw new Error(`it is longer than ${LONGEST} letters`);
+  if (!/^[\w-]+$/.test(fragment)) throw new Error("it has letters that no such link has");
+  const raw = atob(fragment.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = await through(Uint8Array.from(raw, (letter) => letter.charCodeAt(0)), new DecompressionStream("deflate-raw"), LARGEST);
+  const state = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Row;
+  const trace = unpack(Object.fromEntries(KEPT.flatMap((name) => (Object.hasOwn(state["trace"] as Row, name) ? [[name, (state["trace"] as Row)[name]]] : []))));
+  trace.layout = null;
+  check(trace);
+  const lens = WALKS.find((name) => name === state["lens"]) ?? "backward";
+  return { trace, lens, step: Number.isSafeInteger(state["step"]) ? state["step"] : 0, selected: null, calls: [], ask: [], answers: [] };
+}

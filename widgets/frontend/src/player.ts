@@ -1,0 +1,97 @@
+/** Inspectors in a page of its own, with models that live in the page: no kernel, no requests. */
+import { html } from "./page/dom";
+import { stateOf } from "./page/fragment";
+import type { Model, Program } from "./page/link";
+
+type Render = (widget: { model: Model; el: HTMLElement }) => () => void;
+
+/** The program that runs here, where the page holds it; a module is not told of its own element. */
+const own = document.currentScript ?? document.querySelector("script[type=module]:not([src])");
+
+class PageModel implements Model {
+  constructor(private readonly state: Record<string, unknown>) {}
+
+  get(name: string): unknown {
+    return this.state[name];
+  }
+
+  set(name: string, value: unknown): void {
+    this.state[name] = value;
+  }
+
+  save_changes(): void {}
+
+  on(): void {}
+
+  off(): void {}
+
+  program(): Promise<Program | null> {
+    return programOf(own);
+  }
+}
+
+/** The text of a page's script and of its styles; of a site it is asked for, which a folder without a host refuses. */
+async function programOf(script: Element | null): Promise<Program | null> {
+  const text = async (element: Element | null, address: string): Promise<string> => {
+    const from = element?.getAttribute(address);
+    return from ? (await fetch(new URL(from, document.baseURI))).text() : (element?.textContent ?? "");
+  };
+  const style = document.querySelector("style[data-minigrad-style], link[href*='inspector.css']") ?? document.querySelector("style");
+  try {
+    const program = { script: await text(script, "src"), style: await text(style, "href"), module: script?.getAttribute("type") === "module" };
+    return program.script === "" ? null : program;
+  } catch {
+    return null;
+  }
+}
+
+// A site's own switch of themes, where there is one, goes before what the system prefers.
+function followTheme(): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const dress = (): void => {
+    const chosen = document.body.dataset["theme"];
+    document.documentElement.classList.toggle("mg-dark", chosen === "dark" || (chosen !== "light" && dark.matches));
+  };
+  dark.addEventListener("change", dress);
+  new MutationObserver(dress).observe(document.body, { attributeFilter: ["data-theme"] });
+  dress();
+}
+
+/** What a page holds; where that cannot be read, its text stands for a trace, and is refused as one. */
+function held(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { trace: text };
+  }
+}
+
+/** Shows what the address's fragment holds, and again when it changes. */
+function follow(place: HTMLElement, render: Render): void {
+  let leave = (): void => undefined;
+  const show = async (): Promise<void> => {
+    leave();
+    leave = () => undefined;
+    place.replaceChildren();
+    const fragment = location.hash.slice(1);
+    if (fragment === "") return place.append(html("p", { class: "mg-error" }, "A link that was copied from an inspector is shown here."));
+    try {
+      const state = await stateOf(fragment);
+      leave = render({ model: new PageModel({ ...state, player: location.href.split("#")[0] }), el: place });
+    } catch (error) {
+      place.append(html("p", { class: "mg-root mg-error", role: "alert" }, `This link cannot be shown: ${String(error)}`));
+    }
+  };
+  window.addEventListener("hashchange", () => void show());
+  void show();
+}
+
+/** Fills every place of the page that waits for a view. */
+export function play(render: Render): void {
+  followTheme();
+  for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad]")) {
+    const data = document.getElementById(place.dataset["minigrad"] ?? "");
+    render({ model: new PageModel(held(data?.textContent ?? "{}")), el: place });
+  }
+  for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad-link]")) follow(place, render);
+}

@@ -1,0 +1,129 @@
+/**
+ * Holds what came from outside to the schema before anything is drawn of it: a link's trace was written by nobody
+ * knows whom. minigrad/trace/check.py does the same for files.
+ */
+import { EVENT_FIELDS, FORMAT, RECORD_FIELDS, VERSION } from "./events";
+
+const INDEXED: Record<string, string> = {
+  value: "values", tensor: "tensors", node: "nodes", scope: "scopes", file: "files", storage: "storages", expression: "expressions",
+};
+const MANY = 1_000_000;
+const [DEEPEST, LONGEST] = [100, 1_000];
+
+type Sizes = Readonly<Record<string, number>>;
+type Test = (x: unknown, sizes: Sizes) => boolean;
+type Row = Record<string, unknown>;
+
+const whole = (x: unknown): x is number => typeof x === "number" && Number.isSafeInteger(x);
+const row = (x: unknown): x is Row => typeof x === "object" && x !== null && !Array.isArray(x);
+const PLAIN: Record<string, Test> = {
+  int: (x) => whole(x) && x >= 0,
+  nr: (x) => whole(x) && x >= 0 && x < MANY,
+  whole,
+  number: (x) => Number.isFinite(x),
+  str: (x) => typeof x === "string",
+  bool: (x) => typeof x === "boolean",
+};
+const known = new Map<string, Test>();
+
+/** What a type of the schema asks of a value. */
+function testOf(kind: string): Test {
+  const test = known.get(kind) ?? made(kind);
+  known.set(kind, test);
+  return test;
+}
+
+function made(kind: string): Test {
+  if (kind.endsWith("?")) {
+    const inner = testOf(kind.slice(0, -1));
+    return (x, sizes) => x === null || inner(x, sizes);
+  }
+  if (kind.startsWith("[")) {
+    const inner = testOf(kind.slice(1, -1));
+    return (x, sizes) => Array.isArray(x) && x.every((entry) => inner(entry, sizes));
+  }
+  if (kind.startsWith("(")) {
+    const parts = kind.slice(1, -1).split(",").map((part) => testOf(part.slice(part.indexOf(":") + 1)));
+    return (x, sizes) => Array.isArray(x) && x.length === parts.length && parts.every((part, at) => part(x[at], sizes));
+  }
+  const plain = PLAIN[kind];
+  const list = INDEXED[kind] ?? "";
+  return plain ?? ((x, sizes) => whole(x) && x >= 0 && x < (sizes[list] ?? 0));
+}
+
+function refuse(what: string): never {
+  throw new Error(`this is not a whole trace: ${what}`);
+}
+
+function checkFields(entry: Row, fields: string, sizes: Sizes, what: string): void {
+  for (const field of fields.split(" ").filter(Boolean)) {
+    const [, name = "", optional, kind = ""] = /^(\w+)(\??)=(.*)$/.exec(field) ?? [];
+    if (!Object.hasOwn(entry, name)) {
+      if (!optional) refuse(`${what} has no ${name}`);
+    } else if (!testOf(kind)(entry[name], sizes)) refuse(`${what} has no ${kind} as its ${name}`);
+  }
+}
+
+/** Nothing leads to itself: what follows links would not come to an end. */
+function checkAcyclic(targets: readonly (readonly number[])[], what: string): void {
+  const counts = targets.map(() => 0);
+  for (const list of targets) for (const to of list) counts[to] = (counts[to] ?? 0) + 1;
+  const waiting = counts.flatMap((count, at) => (count === 0 ? [at] : []));
+  let seen = 0;
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    seen += 1;
+    for (const to of targets[at] ?? []) if ((counts[to] = (counts[to] ?? 0) - 1) === 0) waiting.push(to);
+  }
+  if (seen < targets.length) refuse(`a ${what} of it leads to itself`);
+}
+
+function checkValue(value: Row, what: string): void {
+  checkFields(value, "shape=[int] dtype=str", {}, what);
+  const entry = (x: unknown): boolean => Number.isFinite(x) || typeof x === "boolean" || typeof x === "string";
+  const { data, stats } = value;
+  const count = (value["shape"] as number[]).reduce((a, b) => a * b, 1);
+  const listed = Array.isArray(data) && stats === undefined && data.length === count && data.every(entry);
+  const counted = data === undefined && row(stats) && ["min", "max", "mean", "norm", "nan", "inf"].every((key) => stats[key] === null || entry(stats[key]));
+  if (!listed && !counted) refuse(`${what} does not hold what its shape asks`);
+}
+
+/** How many parts an expression has; none of one that is no expression, or too deep. */
+function parts(x: unknown, depth = 0): number {
+  if (Array.isArray(x)) {
+    if (depth >= DEEPEST || typeof x[0] !== "string") return Infinity;
+    return x.reduce((sum: number, each) => sum + parts(each, depth + 1), 0);
+  }
+  return x === null || typeof x === "string" || typeof x === "boolean" || Number.isFinite(x) ? 1 : Infinity;
+}
+
+function checkEvent(event: Row, sizes: Sizes, step: number): void {
+  const kind = event["kind"];
+  if (typeof kind !== "string") refuse(`event ${step} has no kind`);
+  checkFields(event, RECORD_FIELDS["common"] ?? "", sizes, `event ${step}`);
+  if (Object.hasOwn(event, "file") !== Object.hasOwn(event, "line")) refuse(`event ${step} has a file and no line, or the reverse`);
+  checkFields(event, Object.hasOwn(EVENT_FIELDS, kind) ? (EVENT_FIELDS[kind] ?? "") : "", sizes, `event ${step}, ${kind.slice(0, 40)},`);
+  for (const holder of [...((event["held"] ?? []) as unknown[][]), ...((event["dropped"] ?? []) as unknown[][])]) {
+    const [what, id] = [holder[1] as number, holder[2] as number | null];
+    const limit = sizes[what === 2 || what === 4 ? "nodes" : "tensors"] ?? 0;
+    if (what > 4 || (id === null ? what !== 2 && what !== 3 : id >= limit)) refuse(`event ${step} names a holder that is not there`);
+  }
+}
+
+/** Throws an error that says why this is no trace; what it lets pass can be shown. It must be unpacked. */
+export function check(data: unknown): void {
+  if (!row(data) || data["format"] !== FORMAT || data["version"] !== VERSION) throw new Error(`this is not a ${FORMAT} of version ${VERSION}`);
+  const lists = ["files", "values", "tensors", "nodes", "scopes", "storages", "expressions", "events"];
+  const all = Object.fromEntries(lists.map((name) => [name, data[name] ?? []]));
+  for (const [name, list] of Object.entries(all)) if (!Array.isArray(list)) refuse(`its ${name} are no list`);
+  const sizes = Object.fromEntries(Object.entries(all).map(([name, list]) => [name, (list as unknown[]).length]));
+  const rows = (name: string): Row[] => (all[name] as unknown[]).map((each, at) => (row(each) ? each : refuse(`entry ${at} of its ${name} is no record`)));
+  const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"] };
+  for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, `entry ${at} of its ${name}`));
+  rows("values").forEach((each, at) => checkValue(each, `entry ${at} of its values`));
+  if (!(all["storages"] as unknown[]).every((size) => whole(size) && size >= 0)) refuse("its storages are no numbers of bytes");
+  if (!(all["expressions"] as unknown[]).every((each) => parts(each) <= LONGEST)) refuse("one of its expressions is none");
+  if (!row(data["formulas"]) || !Object.values(data["formulas"]).every((text) => typeof text === "string")) refuse("its formulas are no texts");
+  checkAcyclic(rows("scopes").map(({ parent }) => (parent === null ? [] : [parent as number])), "scope");
+  checkAcyclic(rows("nodes").map(({ next }) => (next as ([number, number] | null)[]).flatMap((edge) => (edge ? [edge[0]] : []))), "node");
+  rows("events").forEach((each, step) => checkEvent(each, sizes, step));
+}
