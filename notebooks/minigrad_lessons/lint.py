@@ -2,6 +2,7 @@
 
 `python -m minigrad_lessons.lint notebooks/*.ipynb` prints what is against a rule. A lesson opens with a picture and
 asks before it explains, so the order of its parts, its predictions and the size of its cells are not left to taste.
+A workshop, in which the student builds something from the first cell to the last, recalls and predicts nothing.
 What a lesson prints is read from the executed copy that `minigrad_lessons.build` writes beside it.
 """
 
@@ -29,6 +30,7 @@ ORDER = ("opening", "section:recall", "belief", "section:predict", "section:insp
 MOST_LINES, MOST_CELLS, MOST_WORDS, MOST_PNG, FEWEST_PREDICTIONS, RECALLS = 15, 48, 1500, 60_000, 4, 5
 MOST_WORDS_OF_A_CELL, OPENS_WITHIN = 90, 5
 GAPS = (1, 2, 4)
+WORKSHOPS = frozenset({0, 16})  # built from the first cell to the last: nothing is recalled or predicted in them
 LISTED = {ANSWERS: frozenset(ASKED), CONTRADICTS: frozenset(CLAIMS)}
 CALL = {word: re.compile(rf'^{word}\("([^"]+)"(?:, (.*))?\)$', re.MULTILINE)
         for word in ("predict", "reveal", "recall")}
@@ -198,13 +200,22 @@ def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
                 if not re.match(r"^[a-z][a-z0-9-]*$", id) or re.match(r"^[0-9a-f]{8}$", id))
 
 
+def builds(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """A workshop has exercises."""
+    if not any("check" in tags(cell) for cell in cells):
+        yield "there is no exercise"
+
+
 RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
                            short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
+WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
+                                    questions_named, ids_stable)
 
 
 def lint(given: Any, executed: Any, lesson: int) -> list[Complaint]:
     """Everything that is against a rule in a lesson: as it is handed out, and as its executed copy has it."""
-    found = [complaint for rule in RULES for complaint in rule(lesson, executed.cells)]
+    rules = WORKSHOP_RULES if lesson in WORKSHOPS else RULES
+    found = [complaint for rule in rules for complaint in rule(lesson, executed.cells)]
     found += as_handed_out(given, executed)
     if "widgets" in executed.metadata or "widgets" in given.metadata:
         found.append("widget state is stored in the notebook's metadata")

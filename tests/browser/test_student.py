@@ -43,7 +43,7 @@ class Student:
 
     def card(self, id: str, at: int = 0) -> Locator:
         """A question card that a cell shows."""
-        found = self.cell(id).locator(".mg-card").nth(at)
+        found = self.cell(id).locator(".mg-question-card").nth(at)
         found.wait_for(timeout=FAR)
         return found
 

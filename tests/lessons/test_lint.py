@@ -113,6 +113,15 @@ def test_the_linter_finds(example: str) -> None:
     assert any(complaint in line for line in found), found
 
 
+def test_the_linter_finds_what_is_missing_in_a_workshop() -> None:
+    notebook = copy.deepcopy(executed("00_build_it_yourself"))
+    for each in notebook.cells:
+        each.metadata["tags"] = [tag for tag in each.metadata.get("tags", []) if tag != "check"]
+    cell(notebook, "setup").outputs.clear()
+    found = lint(lesson("00_build_it_yourself"), notebook, 0)
+    assert "there is no exercise" in found and "setup: the opening cell shows no inspector" in found, found
+
+
 HANDED_OUT: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "outputs": (lambda n: cell(n, "rule-run").outputs.append(new_output("stream", name="stdout", text="True")),
                 "rule-run: it is handed out with outputs"),

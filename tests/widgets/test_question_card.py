@@ -29,3 +29,9 @@ def test_the_same_answer_may_be_given_twice() -> None:
 def test_the_bundle_has_the_text_beside_the_widget() -> None:
     data, _ = QuestionCard({"plain": "Yes or no?"}, judge)._repr_mimebundle_()
     assert data["text/plain"] == "Yes or no?" and "application/vnd.jupyter.widget-view+json" in data
+
+
+def test_many_cards_are_light_enough_for_one_notebook() -> None:
+    """Each card is saved with its script and style, in the state of its widget."""
+    state = QuestionCard({"plain": "?"}, judge).get_state()
+    assert 0 < sum(len(value) for value in state.values() if isinstance(value, str)) < 60_000

@@ -30,7 +30,7 @@ Face = dict[str, Any]
 class QuestionCard(anywidget.AnyWidget):
     """Shows a face; `judge` gets each answer as text and gives the next face."""
 
-    _esm = (STATIC / "inspector.js").read_text(encoding="utf-8")
+    _esm = (STATIC / "card.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
 
     face = traitlets.Dict(help="what stands on the card").tag(sync=True)

@@ -17,7 +17,7 @@ beforeEach(() => {
 function show(face: Record<string, unknown>): [FakeModel, HTMLElement] {
   const model = new FakeModel({ face: { ...ASKED, ...face }, said: {} });
   render({ model, el: place });
-  return [model, place.querySelector(".mg-card") as HTMLElement];
+  return [model, place.querySelector(".mg-question-card") as HTMLElement];
 }
 
 const buttons = (root: HTMLElement): HTMLButtonElement[] => [...root.querySelectorAll<HTMLButtonElement>(".mg-choice")];

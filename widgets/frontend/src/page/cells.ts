@@ -3,7 +3,7 @@
  * by Shift-Enter stands in the cell below; what the cell shows is then out of reach of the keys that it wants.
  */
 const CELL = ".jp-Cell";
-const CARD = ".mg-card:not([data-done])";
+const CARD = ".mg-question-card:not([data-done])";
 
 /**
  * Whether the cell of a view was run just now, by the keyboard: not so when a page is opened, when all cells are run, or
@@ -37,7 +37,7 @@ export function arrive(root: HTMLElement, target: () => HTMLElement | null, firs
 /** Leads the keyboard out of a view: to the next open question of its cell, or to the next cell. */
 export function advance(root: HTMLElement): void {
   const cell = root.closest(CELL);
-  const cards = [...(cell?.querySelectorAll(".mg-card") ?? [])];
+  const cards = [...(cell?.querySelectorAll(".mg-question-card") ?? [])];
   const next = cards.slice(cards.indexOf(root) + 1).find((card) => card.matches(CARD));
   const target = next?.querySelector<HTMLElement>(".mg-choice, .mg-field") ?? cell?.nextElementSibling;
   if (target instanceof HTMLElement) target.focus({ preventScroll: true });

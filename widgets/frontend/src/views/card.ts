@@ -21,16 +21,16 @@ let count = 0;
 
 export class Card {
   readonly element: HTMLElement;
-  private readonly head = html("p", { class: "mg-card-head" });
+  private readonly head = html("p", { class: "mg-question-card-head" });
   private readonly options = html("div", { class: "mg-choices" });
-  private readonly lines = html("div", { class: "mg-card-lines", role: "status" });
-  private readonly name = `mg-card-${(count += 1)}`;
+  private readonly lines = html("div", { class: "mg-question-card-lines", role: "status" });
+  private readonly name = `mg-question-card-${(count += 1)}`;
   private number = 0;
   private typed = "";
 
   constructor(private readonly model: Model) {
     this.head.id = this.name;
-    this.element = html("section", { class: "mg-root mg-card", role: "group", "aria-labelledby": this.name }, this.head, this.options, this.lines);
+    this.element = html("section", { class: "mg-root mg-question-card", role: "group", "aria-labelledby": this.name }, this.head, this.options, this.lines);
     model.on("change:face", this.heard);
     this.element.addEventListener("keydown", this.keys);
     this.draw();
@@ -116,7 +116,7 @@ export class Card {
   private field(asks: string, chosen: string, locked: boolean): HTMLElement {
     const value = chosen === "?" ? "" : chosen || this.typed;
     const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, autocomplete: "off", spellcheck: false, value });
-    const form = html("form", { class: "mg-card-form" }, input, html("button", { type: "submit", class: "mg-answer" }, "Answer"));
+    const form = html("form", { class: "mg-question-card-form" }, input, html("button", { type: "submit", class: "mg-answer" }, "Answer"));
     input.readOnly = locked;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
