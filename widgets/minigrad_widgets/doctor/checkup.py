@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from minigrad_widgets.doctor.library import (
     Named,
     found_in,
     held_tensors,
+    is_helper,
     is_module,
     is_optimizer,
     library_of,
@@ -56,7 +58,8 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
     models, optimizers = given(model, "model", is_module, names), given(optimizer, "optimizer", is_optimizer, names)
     library = library_of([*names.values(), *[each.value for each in (*models, *optimizers)], step])
     tensors = [each.value for each in held_tensors(names)]
-    state = None if keep else State(library, models, optimizers, tensors)
+    state = None if keep else State(library, models, optimizers, tensors,
+                                        [each.value for each in found_in(names, is_helper)])
     try:
         recording = recorded(library, step, steps, models, optimizers, names)
         facts = Facts(recording, models, optimizers, surroundings(step), step)  # the step may have bound new names
@@ -66,17 +69,28 @@ def checkup(step: Callable[[], Any], *, model: Any = None, optimizer: Any = None
             state.restore()
     error = recording.error
     if error is not None and (not report.findings or report.findings[0].rule == "own-error"):
-        error.report = report  # type: ignore[attr-defined]  # an exception has room for it
-        error.add_note(f"checkup ended in iteration {len(recording.starts)}: this error is the step's own. What was "
-                       "found so far is in its `report`.")
+        attach(error, report, len(recording.starts))
         raise error
     return report
+
+
+def attach(error: BaseException, report: Report, iteration: int) -> None:
+    """Give an error of the step's own the report of what was found until then."""
+    said = f"checkup ended in iteration {iteration}: this error is the step's own."
+    try:
+        error.report = report  # type: ignore[attr-defined]  # most exceptions have room for it
+        error.add_note(f"{said} What was found so far is in its `report`.")
+    except (AttributeError, TypeError):  # of a class that takes no attributes
+        warnings.warn(f"{said} What was found so far:\n{report}", stacklevel=3)
 
 
 def check(step: Any, steps: int) -> None:
     """Whether checkup can run this so many times."""
     if not callable(step):
         raise TypeError(f"checkup takes a function that does one training step, not {type(step).__name__}")
+    if inspect.isgeneratorfunction(step) or inspect.iscoroutinefunction(step):
+        raise TypeError("checkup calls step(), and calling a generator or coroutine function runs nothing of its body. "
+                        "Give a plain function; of a generator: checkup(lambda: next(iterator))")
     try:
         inspect.signature(step).bind()
     except TypeError as error:
@@ -132,6 +146,9 @@ def examined(facts: Facts) -> Report:
         findings.append(cause if cause is not None else own_error(told.kind, told.text))
     for rule in RULES:
         findings += rule(facts)
+    if told is not None and findings and findings[0].rule == "own-error" and told.kind == "TypeError" and (
+            "NoneType" in told.text and any(each.rule == "not-a-leaf" for each in findings)):
+        del findings[0]  # the .grad of what is no leaf was None
     if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, by its better name
         findings = [each for each in findings if each.rule != "cut-graph"]
     findings = [in_own_names(each, facts.own_names) for each in findings]

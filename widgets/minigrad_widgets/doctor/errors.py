@@ -73,6 +73,10 @@ def rewritten(source: str) -> list[Mend]:
     """A line that changes a tensor, as one that makes a new one instead; empty for a line of another form."""
     update = re.fullmatch(r"([\w.]+) ([-+*/@]|\*\*)= (.+?)(\s*#.*)?", source)
     call = re.fullmatch(r"([\w.]+)\.(\w+[^\W_])_\((.*)\)(\s*#.*)?", source)
+    if re.search(r"\.step\(.*\)", source):
+        return [Mend("Let the optimizer step when all backward passes are done.",
+                     "first.backward(retain_graph=True)\nsecond.backward()\noptimizer.step()"),
+                Mend("Or compute the second loss again after the step.", "second = loss_fn(model(x), y)")]
     if update is not None:
         name, new = update.group(1), "{0} = {0} {1} {2}".format(*update.groups())
     elif call is not None:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from minigrad.recorder import record
 
-__all__ = ["READER", "Library", "Named", "found_in", "held_tensors", "is_module", "is_optimizer", "is_tensor",
-           "library_of", "surroundings", "uses_torch"]
+__all__ = ["READER", "Library", "Named", "found_in", "held_tensors", "is_helper", "is_module", "is_optimizer",
+           "is_tensor", "library_of", "surroundings", "uses_torch"]
 
 READER = "minigrad_widgets.torch_reader"
 
@@ -31,7 +31,8 @@ class Named(NamedTuple):
 
 def is_tensor(value: Any) -> bool:
     """Whether this is a tensor of either library."""
-    return hasattr(value, "grad_fn") and hasattr(value, "backward") and hasattr(value, "requires_grad")
+    return not isinstance(value, type) and all(hasattr(value, name) for name in ("grad_fn", "backward",
+                                                                                 "requires_grad"))
 
 
 def is_module(value: Any) -> bool:
@@ -44,19 +45,40 @@ def is_optimizer(value: Any) -> bool:
     return not isinstance(value, type) and hasattr(value, "param_groups") and callable(getattr(value, "step", None))
 
 
+def is_helper(value: Any) -> bool:
+    """Whether this is a library's own object, neither module nor optimizer, whose state can be kept and put back: a
+    schedule of learning rates, or a scaler of gradients."""
+    return (not isinstance(value, type) and not is_module(value) and not is_optimizer(value)
+            and any(name.startswith(("torch.", "minigrad.")) for name in packages_of(value))
+            and callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)))
+
+
 def surroundings(function: Any) -> dict[str, Any]:
-    """What a Python function uses beside its arguments, by name: globals and closure, and the object of a method."""
-    owner = getattr(function, "__self__", None)
+    """What a Python function uses beside its arguments, by name: globals and closure, the object of a method, and what
+    `functools.partial` was given."""
+    given: dict[str, Any] = {}
     while isinstance(function, functools.partial):
+        given = {**bound(function), **given}
         function = function.func
+    if not inspect.isroutine(function) and callable(function):
+        function = type(function).__call__.__get__(function)  # an object that can be called
+    owner = getattr(function, "__self__", None)
     try:
         found = inspect.getclosurevars(getattr(function, "__func__", function))
     except (TypeError, ValueError):  # a module or a built-in: it has none
-        return {}
-    names = {**found.globals, **found.nonlocals}
+        return given
+    names = {**found.globals, **found.nonlocals, **given}
     if owner is not None and not inspect.ismodule(owner):
         names["self"] = owner
     return names
+
+
+def bound(partial: functools.partial[Any]) -> dict[str, Any]:
+    """The arguments of a `functools.partial`, by the names of the function's parameters."""
+    try:
+        return inspect.signature(partial.func).bind_partial(*partial.args, **partial.keywords).arguments
+    except (TypeError, ValueError):  # a built-in without a signature, or arguments that it does not take
+        return dict(partial.keywords)
 
 
 def uses_torch(values: Iterable[Any]) -> bool:
@@ -135,7 +157,7 @@ def contents(value: Any) -> Mapping[str, Any]:
         return {f"[{key!r}]": inner for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return {f"[{i}]": inner for i, inner in enumerate(value)}
-    if isinstance(value, type) or inspect.ismodule(value) or callable(value):
+    if isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value):
         return {}
     return {f".{key}": inner for key, inner in getattr(value, "__dict__", {}).items()}
 

@@ -15,10 +15,11 @@ __all__ = ["State"]
 
 
 class State:
-    """The values, gradients and flags of tensors and modules, the state of optimizers, and random states."""
+    """The values, gradients and flags of tensors and modules, the state of optimizers, random states, and whether
+    gradients and anomaly mode are on. `helpers` are schedules of learning rates and scalers of gradients."""
 
     def __init__(self, library: Library, models: Sequence[Named], optimizers: Sequence[Named],
-                 tensors: Sequence[Any]) -> None:
+                 tensors: Sequence[Any], helpers: Sequence[Any] = ()) -> None:
         self.library, self.models, self.optimizers = library, models, optimizers
         self.tensors: dict[int, tuple[Any, Any, Any, Any, bool]] = {}
         for _, model in models:
@@ -32,9 +33,17 @@ class State:
             if tensor.is_leaf:
                 self.keep(tensor)
         self.modes = [(module, module.training) for _, model in models for module in model.modules()]
-        self.states = [(optimizer, copy.deepcopy(optimizer.state_dict())) for _, optimizer in optimizers]
+        self.groups = [(optimizer, [list(group["params"]) for group in optimizer.param_groups])
+                       for _, optimizer in optimizers]
+        self.states = [(each, copy.deepcopy(each.state_dict())) for each in [*(o for _, o in optimizers), *helpers]]
+        self.switches = library.package.is_grad_enabled(), *self.anomaly()
         self.random = random.getstate(), np.random.get_state()
         self.generator = library.package.get_rng_state()
+
+    def anomaly(self) -> tuple[bool, bool]:
+        """Whether anomaly mode is on, and whether it looks for NaN."""
+        package = self.library.package
+        return package.is_anomaly_enabled(), package.is_anomaly_check_nan_enabled()
 
     def keep(self, tensor: Any) -> None:
         """Keep the values of a tensor, and its `.grad` with the values of that."""
@@ -47,8 +56,10 @@ class State:
         """Put everything back as it was; versions go on counting."""
         with self.library.package.no_grad():
             for tensor, values, grad, grad_values, requires_grad in self.tensors.values():
-                if tensor.shape == values.shape:
+                if tensor.shape == values.shape and tensor.dtype == values.dtype:
                     tensor.data.copy_(values)
+                else:  # the step has given it another array
+                    tensor.data = values
                 if grad is not None:
                     grad.data.copy_(grad_values)
                 tensor.grad = grad
@@ -56,8 +67,16 @@ class State:
                     tensor.requires_grad_(requires_grad)
         for module, training in self.modes:
             module.training = training
-        for optimizer, state in self.states:
-            optimizer.load_state_dict(state)
+        for optimizer, groups in self.groups:
+            del optimizer.param_groups[len(groups):]  # those that the step has added
+            for group, parameters in zip(optimizer.param_groups, groups):
+                group["params"] = parameters
+        for each, state in self.states:
+            each.load_state_dict(state)
         random.setstate(self.random[0])
         np.random.set_state(self.random[1])
         self.library.package.set_rng_state(self.generator)
+        grad, anomaly, check_nan = self.switches
+        self.library.package.set_grad_enabled(grad)
+        if (anomaly, check_nan) != self.anomaly():
+            self.library.package.autograd.set_detect_anomaly(anomaly, check_nan)

@@ -39,6 +39,7 @@ class Call(NamedTuple):
     tensor: int | None = None
     result: int | None = None
     mode: bool = False  # whether gradients were on
+    training: bool = False  # of a call of a module: whether it was in train mode
 
 
 class Activation(NamedTuple):
@@ -242,7 +243,7 @@ class Watch:
         module: Any = frame.f_locals["self"]
         self.add("module", self.where(frame.f_back), subject=module if self.depth == 1 else (
             type(module).__name__, bool(module.training), [bool(p.requires_grad) for p in module.parameters()]),
-            mode=self.library.grad_enabled())
+            mode=self.library.grad_enabled(), training=bool(module.training))
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> None:
         """A block without gradients begins."""

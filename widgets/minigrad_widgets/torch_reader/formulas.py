@@ -97,7 +97,7 @@ def mean(facts: Facts) -> Any:
 
 def mse_loss(facts: Facts) -> Any:
     size = prod(next(meta[0] for meta in facts.inputs if meta is not None))
-    return 1 / size if facts.constant("reduction") == 1 else 1.,
+    return 1 / max(size, 1) if facts.constant("reduction") == 1 else 1.,
 
 
 def gelu(facts: Facts) -> Any:

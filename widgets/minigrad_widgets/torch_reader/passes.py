@@ -53,6 +53,7 @@ class Passes:
         self.begun: list[tuple[int, float]] = []  # the nodes that are running, and since when
         self.seen = Seen(log, self.before, self.after, detail)
         self.running: list[Pass] = []
+        self.leaf_roots: list[Any] = []  # the edges of leaves at which a pass starts: nothing else keeps their nodes
 
     # begin and end
     def now(self) -> Pass:
@@ -118,6 +119,7 @@ class Passes:
     def finish(self, task: Pass) -> None:
         """Leave a pass, and take the reader's hooks from among the user's."""
         self.running.pop()
+        self.leaf_roots.clear()
         self.level.depth = task.depth - 1
         self.seen.at = self.running[-1].at if self.running else NOWHERE
         for reference in task.touched:

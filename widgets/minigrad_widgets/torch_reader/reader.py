@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.autograd.graph import get_gradient_edge
 
 from minigrad import recorder
 from minigrad.recorder import NOWHERE, RARER, Builder, Encoder, Log, Trace, register_library
@@ -162,6 +163,8 @@ class Reader:
         for root in roots:
             if isinstance(root, torch.Tensor) and not root.requires_grad:
                 continue  # PyTorch is about to refuse it
+            if isinstance(root, torch.Tensor) and root.is_leaf:
+                self.passes.leaf_roots.append(get_gradient_edge(root))
             self.passes.watch_hooks(self.touched, self.passes.place(root)[0])
 
     # checkpoints

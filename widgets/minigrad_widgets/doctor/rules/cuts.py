@@ -16,8 +16,8 @@ __all__ = ["cut_before", "missing_gradients", "no_backward", "not_a_leaf"]
 SHOWN = 6  # names of parameters in a sentence
 # How a line of source shows by what its values left the graph, the most telling first.
 SIGNS = (("detach()", r"\.detach_?\("), ("torch.tensor(…)", r"\btorch\.(as_)?tensor\("), (".item()", r"\.item\("),
-         (".numpy()", r"\.numpy\("), (".tolist()", r"\.tolist\("), ("float(…)", r"\bfloat\("), (".data", r"\.data\b"),
-         ("argmax", r"argm(ax|in)"))
+         (".numpy()", r"\.numpy\("), (".tolist()", r"\.tolist\("), ("float(…)", r"(?<!\.)\bfloat\("),
+         (".data", r"\.data\b"), ("argmax", r"argm(ax|in)"))
 NAMES = {"data": ".data", "detach": "detach()", "item": ".item()", "numpy": ".numpy()", "tolist": ".tolist()",
          "__float__": "float(…)", "argmax": "argmax", "argmin": "argmin"}
 COMPARISONS = frozenset({"gt", "lt", "ge", "le", "eq", "ne", "greater", "less", "logical_and", "logical_or",
@@ -103,7 +103,7 @@ def cut_place(facts: Facts, cut: Cut) -> tuple[list[Place], str]:
     if block is not None and not by and cut.op not in ("detach", "data", *COMPARISONS, *INTEGER):
         return place(facts.trace, block, "gradients are off from here") + [
             Place(p.file, p.line, p.source, "computed without a graph") for p in shown if block != cut.at], "no_grad"
-    if sign is not None and (cut.op in NAMES or cut.op in ("clone", "to_copy", "lift", "call")):
+    if sign is not None and cut.op in {*NAMES, "clone", "to_copy", "lift", "call"} - {"argmax", "argmin"}:
         return shown, sign
     if cut.op in COMPARISONS:
         return shown, "a comparison, whose result is True or False"
@@ -172,9 +172,13 @@ def not_a_leaf(facts: Facts) -> Iterator[Finding]:
     told = [w for w in facts.recording.warnings if "is not a leaf Tensor is being accessed" in w.text]
     for warning in told:
         line = place(facts.trace, warning.at, "its .grad is read here")
-        read = re.findall(r"(\w+)\.grad\b", line[0].source) if line else []
+        source = line[0].source if line else ""
+        read = re.findall(r"([\w.]+(?:\[[^]]*\])?)\.grad\b", source)
         name = next((n for n in read if is_tensor(facts.names.get(n)) and facts.names[n].grad_fn is not None),
                     read[0] if read else "the tensor")
+        if re.match(rf"{re.escape(name)} = {re.escape(name)} -", source):
+            yield rebound(name, line)
+            return
         yield leaf_finding(name, (assigned(step, name, "made by an op here") + line) or line)
         return
 
@@ -187,6 +191,15 @@ def leaf_finding(name: str, where: list[Place]) -> Finding:
                          f"{name} = (torch.randn(3) * 0.1).requires_grad_()"),
                     Mend("If it is the gradient of this result that you want, ask for it.", f"{name}.retain_grad()")],
                    LEAVES)
+
+
+def rebound(name: str, where: list[Place]) -> Finding:
+    """The finding about `w = w - lr * w.grad`, after which `w` is no leaf."""
+    update = f"with torch.no_grad():\n    {name} -= lr * {name}.grad\n{name}.grad = None"
+    return Finding("not-a-leaf", "error", f"This update binds {name} to a new tensor, the result of an op: from the "
+                   "next step on it is not a leaf, and its .grad is None.",
+                   [Place(each.file, each.line, each.source, "bound to a new tensor here") for each in where], {},
+                   [Mend("Change the leaf in place, where nothing is recorded.", update)], LEAVES)
 
 
 def no_backward(facts: Facts) -> Iterator[Finding]:

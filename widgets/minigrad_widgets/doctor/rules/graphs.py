@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -33,9 +34,22 @@ def growth(facts: Facts) -> Iterator[Finding]:
     bare = root_name(holder) if holder else "loss"
     yield Finding("graph-grows", "error", f"{name} holds on to the graph of every step so far: {grown[-1]} more nodes "
                   "live after each.", where, {"nodes": alive},
-                  [Mend("Keep the number, not the tensor.", f"{bare} ... loss.item()"),
-                   Mend("Of a state that goes into the next step, cut the graph.", f"{bare} = {bare}.detach()")],
+                  released(facts, bare, where[0].source if where else ""),
                   STATES)
+
+
+def released(facts: Facts, holder: str, source: str) -> list[Mend]:
+    """What to do about a variable that holds a graph: in the form of the line that stores into it."""
+    value = facts.names.get(holder)
+    stores = re.fullmatch(r"(.+\.(?:append|add)\(|.+ \+= )([\w.]+)(\)?)(\s*#.*)?", source)
+    number = f"{stores[1]}{stores[2]}.item(){stores[3]}" if stores else "value = loss.item()"
+    found = [Mend("Keep the number, not the tensor.", number)]
+    if isinstance(value, (list, dict, set)):
+        return [*found, Mend("If it is to be a tensor, keep it without its graph.", number.replace(".item()",
+                                                                                                  ".detach()"))]
+    state = f"{holder} = tuple(t.detach() for t in {holder})" if isinstance(value, tuple) else (
+        f"{holder} = {holder}.detach()")
+    return [*found, Mend("If it is a state that goes into the next step, cut its graph.", state)]
 
 
 def holder_of(facts: Facts) -> str | None:

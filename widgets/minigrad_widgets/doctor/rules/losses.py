@@ -104,7 +104,7 @@ def modes(facts: Facts) -> Iterator[Finding]:
         if call.kind != "module":
             continue
         if not isinstance(call.subject, tuple):
-            outer, name, training = call, type(call.subject).__name__, call.subject.training
+            outer, name, training = call, type(call.subject).__name__, call.training
             own = [p.requires_grad for p in call.subject.parameters()]
         else:
             name, training, own = call.subject

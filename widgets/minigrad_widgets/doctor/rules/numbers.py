@@ -27,6 +27,8 @@ MENDS = {"log": ("Take the logarithm of the softmax in one op.", "F.log_softmax(
          "sqrt": ("Keep the argument away from 0, where the slope is infinite.", "torch.sqrt(x + 1e-12)"),
          "pow": ("Keep the base away from 0, where the slope is infinite.", "(x + 1e-12) ** 0.5")}
 
+EMPTY = [Mend("Leave out batches without a sample.", "if len(x) == 0:\n    return")]
+
 
 def nan(facts: Facts) -> Iterator[Finding]:
     """`nan-forward` and `nan-backward`: the first op that made a NaN or Inf of finite numbers."""
@@ -41,11 +43,13 @@ def nan(facts: Facts) -> Iterator[Finding]:
         worst = next(t for t in event["outputs"] if not finite(value_of(facts, t)))
         shown = what_is(value_of(facts, worst))
         inputs = ", ".join(range_of(facts, t) for t in event["inputs"] if t is not None)
-        yield Finding("nan-forward", "error" if spoilt else "note", f"{event['op']} made {shown} of finite numbers"
+        empty = any(0 in facts.tensors[t]["shape"] for t in event["inputs"] if t is not None)
+        given = "an empty tensor: the mean of no entries is NaN" if empty else "finite numbers"
+        yield Finding("nan-forward", "error" if spoilt else "note", f"{event['op']} made {shown} of {given}"
                       + ("." if spoilt else ", which reached neither the loss nor a gradient."),
                       place(facts.trace, at_of(event), f"{event['op']} of {inputs or 'numbers'}"),
                       {"iteration": facts.iteration(step) + 1, "made": shown},
-                      mends_for(event["op"]))
+                      EMPTY if empty else mends_for(event["op"]))
         if spoilt:
             return
     if backward is not None:
@@ -98,6 +102,8 @@ def what_is(preview: dict[str, Any] | None) -> str:
 
 def range_of(facts: Facts, tensor: int) -> str:
     """A tensor by its name and the range of its values."""
+    if 0 in facts.tensors[tensor]["shape"]:
+        return facts.name(tensor)
     return f"{facts.name(tensor)} {shown_value(facts, facts.tensors[tensor]['value'])}"
 
 

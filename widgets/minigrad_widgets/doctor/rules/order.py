@@ -38,12 +38,17 @@ def held(facts: Facts) -> Iterator[Finding]:
                 facts.models and stale and len(stale) == len(parameters)):
             shapes = ", ".join(str(tuple(p.shape)) for p in stale[:4])
             line = assigned(facts.program, name, "given its parameters here") or where
-            yield Finding("stale-in-optimizer", "error", f"{name} holds {len(stale)} tensors that the model no longer "
+            yield Finding("stale-in-optimizer", "error", f"{name} holds {counted(len(stale))} that the model no longer "
                           f"has and that the step did not use (shapes {shapes}): a part of the model was replaced "
                           "after the optimizer was made.", line, {"tensors": len(stale), "of": len(parameters)},
                           [Mend("Make the optimizer when the model is whole.",
                                 f"model.head = new_head\n{name} = SGD(model.parameters(), lr=0.1)")],
                           OPTIMIZERS)
+
+
+def counted(number: int) -> str:
+    """A number of tensors in words."""
+    return "1 tensor" if number == 1 else f"{number} tensors"
 
 
 def outside_of(facts: Facts) -> Iterator[int]:
@@ -154,7 +159,16 @@ def accumulation(facts: Facts) -> Iterator[Finding]:
         yield Finding("grad-accumulates", "error", f"The gradients of {listed(leaves)} are added to those of earlier "
                       "steps, which an update has used already.", place(facts.trace, at, "adds to what is there"),
                       {"parameters": len(leaves)},
-                      [Mend("Zero the gradients once in each iteration, before backward.", USUAL)], ACCUMULATION)
+                      [Mend("Zero the gradients once in each iteration, before backward.", usual(facts, leaves[0]))],
+                      ACCUMULATION)
+
+
+def usual(facts: Facts, leaf: str) -> str:
+    """The usual order of calls, with the name of the optimizer that holds a leaf."""
+    parameter = facts.parameters.get(leaf)
+    name = next((name for name, each in facts.optimizers for group in each.param_groups
+                 if any(p is parameter for p in group["params"])), "optimizer")
+    return USUAL.replace("optimizer", name)
 
 
 def at_of_pass(facts: Facts, step: int) -> Any:

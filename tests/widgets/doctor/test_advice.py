@@ -1,0 +1,130 @@
+"""What `checkup` advises: in the form of the line that is to blame, and for the object that it is about."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from minigrad_widgets import checkup
+from minigrad_widgets.doctor import Finding
+from tests.widgets.doctor.models import batch, models
+
+LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
+
+
+@pytest.fixture(params=LIBRARIES)
+def torch(request: pytest.FixtureRequest) -> Any:
+    pytest.importorskip(request.param)
+    return importlib.import_module(request.param)
+
+
+def snippets(finding: Finding) -> list[str]:
+    return [mend.code for mend in finding.mends]
+
+
+def test_the_optimizer_that_holds_the_gradients_is_to_zero_them(torch: Any) -> None:
+    G, D = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1)
+    first, second = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+
+    def step() -> None:
+        first.zero_grad()
+        torch.tanh(D(G(torch.randn(16, 4)))).mean().backward()
+        first.step()
+        second.step()
+
+    (found,) = checkup(step, model=[G, D], optimizer=[first, second]).findings
+    assert found.rule == "grad-accumulates" and snippets(found)[0].startswith("second.zero_grad()")
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "tensor"])
+def test_what_holds_the_graph_is_released_in_its_own_form(torch: Any, kind: str) -> None:
+    model, (x, y) = models(torch).MLP(), batch(torch)
+    history: list[Any] = []
+    log: dict[str, Any] = {"total": 0.0}
+    total = torch.zeros(())
+
+    def step() -> None:
+        nonlocal total
+        model.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        if kind == "list":
+            history.append(loss)
+        elif kind == "dict":
+            log["total"] += loss
+        else:
+            total = total + loss
+
+    (found,) = checkup(step, model=model).findings
+    assert found.rule == "graph-grows"
+    assert snippets(found) == {"list": ["history.append(loss.item())", "history.append(loss.detach())"],
+                               "dict": ['log["total"] += loss.item()', 'log["total"] += loss.detach()'],
+                               "tensor": ["value = loss.item()", "total = total.detach()"]}[kind]
+
+
+def test_a_choice_is_what_cut_the_graph_and_not_the_method_float(torch: Any) -> None:
+    model, (x, y) = models(torch).MLP(), batch(torch)
+
+    def step() -> None:
+        loss = 1 - (model(x).argmax(1) == y).float().mean()
+        loss.backward()
+
+    (found,) = checkup(step, model=model).findings
+    assert found.rule == "no-graph-loss" and "cut by float" not in found.what
+    assert "smooth stand-in" in found.mends[0].what
+
+
+def test_an_update_that_binds_a_new_tensor(torch: Any) -> None:
+    w, x = torch.ones(8, requires_grad=True), torch.randn(16, 8)
+
+    def step() -> None:
+        nonlocal w
+        loss = ((x @ w) ** 2).mean()
+        loss.backward()
+        w = w - 0.1 * w.grad
+
+    with pytest.warns(UserWarning, match="is not a leaf Tensor is being accessed"):
+        (found,) = checkup(step).findings
+    assert found.rule == "not-a-leaf" and found.where[0].source == "w = w - 0.1 * w.grad"
+    assert snippets(found) == ["with torch.no_grad():\n    w -= lr * w.grad\nw.grad = None"]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # NumPy warns of the mean of nothing, PyTorch not
+def test_a_batch_without_a_sample(torch: Any) -> None:
+    model, (x, y) = models(torch).MLP(), batch(torch)
+
+    def step() -> None:
+        model.zero_grad()
+        torch.nn.functional.mse_loss(model(x)[:0], x[:0, :3]).backward()
+
+    found = checkup(step, model=model).findings[0]
+    assert found.rule == "nan-forward" and "an empty tensor" in found.what
+    assert snippets(found) == ["if len(x) == 0:\n    return"]
+    del y
+
+
+def test_an_optimizer_that_steps_between_two_passes(torch: Any) -> None:
+    model, (x, y) = models(torch).MLP(), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        scores = model(x)
+        first, second = torch.nn.functional.cross_entropy(scores, y), (scores ** 2).mean()
+        first.backward(retain_graph=True)
+        optimizer.step()
+        second.backward()
+
+    found = checkup(step, model=model, optimizer=optimizer).findings[0]
+    assert found.rule == "inplace-on-saved" and found.where[0].source == "optimizer.step()"
+    assert found.mends[0].what == "Let the optimizer step when all backward passes are done."
+
+
+def test_a_generator_is_no_step() -> None:
+    def step() -> Any:
+        yield 1
+
+    with pytest.raises(TypeError, match="calling a generator or coroutine function runs nothing of its body"):
+        checkup(step)
