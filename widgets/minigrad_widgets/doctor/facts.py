@@ -179,7 +179,14 @@ class Facts:
     def reached(self) -> set[int]:
         """The leaves that got a gradient, or were asked for by `autograd.grad`."""
         found = {e["tensor"] for e in self.events if e["kind"] in ("accumulate", "capture") and e["tensor"] is not None}
-        return found | {self.nodes[n]["variable"] for p in self.passes for n in p.needs if "variable" in self.nodes[n]}
+        return found | {self.nodes[n]["variable"] for p in self.passes for n in p.needs
+                        if "variable" in self.nodes[n] and n not in self.without_gradient}
+
+    @cached_property
+    def without_gradient(self) -> set[int]:
+        """The nodes that ran, and to which no gradient ever came: a backward above them gave None."""
+        runs = [e for e in self.events if e["kind"] == "run"]
+        return {e["node"] for e in runs} - {e["node"] for e in runs if any(g is not None for g in e["gradient"])}
 
     @cached_property
     def trained(self) -> set[int]:

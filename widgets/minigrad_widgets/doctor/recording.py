@@ -27,8 +27,9 @@ class Recording:
     """What was recorded of a program.
 
     `starts`: the index of the first event of each iteration; `alive`: how many nodes lived at the end of each;
-    `numbers`: the number in the trace of each tensor that was asked for, by its id(); `lines`: the user's lines that
-    were running when the error came up, the innermost first.
+    `numbers`: the number in the trace of each tensor that was asked for, by its id(); `assigned`: the id() of those
+    that hold another `.grad` than before; `lines`: the user's lines that were running when the error came up, the
+    innermost first.
     """
 
     def __init__(self, library: Library) -> None:
@@ -39,6 +40,7 @@ class Recording:
         self.starts: list[int] = []
         self.alive: list[int] = []
         self.numbers: dict[int, int] = {}
+        self.assigned: set[int] = set()
         self.warnings: list[Told] = []
         self.error: BaseException | None = None
         self.told: Told | None = None
@@ -54,6 +56,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
     `watched` gives the tensors whose numbers will be needed. Warnings are kept and shown again afterwards.
     """
     done = Recording(library)
+    before = {id(t): t.grad for t in watched()}
     recorder = library.record(names)
     with warnings.catch_warnings(record=True) as warned, library.every_warning():
         warnings.simplefilter("always")
@@ -65,6 +68,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
             repeat(program, times, watch, trace, done)
         finally:
             watch.stop()
+            done.assigned = {id(t) for t in watched() if t.grad is not None and t.grad is not before.get(id(t))}
             done.numbers = {id(t): n for t in watched() if (n := observer.seen.known(t)) is not None}
             error = done.error
             recorder.__exit__(None if error is None else type(error), error, None)

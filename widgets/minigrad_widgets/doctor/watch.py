@@ -156,7 +156,8 @@ class Watch:
             return None
         roles: dict[str, Any] = {"zero_grad": self.zero_grad, "backward": self.backward, "grad": self.grad,
                                  "clip_grad_norm_": self.clip, "clip_grad_value_": self.clip, "eval": self.eval,
-                                 "__enter__": self.enter, "__exit__": self.exit}
+                                 "__enter__": self.enter, "__exit__": self.exit,
+                                 "_autograd_grad": self.transform, "scale": self.scale}
         if name in roles:
             found: Callable[[FrameType, str, Any], None] = roles[name]
             return found
@@ -229,6 +230,17 @@ class Watch:
         first = outputs if is_tensor(outputs) else next(iter(outputs or ()), None)
         if event == "call" and self.user_called(frame) and is_tensor(first):
             self.add("grad", self.where(frame.f_back), tensor=self.number(first))
+
+    def scale(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A gradient scaler scales a loss: by what, is known when it has done so."""
+        factor = getattr(frame.f_locals.get("self"), "get_scale", None)
+        if event == "return" and factor is not None:
+            self.add("scale", self.where(frame.f_back), subject=float(factor()))
+
+    def transform(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A transform of torch.func asks for gradients, as grad, vjp and jacrev do."""
+        if event == "call":
+            self.add("transform", self.where(frame.f_back))
 
     def module(self, frame: FrameType, event: str, arg: Any) -> None:
         """A module is called or left."""

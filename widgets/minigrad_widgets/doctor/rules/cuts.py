@@ -40,8 +40,17 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
                       [Mend("Give checkup the model that the step calls.", "checkup(step, model=model)")])
         return
     missing = {name: n for name, n in numbers.items() if (n is None or n not in facts.reached)
+               and id(facts.parameters[name]) not in facts.recording.assigned  # the step has set its .grad itself
                and (not facts.optimizers or id(facts.parameters[name]) in facts.trained)}
     roots = {t for p in facts.passes for node in p.roots for t in facts.outputs_of(node)}
+    nothing = {facts.nodes[n].get("variable") for n in facts.without_gradient} - {None}
+    stopped = [name for name, number in missing.items() if number in nothing]
+    found = stopped_finding(facts, stopped)
+    if found is None:
+        stopped = []
+    else:
+        yield found
+    missing = {name: number for name, number in missing.items() if name not in stopped}
     by_cut: dict[Cut, list[str]] = {}
     unused: list[str] = []
     for name, number in missing.items():
@@ -53,6 +62,19 @@ def missing_gradients(facts: Facts) -> Iterator[Finding]:
     for cut, names in by_cut.items():
         yield cut_finding(facts, cut, names)
     yield from unused_findings(facts, unused, numbers)
+
+
+def stopped_finding(facts: Facts, names: list[str]) -> Finding | None:
+    """`cut-graph` by the backward of a Function that gave None for every input."""
+    given = {e["node"] for e in facts.events if e["kind"] == "flow" and e["gradient"] is not None}
+    node = next((e["node"] for e in facts.events if e["kind"] == "run" and e["node"] not in facts.without_gradient
+                 and e["node"] not in given and "variable" not in facts.nodes[e["node"]]), None)
+    if not names or node is None:
+        return None
+    by = f"{facts.nodes[node]['name']}, whose backward gave None"
+    return Finding("cut-graph", "error", f"{listed(names)} got no gradient: the path to the loss was cut by {by}.",
+                   place(facts.trace, facts.node_at(node), "made here"), {"parameters": len(names), "cut by": by},
+                   [Mend("Give back a gradient for each input that has one.", "return grad * slope")], CUT)
 
 
 def cut_after(facts: Facts, number: int, roots: set[int]) -> Cut | None:

@@ -75,8 +75,9 @@ def root_name(name: str) -> str:
 def kept(facts: Facts) -> Iterator[Finding]:
     """`kept-graph`: a pass that kept or recorded its graph, which no later pass used."""
     by_line: dict[Any, list[Pass]] = defaultdict(list)
+    transforms = {call.at for call in facts.of_kind("transform")}  # which always record, and let go at their end
     for each in facts.passes:
-        if each.retain or each.create:
+        if (each.retain or each.create) and each.at not in transforms:
             by_line[each.at].append(each)
     for at, passes in by_line.items():
         if any(is_used(facts, each) for each in passes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -117,9 +119,25 @@ def modes(facts: Facts) -> Iterator[Finding]:
         if call.mode and not training and trained and learns:
             told.add(outer.at)
             yield mismatch(facts, outer, name, "eval", "in a step that trains")
-        elif not call.mode and training and not trained and not in_checkpoint(facts, call):
+        elif (not call.mode and training and outer.training and not trained and not in_checkpoint(facts, call)
+              and not (name.startswith("BatchNorm") and is_thrown_away(facts, outer.at))):
             told.add(outer.at)
             yield mismatch(facts, outer, name, "train", "in a pass without gradients")
+
+
+def is_thrown_away(facts: Facts, at: Any) -> bool:
+    """Whether a line calls a module and does nothing with the result, `model(x)`: it is there to fill the running
+    statistics."""
+    lines = place(facts.trace, at, "")
+    source = re.sub(r"^with .*?:\s+", "", lines[0].source) if lines else ""
+    try:
+        (statement,) = ast.parse(source).body
+    except (SyntaxError, ValueError):  # a part of a statement
+        return False
+    return (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+            and isinstance(statement.value.func, (ast.Name, ast.Attribute)) and "(" not in ast.unparse(
+                statement.value.func) and not any(isinstance(each, ast.Call) for each in ast.walk(statement.value)
+                                                  if each is not statement.value))
 
 
 def outermost(facts: Facts) -> list[tuple[Call, Call]]:

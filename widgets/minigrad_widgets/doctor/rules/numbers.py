@@ -159,10 +159,13 @@ def depth(facts: Facts) -> Iterator[Finding]:
     top = found[0].scale
     evidence = {layer.name: layer.norm for layer in found[:12]}
     deepest, highest = min(found, key=lambda each: each.scale), max(found, key=lambda each: each.scale)
-    if highest.scale > PLAIN or highest.scale > top * RATIO:
+    factor = max([call.subject for call in facts.of_kind("scale")], default=1.0)
+    if highest.scale > PLAIN * factor or highest.scale > top * RATIO:
         where = place(facts.trace, line_of(facts, jump(found, 1)), "it begins here")
-        yield Finding("exploding-gradient", "warning", f"The gradient grows from {top:.2g} per entry at {found[0].name}"
-                      f" to {highest.scale:.2g} at {highest.name}.", where, evidence,
+        said = f"grows from {top:.2g} per entry at {found[0].name} to {highest.scale:.2g} at {highest.name}"
+        if highest is found[0]:
+            said = f"is {top:.2g} per entry at {highest.name}, the layer next to the loss, and no larger further down"
+        yield Finding("exploding-gradient", "warning", f"The gradient {said}.", where, evidence,
                       [Mend("Initialise the layer for its width, or normalise what goes into it.",
                             "nn.init.kaiming_normal_(layer.weight)"),
                        Mend("Clip the gradients.", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")])

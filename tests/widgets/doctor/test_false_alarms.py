@@ -1,0 +1,118 @@
+"""Healthy steps that look like faults, and beside each the fault that it looks like."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from minigrad_widgets import checkup
+from tests.widgets.doctor.models import batch, models
+
+LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
+
+
+@pytest.fixture(params=LIBRARIES)
+def torch(request: pytest.FixtureRequest) -> Any:
+    pytest.importorskip(request.param)
+    return importlib.import_module(request.param)
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+def test_a_pass_that_fills_the_running_statistics(torch: Any, healthy: bool) -> None:
+    nn = torch.nn
+    model, (x, y) = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 3)), batch(torch)
+
+    def step() -> None:
+        model.train()
+        with torch.no_grad():
+            if healthy:
+                model(x)
+            else:
+                scores = model(x)
+                scores.argmax(1)
+        model.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+
+    rules = [each.rule for each in checkup(step, model=model).findings]
+    assert rules == ([] if healthy else ["mode-mismatch"])
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+def test_dropout_that_is_on_by_itself_in_a_model_in_eval_mode(torch: Any, healthy: bool) -> None:
+    nn = torch.nn
+    model, (x, y) = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.2), nn.Linear(16, 3)), batch(torch)
+
+    def step() -> None:
+        model.train()
+        model.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        if healthy:
+            model.eval()
+            model[1].train()
+        with torch.no_grad():
+            scores = [model(x) for _ in range(3)]
+            torch.stack(scores).std(0)
+
+    rules = [each.rule for each in checkup(step, model=model).findings]
+    assert rules == ([] if healthy else ["mode-mismatch"])
+
+
+@pytest.mark.torch
+def test_gradients_of_torch_func_that_the_step_puts_into_grad() -> None:
+    torch = pytest.importorskip("torch")
+    model, (x, y) = models(torch).MLP(), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        def loss(parameters: Any) -> Any:
+            return torch.nn.functional.cross_entropy(torch.func.functional_call(model, parameters, (x,)), y)
+
+        gradients = torch.func.grad(loss)({name: p.detach() for name, p in model.named_parameters()})
+        for name, parameter in model.named_parameters():
+            parameter.grad = gradients[name]
+        optimizer.step()
+
+    assert checkup(step, model=model, optimizer=optimizer).findings == []
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("size", [1, 1e5])
+def test_a_scaled_loss_has_scaled_gradients(size: float) -> None:
+    torch = pytest.importorskip("torch")
+    model, (x, y) = models(torch).MLP(), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y) * size
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    rules = [each.rule for each in checkup(step, model=model, optimizer=optimizer).findings]
+    assert rules == ([] if size == 1 else ["exploding-gradient"])
+
+
+def test_a_backward_that_gives_none(torch: Any) -> None:
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return None
+
+    model, (x, y) = models(torch).MLP(), batch(torch)
+
+    def step() -> None:
+        model.zero_grad()
+        scores = Twice.apply(model(x))
+        torch.nn.functional.cross_entropy(scores, y).backward()
+
+    (found,) = checkup(step, model=model).findings
+    assert found.rule == "cut-graph" and "whose backward gave None" in found.what
+    assert found.where[0].source == "scores = Twice.apply(model(x))"
