@@ -31,7 +31,8 @@ RULES = {  # in the order of the page: what each finds
     "stale-in-optimizer": "an optimizer that holds tensors which the model no longer has",
     "grad-accumulates": "an update by gradients of earlier steps that were used already; accumulation over several "
                         "batches is none",
-    "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step`",
+    "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step` or before `backward`, "
+                   "a schedule of learning rates that steps before the optimizer",
     "graph-grows": "more nodes of the graph after each step, and the variable that holds them",
     "kept-graph": "`retain_graph` or `create_graph` whose graph nobody used again",
     "inplace-on-saved": "a tensor that was changed after it had been saved for a derivative",

@@ -128,3 +128,40 @@ def test_a_generator_is_no_step() -> None:
 
     with pytest.raises(TypeError, match="calling a generator or coroutine function runs nothing of its body"):
         checkup(step)
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+def test_clipping_before_the_backward_pass(torch: Any, healthy: bool) -> None:
+    model, (x, y) = models(torch).MLP(), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        if healthy:
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        else:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            loss.backward()
+        optimizer.step()
+
+    found = checkup(step, model=model, optimizer=optimizer).findings
+    assert [(each.rule, "when there are none yet" in each.what) for each in found] == (
+        [] if healthy else [("wrong-order", True)])
+
+
+def test_a_schedule_that_steps_first(torch: Any) -> None:
+    model, (x, y) = models(torch).MLP(), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+
+    def step() -> None:
+        schedule.step()
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        (found,) = checkup(step, model=model, optimizer=optimizer).findings
+    assert (found.rule, found.where[0].source) == ("wrong-order", "schedule.step()")

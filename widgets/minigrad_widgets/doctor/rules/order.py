@@ -12,8 +12,9 @@ from minigrad_widgets.doctor.source import assigned
 from minigrad_widgets.doctor.teaching import ACCUMULATION, OPTIMIZERS, ORDER
 from minigrad_widgets.doctor.watch import Call
 
-__all__ = ["accumulation", "held", "order"]
+__all__ = ["accumulation", "held", "order", "schedule"]
 
+CLIPPED = "loss.backward()\nclip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()"
 USUAL = "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
 
 
@@ -78,6 +79,16 @@ def order(facts: Facts) -> Iterator[Finding]:
                 yield finding
 
 
+def schedule(facts: Facts) -> Iterator[Finding]:
+    """`wrong-order`: a schedule of learning rates that steps before the optimizer, of which the library warns."""
+    early = [w for w in facts.recording.warnings if w.text.startswith("Detected call of `lr_scheduler.step()` before")]
+    for warning in early[:1]:
+        yield Finding("wrong-order", "warning", "The schedule steps before the optimizer: its first learning rate is "
+                      "never used.", place(facts.trace, warning.at, "the schedule steps here"), {},
+                      [Mend("Step the schedule after the optimizer.", "optimizer.step()\nscheduler.step()")],
+                      OPTIMIZERS)
+
+
 def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
     """What is wrong with the order of the calls of one iteration."""
     for i, call in enumerate(calls):
@@ -87,7 +98,11 @@ def wrong(facts: Facts, calls: list[Call]) -> Iterator[Finding]:
             if last is not None and last.kind == "step" and not any(c.kind in ("backward", "step") for c in after):
                 yield finding(facts, call, "clips gradients here", last, "the optimizer has stepped here already",
                               "Gradients are clipped after the optimizer has used them, which changes nothing.",
-                              "loss.backward()\nclip_grad_norm_(model.parameters(), 1.0)\noptimizer.step()")
+                              CLIPPED)
+            following = next((c for c in after if c.kind in ("backward", "step")), None)
+            if last is not None and last.kind == "zero_grad" and following is not None and following.kind == "backward":
+                yield finding(facts, call, "clips gradients here", following, "the gradients come only here",
+                              "Gradients are clipped before the backward pass, when there are none yet.", CLIPPED)
         if call.kind != "step":
             continue
         mine = {id(p) for group in call.subject.param_groups for p in group["params"]}
