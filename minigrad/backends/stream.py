@@ -7,6 +7,8 @@ distributions out of these.
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -82,13 +84,25 @@ class Stream(Seeded):
 
     def draw(self, n: int) -> Array:
         """The next `n` words of 32 bits, as uint64."""
+        twister = self.twister()
         self._fresh = self._fresh and not n
-        return self.twister().random_raw(n)
+        return twister.random_raw(n)
 
     def draw64(self, n: int) -> Array:
         """The next `n` words of 64 bits, of two draws each, the higher half first."""
         halves = self.draw(2 * n).reshape(n, 2)
         return halves[:, 0] << np.uint64(32) | halves[:, 1]
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """A block that draws and then keeps a number; if an interrupt breaks it off, the state is that of before."""
+        bits = self.twister()
+        state, fresh, cached = bits.state, self._fresh, self.cached
+        try:
+            yield
+        except BaseException:
+            bits.state, self._fresh, self.cached = state, fresh, cached
+            raise
 
     def state_bytes(self) -> bytes:
         """The state as PyTorch's `get_state` lays it out."""
@@ -109,9 +123,10 @@ class Stream(Seeded):
         seed, left, seeded, at, *rest = STATE.unpack(state)
         if not (seeded and 0 < left <= XP and at <= XP):
             raise RuntimeError("Invalid mt19937 state")
-        self._seed, self._fresh = seed, left == 1 and at == 0
+        # All at once: an interrupt comes before or after it.
+        bits = twister_at(np.array(rest[:XP], np.uint64).astype(np.uint32), XP + 1 - left)
+        self._seed, self._fresh, self._bits = seed, left == 1 and at == 0, bits
         self.cached = rest[XP + 1] if rest[XP + 3] else None
-        self._bits = twister_at(np.array(rest[:XP], np.uint64).astype(np.uint32), XP + 1 - left)
 
 
 def twister_at(words: Any, position: int) -> np.random.MT19937:
